@@ -1,0 +1,163 @@
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# The image that `make deploy` runs, the overlay that it applies, and a configuration file in place of the overlay's.
+IMG ?=
+OVERLAY ?= standard
+CONFIG ?=
+# Users of the playground beside alice, bob, carol, dave and mia: USERS="eve otto:pay-oncall".
+USERS ?=
+# server: `make deploy` and `make install` let the API server check everything and keep nothing but Namespace and CRDs.
+DRY_RUN ?= none
+# true: `make undeploy` takes the CRDs too.
+CRDS ?= false
+# Where `make uninstall` saves our objects first.
+SAVE ?= .dev/warren-objects-$(shell date -u +%Y%m%dT%H%M%SZ).yaml
+# kubectl from the PATH, else the one that `make up` puts into bin.
+KUBECTL ?= $(shell command -v kubectl || echo bin/kubectl)
+# Arguments of the operator for `make run`.
+ARGS ?=
+# Suites run this many processes at once: their cases wait more than they compute.
+PROCS ?= 6
+
+# Without git, or in a folder that is no clone, there is still a version.
+VERSION ?= $(shell [ -e .git ] && git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo unknown)
+LDFLAGS ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+
+TOOL = go tool -modfile=$(CURDIR)/hack/tools/go.mod
+LINT = go tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
+export KUBECTL PROCS USERS
+
+##@ General
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"; printf "Usage: make \033[36mTARGET\033[0m\n"} \
+		/^[a-zA-Z0-9_-]+:.*?##/ {printf "  \033[36m%-18s\033[0m%s\n", $$1, $$2} \
+		/^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)}' $(MAKEFILE_LIST)
+
+##@ The first ten minutes
+
+.PHONY: demo
+demo: build controlplane ## Walk through tenant, sub-namespace, propagation and sudo on a control plane of its own.
+	@go run ./hack/demo
+
+.PHONY: up
+up: build controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig.
+	@go run ./hack/playground up
+
+.PHONY: down
+down: ## Stop the playground.
+	@go run ./hack/playground down
+
+##@ Development
+
+.PHONY: controlplane
+controlplane: ## Build etcd, API server, controller manager and kubectl into the cache, unless they are there.
+	@go run ./hack/controlplane $(if $(filter controlplane,$(MAKECMDGOALS)),,>/dev/null)
+
+.PHONY: manifests
+manifests: generate ## Write what is generated: CRDs, DeepCopy methods.
+	@$(TOOL) controller-gen crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
+
+.PHONY: generate
+generate: ## Write the DeepCopy methods of the API types.
+	@$(TOOL) controller-gen object paths=./api/...
+
+.PHONY: fmt
+fmt: ## Format the code.
+	@$(LINT) fmt ./...
+
+.PHONY: vet
+vet: ## Run go vet.
+	@go vet ./...
+
+.PHONY: lint
+lint: ## Run golangci-lint.
+	@$(LINT) run ./...
+
+.PHONY: licences
+licences: ## Check the licences of all modules that are linked in. `go run ./hack/licences -list` lists them.
+	@go run ./hack/licences
+
+.PHONY: links
+links: ## Check that links in the docs lead somewhere.
+	@go run ./hack/links
+
+.PHONY: kustomizations
+kustomizations: ## Build every overlay, and what stands beside them.
+	@for d in config/overlays/* config/prometheus config/samples; do \
+		$(TOOL) kustomize build "$$d" >/dev/null || exit 1; done
+
+.PHONY: verify
+verify: verify-generated verify-modules kustomizations links licences vet lint ## Check everything that needs no control plane.
+
+.PHONY: verify-generated
+verify-generated: ## Check that generated files are up to date, without touching them.
+	@hack/verify-generated.sh
+
+.PHONY: verify-modules
+verify-modules: ## Check that go.mod and go.sum are complete and tidy.
+	@for d in . hack/tools hack/lint; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+
+##@ Tests
+
+.PHONY: test
+test: build controlplane ## Run unit and integration tests; reports in .reports.
+	@hack/test.sh .reports
+
+.PHONY: test-race
+test-race: build controlplane ## The same with the race detector; reports in .reports/race.
+	@hack/test.sh .reports/race -race
+
+.PHONY: test-long
+test-long: export TEST_WINDOW = full
+test-long: build controlplane ## The same with the full waiting times of the specification; reports in .reports/long.
+	@hack/test.sh .reports/long
+
+.PHONY: spec-coverage
+spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
+	@go run ./hack/speccoverage
+
+##@ Build
+
+.PHONY: build
+build: ## Build bin/manager and bin/kubectl-warren with its other names.
+	@$(BUILD) -o bin/manager .
+	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
+	@for name in kubectl-create-lns kubectl_complete-warren; do \
+		ln -f bin/kubectl-warren "bin/$$name" 2>/dev/null || cp -f bin/kubectl-warren "bin/$$name"; done
+
+.PHONY: build-installer
+build-installer: ## Write dist/install.yaml: the overlay as one file. IMG names the image.
+	@mkdir -p dist
+	@hack/render.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" > dist/install.yaml.new
+	@mv dist/install.yaml.new dist/install.yaml
+	@echo "wrote dist/install.yaml"
+
+##@ On the current cluster
+
+.PHONY: run
+run: build ## Run the operator in the foreground, as its own service account. ARGS are its flags.
+	@hack/run.sh $(ARGS)
+
+.PHONY: install
+install: ## Install the CRDs alone.
+	@$(TOOL) kustomize build config/crd | $(KUBECTL) apply --dry-run=$(DRY_RUN) -f -
+
+.PHONY: uninstall
+uninstall: ## Save our objects to a file, then remove the CRDs. Namespaces and what is in them stay.
+	@hack/remove-crds.sh "$(SAVE)"
+
+.PHONY: deploy
+deploy: ## Deploy the operator: IMG=…, OVERLAY=standard|open, CONFIG=FILE; DRY_RUN=server keeps only Namespace and CRDs.
+	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make deploy IMG=registry.example/warren:v1" >&2; exit 1; }
+	@hack/deploy.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" $(DRY_RUN)
+
+.PHONY: undeploy
+undeploy: ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.
+	@if [ "$(CRDS)" = true ]; then hack/remove-crds.sh "$(SAVE)"; fi
+	@hack/undeploy.sh

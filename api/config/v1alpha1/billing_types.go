@@ -1,0 +1,131 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Billing says where the ledger is written and what a tenant must state. All of it but Defaults, Required and
+// CostCenterPattern needs a restart. billing.md 4.
+type Billing struct {
+	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
+	Driver BillingDriver `json:"driver"`
+
+	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres and bigquery.
+	ClusterID string `json:"clusterID"`
+
+	// Table is a plain SQL name. Default tenant_billing. The view is called <table>_periods.
+	Table string `json:"table"`
+
+	// Schema is manage (default: table and view are made) or verify (they are only compared).
+	Schema BillingSchema `json:"schema"`
+
+	// FlushInterval is how often the outbox is emptied, at least 1s. Default 1m.
+	FlushInterval metav1.Duration `json:"flushInterval"`
+
+	// ResyncInterval is how often cluster and table are compared, at least 1m. Default 1h, with bigquery 6h.
+	ResyncInterval metav1.Duration `json:"resyncInterval"`
+
+	Batch    BillingBatch    `json:"batch"`
+	Outbox   BillingOutbox   `json:"outbox"`
+	SQLite   BillingSQLite   `json:"sqlite"`
+	Postgres BillingPostgres `json:"postgres"`
+	BigQuery BillingBigQuery `json:"bigquery"`
+
+	// Defaults are tried in order when an LNamespace is created. Default []. access.md Dec12.
+	Defaults []BillingDefault `json:"defaults"`
+
+	// Required lists the fields that no LNamespace may leave empty, of costCenter and owner. Default []. access.md 2.3.
+	Required []BillingField `json:"required"`
+
+	// CostCenterPattern is a Go regexp, unanchored. Default none. access.md 2.3.
+	CostCenterPattern string `json:"costCenterPattern"`
+}
+
+// BillingDriver names the engine of the ledger.
+type BillingDriver string
+
+// The engines of the ledger.
+const (
+	DriverNone     BillingDriver = "none"
+	DriverSQLite   BillingDriver = "sqlite"
+	DriverPostgres BillingDriver = "postgres"
+	DriverBigQuery BillingDriver = "bigquery"
+)
+
+// BillingSchema says who makes the table and the view.
+type BillingSchema string
+
+// Who makes the table and the view.
+const (
+	SchemaManage BillingSchema = "manage" // the operator
+	SchemaVerify BillingSchema = "verify" // an administrator; the operator only compares
+)
+
+// BillingField is a field of LNamespace.spec.billing that can be required.
+type BillingField string
+
+// The fields that can be required.
+const (
+	RequireCostCenter BillingField = "costCenter"
+	RequireOwner      BillingField = "owner"
+)
+
+// BillingBatch bounds one append to the warehouse.
+type BillingBatch struct {
+	// MaxRows is at least 1. Default 500.
+	MaxRows int `json:"maxRows"`
+
+	// MaxBytes is at least 1. Default 1Mi.
+	MaxBytes resource.Quantity `json:"maxBytes"`
+}
+
+// BillingOutbox is the local file between the cluster and the warehouse; sqlite needs none.
+type BillingOutbox struct {
+	// Path of the file. Default /var/lib/warren/outbox.db.
+	Path string `json:"path"`
+
+	// MaxRows is at least 1. Default 1000000.
+	MaxRows int `json:"maxRows"`
+}
+
+// BillingSQLite configures driver sqlite.
+type BillingSQLite struct {
+	// Path of the database file. Default /var/lib/warren/billing.db.
+	Path string `json:"path"`
+}
+
+// BillingPostgres configures driver postgres.
+type BillingPostgres struct {
+	// DSNFile holds the data source name; a file, so that no secret stands in the configuration. No default; required.
+	DSNFile string `json:"dsnFile"`
+}
+
+// BillingBigQuery configures driver bigquery.
+type BillingBigQuery struct {
+	// Project, Dataset and Location of the table. No defaults; required.
+	Project  string `json:"project"`
+	Dataset  string `json:"dataset"`
+	Location string `json:"location"`
+
+	// CredentialsFile is a key file; application default credentials if empty, the default.
+	CredentialsFile string `json:"credentialsFile"`
+
+	// StatementTimeout is for one statement, more than 0. Default 2m.
+	StatementTimeout metav1.Duration `json:"statementTimeout"`
+
+	// MaximumBytesBilled is for one statement. Default 1Gi; 0: no limit.
+	MaximumBytesBilled resource.Quantity `json:"maximumBytesBilled"`
+}
+
+// BillingDefault fills the empty billing fields of a new LNamespace whose creator it matches: User, a member of Group,
+// or anybody if both are empty.
+type BillingDefault struct {
+	User  string `json:"user,omitempty"`
+	Group string `json:"group,omitempty"`
+
+	// What is filled in, bounded as in LNamespace.spec.billing: costCenter, owner and labels stand beside user and group.
+	tenancy.Billing `json:",inline"`
+}

@@ -1,0 +1,49 @@
+package v1alpha1_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+func TestFeatureGates(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		flag   string
+		want   map[string]bool
+		err    string
+	}{
+		"None":     {reason: "an empty flag sets nothing", flag: "", want: map[string]bool{}},
+		"One":      {reason: "a known gate", flag: "PropagateGenerated=true", want: map[string]bool{"PropagateGenerated": true}},
+		"Unknown":  {reason: "names what is known", flag: "Foo=true", err: `--feature-gates: "Foo": unknown feature gate: known are PropagateGenerated`},
+		"NotABool": {reason: "both problems in one answer", flag: "PropagateGenerated=on,Bar", err: "--feature-gates: \"PropagateGenerated=on\" must be NAME=true or NAME=false\n--feature-gates: \"Bar\" must be NAME=true or NAME=false"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := config.ParseFeatureGates(tc.flag)
+			message := ""
+			if err != nil {
+				message = err.Error()
+			}
+			if diff := cmp.Diff(tc.err, message); diff != "" {
+				t.Errorf("%s: -want error, +got:\n%s", tc.reason, diff)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+
+	t.Run("the flag wins over the file", func(t *testing.T) {
+		body := "propagation: {generators: [{group: apps, kind: Deployment}]}\n"
+		if got := problems(t, body, config.WithFeatureGates(map[string]bool{config.PropagateGenerated: true})); got != nil {
+			t.Errorf("the flag opens the gate, want no problem, got %v", got)
+		}
+		c, err := config.Parse("f", []byte(header+"featureGates: {PropagateGenerated: true}\n"), config.WithFeatureGates(map[string]bool{config.PropagateGenerated: false}))
+		if err != nil || c.FeatureEnabled(config.PropagateGenerated) {
+			t.Errorf("the flag closes what the file opens, got %v, %v", c, err)
+		}
+	})
+}

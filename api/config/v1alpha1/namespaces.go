@@ -1,0 +1,20 @@
+package v1alpha1
+
+import "strings"
+
+// Protected says whether a namespace of this name is never in the forest: default, kube-*, the operator's own, and
+// protectedNamespaces of the file. Namespaces with the label protected are, too; a name can't tell.
+func (c *OperatorConfiguration) Protected(name, operatorNamespace string) bool {
+	return name == "default" || c.ProtectedFromDistribution(name, operatorNamespace)
+}
+
+// ProtectedFromDistribution is Protected for ResourceDistributions, which may write to default unless the file lists it.
+// distribution.md 2.1.
+func (c *OperatorConfiguration) ProtectedFromDistribution(name, operatorNamespace string) bool {
+	return strings.HasPrefix(name, "kube-") || name == operatorNamespace || c.ProtectedNamespaces.Match(name)
+}
+
+// Reserved says whether a new LNamespace may not have this name: what is protected, and tenants.reservedNames.
+func (c *OperatorConfiguration) Reserved(name, operatorNamespace string) bool {
+	return c.Protected(name, operatorNamespace) || c.Tenants.ReservedNames.Match(name)
+}

@@ -1,0 +1,129 @@
+package v1alpha1
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// NamingPolicy judges the names of new sub-namespaces. It applies to the trees whose root's name Root matches. Both
+// fields are Go regexps, unanchored as in Accurate, whose files are taken over as they are. subnamespaces.md 2.6.
+type NamingPolicy struct {
+	Root string `json:"root"`
+
+	// Match may refer to groups of Root by ${name}, $name and $1; $$ is a dollar.
+	Match string `json:"match"`
+}
+
+// CheckName says why name may not be the name of a new sub-namespace in the tree of root: one error for each naming
+// policy that it breaks, joined; nil if it breaks none.
+func (s *SubNamespaces) CheckName(root, name string) error {
+	var broken []error
+	for _, policy := range s.NamingPolicies {
+		broken = append(broken, policy.Check(root, name))
+	}
+	return errors.Join(broken...)
+}
+
+// Check says why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
+// The leftmost match of Root decides what its groups stand for.
+func (p NamingPolicy) Check(root, name string) error {
+	rootPattern, err := regexp.Compile(p.Root)
+	if err != nil {
+		return fmt.Errorf("naming policy: root: %w", err)
+	}
+	groups := rootPattern.FindStringSubmatch(root)
+	if groups == nil {
+		return nil
+	}
+	pattern := expandGroups(p.Match, func(reference string) string {
+		if i := groupIndex(rootPattern, reference); i >= 0 {
+			return regexp.QuoteMeta(groups[i])
+		}
+		return ""
+	})
+	match, err := regexp.Compile(pattern)
+	if err != nil { // a group inside [] or {} can compile with x and not with this root's name
+		return fmt.Errorf("name %q can't be judged by the naming policy of root %s: %w", name, root, err)
+	}
+	if !match.MatchString(name) {
+		return fmt.Errorf("name %q breaks the naming policy of root %s: must match %s", name, root, pattern)
+	}
+	return nil
+}
+
+// groupReference finds $$, ${name}, $name and $1. A dollar before anything else is the end of the text, as in "-x$".
+var groupReference = regexp.MustCompile(`\$(?:\$|\{([^}]*)\}|(\w+))`)
+
+// expandGroups replaces the references in match by what group returns for them.
+func expandGroups(match string, group func(reference string) string) string {
+	return groupReference.ReplaceAllStringFunc(match, func(reference string) string {
+		if reference == "$$" {
+			return "$"
+		}
+		return group(strings.Trim(reference, "${}"))
+	})
+}
+
+// groupIndex returns the index of the group that has this name or number, -1 if there is none.
+func groupIndex(pattern *regexp.Regexp, reference string) int {
+	if i, err := strconv.Atoi(reference); err == nil {
+		if i < 0 || i > pattern.NumSubexp() {
+			return -1
+		}
+		return i
+	}
+	return pattern.SubexpIndex(reference)
+}
+
+// anchored says whether Match can match at the start of a name only.
+func (p NamingPolicy) anchored() bool {
+	parsed, err := syntax.Parse(expandGroups(p.Match, func(string) string { return "x" }), syntax.Perl)
+	if err != nil {
+		return false
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	return err == nil && program.StartCond()&syntax.EmptyBeginText != 0
+}
+
+func validateNamingPolicies(at *field.Path, policies []NamingPolicy) field.ErrorList {
+	var problems field.ErrorList
+	for i, policy := range policies {
+		problems = append(problems, policy.validate(at.Index(i))...)
+	}
+	return problems
+}
+
+func (p NamingPolicy) validate(at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	var root *regexp.Regexp
+	if p.Root == "" {
+		problems = append(problems, field.Required(at.Child("root"), "a Go regexp on the name of a root"))
+	} else if compiled, err := regexp.Compile(p.Root); err != nil {
+		problems = append(problems, notARegexp(at.Child("root"), p.Root, err))
+	} else {
+		root = compiled
+	}
+	if p.Match == "" {
+		return append(problems, field.Required(at.Child("match"), "a Go regexp on the name of a new sub-namespace"))
+	}
+	pattern := expandGroups(p.Match, func(reference string) string {
+		if root != nil && groupIndex(root, reference) < 0 {
+			problems = append(problems, field.Invalid(at.Child("match"), p.Match, fmt.Sprintf("group %q is not defined by root", reference)))
+		}
+		return "x"
+	})
+	if _, err := regexp.Compile(pattern); err != nil {
+		problems = append(problems, notARegexp(at.Child("match"), p.Match, err))
+	}
+	return problems
+}
+
+func notARegexp(at *field.Path, value string, err error) *field.Error {
+	return field.Invalid(at, value, "must be a Go regexp: "+err.Error())
+}

@@ -1,0 +1,135 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Propagation says what is copied down the trees, and how hard the operator works on it. propagation.md 2.5.
+type Propagation struct {
+	// Kinds that are propagated, each group and kind once. Default: Role, RoleBinding, Secret and ConfigMap in mode OptIn.
+	// RoleBinding is always among them, also where the file says [].
+	Kinds []PropagatedKind `json:"kinds"`
+
+	// ExcludedLabels and ExcludedAnnotations are keys that no copy gets. Default: those of Kubernetes itself, and of
+	// Argo CD, Helm and Flux, which would prune the copies.
+	ExcludedLabels      Globs `json:"excludedLabels"`
+	ExcludedAnnotations Globs `json:"excludedAnnotations"`
+
+	// NeverPropagate adds to what is never a source (propagation.md 2.4). Default [].
+	NeverPropagate []NeverPropagate `json:"neverPropagate"`
+
+	Scrub Scrub `json:"scrub"`
+	Retry Retry `json:"retry"`
+
+	// Generators are kinds whose controlled objects may become sources, by annotation. Only with the feature gate
+	// PropagateGenerated, and without effect until that is in force. Default []. propagation.md 2.8.
+	Generators []Generator `json:"generators"`
+}
+
+// PropagatedKind is a namespaced kind that is propagated.
+type PropagatedKind struct {
+	// Group is empty for the core group.
+	Group string `json:"group"`
+
+	// Version is the preferred one of the API server if empty.
+	Version string `json:"version,omitempty"`
+	Kind    string `json:"kind"`
+
+	// Mode is OptIn (default), All or Remove.
+	Mode KindMode `json:"mode"`
+
+	// Scope of its informers: Auto (default), Cluster or Namespaces; restart. informers.md 2.4.
+	Scope KindScope `json:"scope"`
+}
+
+// GroupKind identifies the kind, whatever its version.
+func (k PropagatedKind) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: k.Group, Kind: k.Kind}
+}
+
+// KindMode says which objects of a kind are sources.
+type KindMode string
+
+// The modes of a propagated kind.
+const (
+	ModeOptIn  KindMode = "OptIn"  // labelled objects only
+	ModeAll    KindMode = "All"    // every object that doesn't opt out
+	ModeRemove KindMode = "Remove" // none; the operator's update copies are taken away
+)
+
+// KindScope says how the objects of a kind are watched.
+type KindScope string
+
+// The scopes of a propagated kind.
+const (
+	ScopeAuto       KindScope = "Auto"       // cluster-wide while that is allowed, else per namespace
+	ScopeCluster    KindScope = "Cluster"    // never per namespace
+	ScopeNamespaces KindScope = "Namespaces" // only namespaces of the forest, even if more is allowed
+)
+
+// NeverPropagate describes objects that are never sources. All fields that are set must match; at least one of Name,
+// Type and Labels is set. Without Kind it is every configured kind.
+type NeverPropagate struct {
+	Group string `json:"group,omitempty"`
+	Kind  string `json:"kind,omitempty"`
+
+	// Name and Type are globs on the object's name and on its field type, which Secrets have.
+	Name string `json:"name,omitempty"`
+	Type string `json:"type,omitempty"`
+
+	// Labels that the object has with exactly these values.
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Scrub bounds the background comparison of whole copies. propagation.md 2.7.
+type Scrub struct {
+	// Interval between passes, at least 10s. Default 24h; 0: off.
+	Interval metav1.Duration `json:"interval"`
+
+	// ObjectsPerSecond is from 1 to 10000. Default 200.
+	ObjectsPerSecond int `json:"objectsPerSecond"`
+}
+
+// Retry is the exponential back-off of rejected copies. propagation.md 2.7.
+type Retry struct {
+	// Min and Max: 100ms <= Min <= Max <= 1h. Default 1s and 5m.
+	Min metav1.Duration `json:"min"`
+	Max metav1.Duration `json:"max"`
+}
+
+// Generator is a kind whose controlled objects may become sources.
+type Generator struct {
+	Group string `json:"group"`
+	Kind  string `json:"kind"`
+}
+
+// Distribution says what a ResourceDistribution may hold. distribution.md 2.7.
+type Distribution struct {
+	// Kinds that may be distributed, namespaced. Default: v1 Secret and v1 ConfigMap.
+	Kinds []DistributedKind `json:"kinds"`
+
+	// AllowOverwrite allows conflictPolicy Overwrite; it also needs the component distribution-overwrite. Default false.
+	AllowOverwrite bool `json:"allowOverwrite"`
+
+	// MaxObjectBytes is the size of the JSON of a ResourceDistribution without its status, 1024 to 1500000: the default,
+	// which leaves room for a full 1 MiB Secret and for 64 KiB of status below etcd's 1.5 MiB.
+	MaxObjectBytes int64 `json:"maxObjectBytes"`
+
+	// MaxTotalBytes is the size of the resource times its targets. Default 1Gi; 0: no limit.
+	MaxTotalBytes resource.Quantity `json:"maxTotalBytes"`
+}
+
+// DistributedKind is a kind that a ResourceDistribution may hold.
+type DistributedKind struct {
+	// Group is empty for the core group.
+	Group   string `json:"group"`
+	Version string `json:"version"`
+	Kind    string `json:"kind"`
+}
+
+// GroupVersionKind as apimachinery has it.
+func (k DistributedKind) GroupVersionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+}

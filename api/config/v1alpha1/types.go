@@ -1,0 +1,126 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// What apiVersion and kind of the file must say.
+const (
+	APIVersion = "config.tenancy.warren.dev/v1alpha1"
+	Kind       = "OperatorConfiguration"
+)
+
+// OperatorConfiguration is the configuration file: YAML or JSON, one document. Every key of the product stands here and
+// in subnamespaces.md 2.9, which also says which of them are in force without a restart (RestartRequired). A key that is
+// absent or null has its default; a list that is given, even an empty one, replaces its default.
+type OperatorConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Inheritance   Inheritance   `json:"inheritance"`
+	SubNamespaces SubNamespaces `json:"subNamespaces"`
+
+	// ProtectedNamespaces are never in the forest and never a target, beside the built-in ones: see Protected. Default [].
+	ProtectedNamespaces Globs `json:"protectedNamespaces"`
+
+	Tenants      Tenants      `json:"tenants"`
+	Access       Access       `json:"access"`
+	Sudo         Sudo         `json:"sudo"`
+	Propagation  Propagation  `json:"propagation"`
+	Distribution Distribution `json:"distribution"`
+	Informers    Informers    `json:"informers"`
+	Billing      Billing      `json:"billing"`
+
+	// Controllers are those that run: "*" for all, a name, or "-name"; the first entry that names a controller decides,
+	// else "*". One that doesn't run needs no right. See Enabled. Default ["*"]; restart.
+	Controllers []string `json:"controllers"`
+
+	ClientConnection ClientConnection `json:"clientConnection"`
+
+	// Concurrency is how many writes are under way at once, 1 to 256. Default 16; restart. propagation.md 2.5.
+	Concurrency int `json:"concurrency"`
+
+	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default; restart.
+	FeatureGates map[string]bool `json:"featureGates"`
+}
+
+// Inheritance says which keys of Namespaces flow down each tree and out of templates. subnamespaces.md 2.3.
+type Inheritance struct {
+	// Labels and Annotations that are inherited. Default [].
+	Labels      Globs `json:"labels"`
+	Annotations Globs `json:"annotations"`
+
+	// Undelegated are keys that only cl may have declared or overridden by a HierarchyConfiguration.
+	// Default: those of kubernetes.io and k8s.io and their subdomains. hierarchy.md 2.1.
+	Undelegated Globs `json:"undelegated"`
+}
+
+// SubNamespaces says what a SubNamespace may ask for.
+type SubNamespaces struct {
+	// Labels and Annotations that spec.labels and spec.annotations may hold. Default []. subnamespaces.md 2.3.
+	Labels      Globs `json:"labels"`
+	Annotations Globs `json:"annotations"`
+
+	// NamingPolicies judge the names of new sub-namespaces; all that apply must pass. Default []. subnamespaces.md 2.6.
+	NamingPolicies []NamingPolicy `json:"namingPolicies"`
+
+	// Limits hold where LNamespace.spec.limits is silent, field by field. Default none. subnamespaces.md 2.7.
+	Limits tenancy.Limits `json:"limits"`
+
+	// AllowCascadingDeletion allows it for every namespace. Default false. subnamespaces.md 2.4.
+	AllowCascadingDeletion bool `json:"allowCascadingDeletion"`
+}
+
+// Tenants says what LNamespaces may be called and how many a user may make.
+type Tenants struct {
+	// ReservedNames are refused when an LNamespace is created, on top of what is protected: see Reserved.
+	// Default ["*-system"]. access.md 2.1.
+	ReservedNames Globs `json:"reservedNames"`
+
+	// MaxPerCreator is how many LNamespaces one user may have made. Default 0, no limit. access.md 2.3.
+	MaxPerCreator int `json:"maxPerCreator"`
+}
+
+// Access says what a tenant's users may do.
+type Access struct {
+	// UserClusterRole is bound to a tenant's users in its tree; never cluster-admin. Default "admin". access.md 2.4.
+	UserClusterRole string `json:"userClusterRole"`
+}
+
+// Sudo says how sudoers impersonate their group.
+type Sudo struct {
+	// Mode is Legacy, Constrained (from Kubernetes 1.36) or Auto. Default Legacy. access.md 2.4.
+	Mode tenancy.SudoMode `json:"mode"`
+}
+
+// SudoAuto is Constrained where a probe shows that it works, else Legacy. It is a choice of the configuration only: a
+// tenant's status says which of the two is in force. access.md 2.4.
+const SudoAuto tenancy.SudoMode = "Auto"
+
+// Informers tunes package watchset. All of it needs a restart. informers.md 2.1.
+type Informers struct {
+	// VerifyInterval is how often the rights of a synced informer are asked again. Default 5m; 0: never.
+	VerifyInterval metav1.Duration `json:"verifyInterval"`
+
+	// IdleGrace is how long an informer without leases lives on. Default 30s.
+	IdleGrace metav1.Duration `json:"idleGrace"`
+
+	// DegradedAfter is how long an informer may be without a working watch. Default 30s.
+	DegradedAfter metav1.Duration `json:"degradedAfter"`
+
+	// MaxInformers is the limit for all informers, at least 1. Default 20000.
+	MaxInformers int `json:"maxInformers"`
+
+	// MaxNamespaces is the limit for the namespaces of one lease, at least 1. Default 5000.
+	MaxNamespaces int `json:"maxNamespaces"`
+}
+
+// ClientConnection limits the requests of the operator on its own side. All of it needs a restart. propagation.md 2.5.
+type ClientConnection struct {
+	// QPS is in requests per second. Default 0: no limit here, the API server's fairness decides.
+	QPS float32 `json:"qps"`
+
+	// Burst is the number of requests that may exceed QPS at once. Default 0.
+	Burst int `json:"burst"`
+}

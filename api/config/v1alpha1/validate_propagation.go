@@ -1,0 +1,111 @@
+package v1alpha1
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func (p *Propagation) validate(at *field.Path, mayGenerate bool) field.ErrorList {
+	problems := validatePropagatedKinds(at.Child("kinds"), p.Kinds)
+	problems = append(problems, validateGlobs(at.Child("excludedLabels"), p.ExcludedLabels)...)
+	problems = append(problems, validateGlobs(at.Child("excludedAnnotations"), p.ExcludedAnnotations)...)
+	for i, excluded := range p.NeverPropagate {
+		problems = append(problems, excluded.validate(at.Child("neverPropagate").Index(i))...)
+	}
+	problems = append(problems, p.Scrub.validate(at.Child("scrub"))...)
+	problems = append(problems, p.Retry.validate(at.Child("retry"))...)
+	return append(problems, validateGenerators(at.Child("generators"), p.Generators, mayGenerate)...)
+}
+
+func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.ErrorList {
+	var problems field.ErrorList
+	seen := map[schema.GroupKind]bool{}
+	for i, k := range kinds {
+		at := at.Index(i)
+		kind := withBuiltInGroup(k.GroupKind())
+		if refused := mustNotBe(at, kind, neverPropagated, "propagated"); refused != nil {
+			problems = append(problems, refused...)
+			continue
+		}
+		problems = append(problems, validateKind(at, k.GroupKind().WithVersion(k.Version))...)
+		if k.Kind != "" && seen[kind] {
+			problems = append(problems, field.Duplicate(at, kind.String()))
+		}
+		seen[kind] = true
+
+		modes := []KindMode{ModeOptIn, ModeAll, ModeRemove}
+		if kind == roleBinding {
+			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
+		}
+		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
+		problems = append(problems, oneOf(at.Child("scope"), k.Scope, ScopeAuto, ScopeCluster, ScopeNamespaces)...)
+	}
+	return problems
+}
+
+func (n *NeverPropagate) validate(at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if n.Name == "" && n.Type == "" && len(n.Labels) == 0 {
+		problems = append(problems, field.Required(at, "at least one of name, type and labels"))
+	}
+	if n.Kind != "" || n.Group != "" {
+		problems = append(problems, validateKind(at, schema.GroupVersionKind{Group: n.Group, Kind: n.Kind})...)
+	}
+	if n.Name != "" {
+		problems = append(problems, validateGlob(at.Child("name"), n.Name)...)
+	}
+	if n.Type != "" {
+		problems = append(problems, validateGlob(at.Child("type"), n.Type)...)
+	}
+	return append(problems, validateLabels(at.Child("labels"), n.Labels)...)
+}
+
+func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
+	var problems field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if invalid := validation.IsQualifiedName(key); len(invalid) > 0 {
+			problems = append(problems, field.Invalid(at, key, "must be a label key: "+strings.Join(invalid, ", ")))
+		}
+		if invalid := validation.IsValidLabelValue(labels[key]); len(invalid) > 0 {
+			problems = append(problems, field.Invalid(at.Key(key), labels[key], "must be a label value: "+strings.Join(invalid, ", ")))
+		}
+	}
+	return problems
+}
+
+func validateGenerators(at *field.Path, generators []Generator, allowed bool) field.ErrorList {
+	var problems field.ErrorList
+	if len(generators) > 0 && !allowed {
+		problems = append(problems, field.Forbidden(at, "needs the feature gate "+PropagateGenerated))
+	}
+	for i, g := range generators {
+		problems = append(problems, validateKind(at.Index(i), schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})...)
+		if g.Kind != "" && slices.Contains(generators[:i], g) {
+			problems = append(problems, field.Duplicate(at.Index(i), schema.GroupKind(g).String()))
+		}
+	}
+	return problems
+}
+
+func (s *Scrub) validate(at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	if s.Interval.Duration != 0 {
+		problems = append(problems, durationAtLeast(at.Child("interval"), s.Interval, 10*time.Second)...)
+	}
+	return append(problems, between(at.Child("objectsPerSecond"), s.ObjectsPerSecond, 1, 10000)...)
+}
+
+func (r *Retry) validate(at *field.Path) field.ErrorList {
+	problems := durationBetween(at.Child("min"), r.Min, 100*time.Millisecond, time.Hour)
+	problems = append(problems, durationBetween(at.Child("max"), r.Max, 100*time.Millisecond, time.Hour)...)
+	if r.Min.Duration > r.Max.Duration {
+		problems = append(problems, field.Invalid(at.Child("max"), r.Max.Duration.String(), "must be at least min, "+r.Min.Duration.String()))
+	}
+	return problems
+}

@@ -1,0 +1,34 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// podSecurityEnforce decides what pods may do in a namespace.
+const podSecurityEnforce = "pod-security.kubernetes.io/enforce"
+
+// Warnings returns what is valid and probably not meant, one "path: sentence" each.
+func (c *OperatorConfiguration) Warnings() []string {
+	var warnings []string
+	warn := func(at *field.Path, format string, args ...any) {
+		warnings = append(warnings, at.String()+": "+fmt.Sprintf(format, args...))
+	}
+	at := field.NewPath("subNamespaces")
+	for i, pattern := range c.SubNamespaces.Labels {
+		if (Globs{pattern}).Match(podSecurityEnforce) {
+			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may weaken the pod security of its sub-namespaces", pattern, podSecurityEnforce)
+		}
+	}
+	for i, policy := range c.SubNamespaces.NamingPolicies {
+		if !policy.anchored() {
+			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q does not begin with ^: it matches anywhere in a name", policy.Match)
+		}
+	}
+	if !slices.ContainsFunc(ControllerNames(), c.Enabled) {
+		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")
+	}
+	return warnings
+}

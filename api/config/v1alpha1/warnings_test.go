@@ -1,0 +1,33 @@
+package v1alpha1_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+func TestWarnings(t *testing.T) {
+	c, err := config.Parse("f", []byte(header+`subNamespaces:
+  labels: [team, "pod-security.kubernetes.io/*", "*/*"]
+  namingPolicies: [{root: a, match: "^x"}, {root: a, match: "-x$"}, {root: a, match: "(?:^x)-$0"}, {root: a, match: "^a|b"}]
+controllers: ["-billing"]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`subNamespaces.labels[1]: "pod-security.kubernetes.io/*" matches pod-security.kubernetes.io/enforce: a tenant may weaken the pod security of its sub-namespaces`,
+		`subNamespaces.labels[2]: "*/*" matches pod-security.kubernetes.io/enforce: a tenant may weaken the pod security of its sub-namespaces`,
+		`subNamespaces.namingPolicies[1].match: "-x$" does not begin with ^: it matches anywhere in a name`,
+		`subNamespaces.namingPolicies[3].match: "^a|b" does not begin with ^: it matches anywhere in a name`,
+		`controllers: no controller runs: add "*" to run those that are not named`,
+	}
+	if diff := cmp.Diff(want, c.Warnings()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if got := config.Default().Warnings(); got != nil {
+		t.Errorf("the defaults warn of nothing, got %v", got)
+	}
+}

@@ -1,0 +1,105 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ConditionType is the type of a condition of Warren's kinds.
+type ConditionType string
+
+// Reason is the reason of a condition or an Event. One reason has one name wherever it appears.
+type Reason string
+
+// Types of conditions. ConditionReady and ConditionStalled follow kstatus.
+const (
+	ConditionReady          ConditionType = "Ready"
+	ConditionStalled        ConditionType = "Stalled"
+	ConditionNamespaceReady ConditionType = "NamespaceReady"
+	ConditionAccessReady    ConditionType = "AccessReady"
+	ConditionMetadataSynced ConditionType = "MetadataSynced"
+	ConditionHalted         ConditionType = "Halted"
+	ConditionPropagated     ConditionType = "Propagated"
+)
+
+// Reasons of an LNamespace.
+const (
+	ReasonReady             Reason = "Ready"
+	ReasonCreated           Reason = "Created"
+	ReasonAdopted           Reason = "Adopted"
+	ReasonPending           Reason = "Pending"
+	ReasonReservedName      Reason = "ReservedName"
+	ReasonNamespaceConflict Reason = "NamespaceConflict"
+	ReasonTerminating       Reason = "Terminating"
+	ReasonChildrenExist     Reason = "ChildrenExist"
+	ReasonDeleting          Reason = "Deleting"
+
+	ReasonGranted                Reason = "Granted"
+	ReasonNamespaceNotReady      Reason = "NamespaceNotReady"
+	ReasonConflict               Reason = "Conflict"
+	ReasonGroupInUse             Reason = "GroupInUse"
+	ReasonSubjectRefused         Reason = "SubjectRefused"
+	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
+	ReasonForbidden              Reason = "Forbidden"
+
+	ReasonNamespaceCreated  Reason = "NamespaceCreated"
+	ReasonNamespaceAdopted  Reason = "NamespaceAdopted"
+	ReasonNamespaceReleased Reason = "NamespaceReleased"
+	ReasonAccessGranted     Reason = "AccessGranted"
+	ReasonAccessRevoked     Reason = "AccessRevoked"
+	ReasonAccessConflict    Reason = "AccessConflict"
+	ReasonDriftRepaired     Reason = "DriftRepaired"
+)
+
+// Reasons of a SubNamespace.
+const (
+	ReasonNamespaceActive      Reason = "NamespaceActive"
+	ReasonCreating             Reason = "Creating"
+	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
+	ReasonParentTerminating    Reason = "ParentTerminating"
+	ReasonParentNotManaged     Reason = "ParentNotManaged"
+	ReasonProtectedName        Reason = "ProtectedName"
+	ReasonNamingPolicyViolated Reason = "NamingPolicyViolated"
+	ReasonLimitExceeded        Reason = "LimitExceeded"
+	ReasonCreateFailed         Reason = "CreateFailed"
+	ReasonMetadataRejected     Reason = "MetadataRejected"
+	ReasonSynced               Reason = "Synced"
+	ReasonKeyNotAllowed        Reason = "KeyNotAllowed"
+	ReasonHalted               Reason = "Halted"
+
+	ReasonNamespaceDeleted   Reason = "NamespaceDeleted"
+	ReasonNamespaceRecreated Reason = "NamespaceRecreated"
+	ReasonDeletionRefused    Reason = "DeletionRefused"
+)
+
+// Reasons for which a namespace is halted.
+const (
+	ReasonInCycle         Reason = "InCycle"
+	ReasonParentMissing   Reason = "ParentMissing"
+	ReasonParentReplaced  Reason = "ParentReplaced"
+	ReasonInvalidLabels   Reason = "InvalidLabels"
+	ReasonProtected       Reason = "Protected"
+	ReasonDepthExceeded   Reason = "DepthExceeded"
+	ReasonAncestorHalted  Reason = "AncestorHalted"
+	ReasonTemplateMissing Reason = "TemplateMissing"
+)
+
+// Reasons of Events on sources and copies.
+const (
+	ReasonCopyRejected     Reason = "CopyRejected"
+	ReasonInvalidSource    Reason = "InvalidSource"
+	ReasonSourceExcluded   Reason = "SourceExcluded"
+	ReasonConflictResolved Reason = "ConflictResolved"
+)
+
+// SetCondition sets a condition and says whether that changed anything. The transition time moves only when status does.
+func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason, message string) bool {
+	return meta.SetStatusCondition(conditions, metav1.Condition{
+		Type: string(t), Status: status, ObservedGeneration: generation, Reason: string(reason), Message: message,
+	})
+}
+
+// FindCondition returns the condition of type t, or nil.
+func FindCondition(conditions []metav1.Condition, t ConditionType) *metav1.Condition {
+	return meta.FindStatusCondition(conditions, string(t))
+}

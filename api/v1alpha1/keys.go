@@ -1,0 +1,91 @@
+package v1alpha1
+
+import "strings"
+
+// Labels and annotations that Warren reads or writes. Who may set which is in docs/reference/keys.md.
+const (
+	// LabelType on a Namespace says that it is a root (TypeRoot) or a template (TypeTemplate).
+	LabelType = Domain + "/type"
+	// LabelParent on a Namespace names its parent. It is the one source of truth for the forest.
+	LabelParent = Domain + "/parent"
+	// LabelTemplate on a root, a template or an instance names the template that it references.
+	LabelTemplate = Domain + "/template"
+	// LabelBound = "true" on a Namespace: its life belongs to the SubNamespace of its name in its parent.
+	LabelBound = Domain + "/bound"
+	// LabelProtected = "true" on a Namespace: never in the forest, nothing is written there.
+	LabelProtected = Domain + "/protected"
+	// AnnotationAdopt = "true" on a Namespace: a cluster admin lets an LNamespace of this name adopt it.
+	AnnotationAdopt = Domain + "/adopt"
+	// TreeLabelSuffix ends the label <ancestor>.tree.tenancy.warren.dev/depth, which holds the distance to that ancestor.
+	TreeLabelSuffix = ".tree." + Domain + "/depth"
+	// AnnotationAncestry on a Namespace is its path, root/child/grandchild.
+	AnnotationAncestry = Domain + "/ancestry"
+	// AnnotationInherited on a Namespace lists the labels and (with a leading @) annotations that the operator wrote there.
+	AnnotationInherited = Domain + "/inherited"
+	// AnnotationCascading = "true" on a Namespace: what is below it may be deleted with it.
+	AnnotationCascading = Domain + "/cascading"
+	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it.
+	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
+
+	// LabelPropagate on an object makes it a source; its value is a mode: ModeCreate, ModeUpdate or ModeNone.
+	LabelPropagate = Domain + "/propagate"
+	// AnnotationSelect on a source is a label selector on the namespaces that get a copy.
+	AnnotationSelect = Domain + "/select"
+	// AnnotationPropagateGenerated on a generator makes the objects that it controls sources.
+	AnnotationPropagateGenerated = Domain + "/propagate-generated"
+	// LabelInheritedFrom on a copy names the namespace of its source.
+	LabelInheritedFrom = Domain + "/inherited-from"
+	// AnnotationSourceHash on a copy is <mode>:<place>:<content>: what it was written from, and where.
+	AnnotationSourceHash = Domain + "/source-hash"
+
+	// LabelAccess on an access object says what it is for; see the Access constants.
+	LabelAccess = Domain + "/access"
+	// LabelTenant on an access object names its tenant. Self pairs, which tenants share, have none.
+	LabelTenant = Domain + "/tenant"
+	// AnnotationUser on a self pair is the user as written, for readers. Nothing is decided from it.
+	AnnotationUser = Domain + "/user"
+
+	// LabelCreatedBy = OperatorName on a Namespace is informational, set once at creation.
+	LabelCreatedBy = "app.kubernetes.io/created-by"
+	// LabelManagedBy = OperatorName stands on every access object.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+
+	// FinalizerLNamespace stands on LNamespaces, FinalizerSubNamespace on SubNamespaces; no other object has one of ours.
+	FinalizerLNamespace   = Domain + "/lnamespace"
+	FinalizerSubNamespace = Domain + "/sub-namespace"
+)
+
+// Values of the keys above.
+const (
+	TypeRoot     = "root"
+	TypeTemplate = "template"
+
+	ModeCreate = "create"
+	ModeUpdate = "update"
+	ModeNone   = "none"
+
+	AccessUsers   = "users"
+	AccessSudoers = "sudoers"
+	AccessSudo    = "sudo"
+	AccessSelf    = "self"
+	AccessEdit    = "edit"
+
+	True = "true"
+
+	// OperatorName is the operator's field manager, event source and value of created-by and managed-by.
+	OperatorName = "warren"
+	// SudoersSuffix ends the name of the group of a tenant's sudoers.
+	SudoersSuffix = "-sudoers"
+)
+
+// TreeLabel is the key of the tree label for ancestor.
+func TreeLabel(ancestor string) string { return ancestor + TreeLabelSuffix }
+
+// SudoersGroup is the group whose members are cluster-admin in the tree of tenant.
+func SudoersGroup(tenant string) string { return tenant + SudoersSuffix }
+
+// IsReservedKey says whether a label or annotation key is in the operator's domain or a subdomain of it.
+func IsReservedKey(key string) bool {
+	domain, _, found := strings.Cut(key, "/")
+	return found && (domain == Domain || strings.HasSuffix(domain, "."+Domain))
+}

@@ -1,0 +1,166 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// LNamespaceSpec says who belongs to a tenant and what it may have.
+type LNamespaceSpec struct {
+	// users hold the ClusterRole that the configuration names (admin by default) in every namespace of the tree.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=512
+	// +optional
+	Users []Subject `json:"users,omitempty"`
+
+	// managers may get, update and patch this LNamespace.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Managers []Subject `json:"managers,omitempty"`
+
+	// sudoers may become cluster-admin in the tree for one request, by impersonating the group <name>-sudoers.
+	// +listType=map
+	// +listMapKey=kind
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	// +optional
+	Sudoers []Subject `json:"sudoers,omitempty"`
+
+	// template names a template namespace whose sources and inherited keys reach the whole tree. Cluster admins only.
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Template string `json:"template,omitempty"`
+
+	// billing says who pays for the tenant. Cluster admins only, but for its creator.
+	// +optional
+	Billing *Billing `json:"billing,omitempty"`
+
+	// limits of the tree; a field that is absent takes the configuration's. Cluster admins only.
+	// +optional
+	Limits *Limits `json:"limits,omitempty"`
+
+	// allowCascadingDeletion lets the deletion of this LNamespace, or of a sub-namespace, delete what is below it.
+	// +kubebuilder:default=false
+	// +optional
+	AllowCascadingDeletion bool `json:"allowCascadingDeletion,omitempty"`
+}
+
+// Billing says who pays.
+type Billing struct {
+	// costCenter in the words of the accounts department.
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	CostCenter string `json:"costCenter,omitempty"`
+
+	// owner is whom finance asks, for example a mail address.
+	// +kubebuilder:validation:MaxLength=256
+	// +optional
+	Owner string `json:"owner,omitempty"`
+
+	// labels go to the warehouse as they are.
+	// +kubebuilder:validation:MaxProperties=16
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// Limits bound the size of a tree. A nil field is no limit, 0 allows none.
+type Limits struct {
+	// subNamespaces counts all descendants of the root.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	SubNamespaces *int32 `json:"subNamespaces,omitempty"`
+
+	// depth is the largest distance from the root, which has depth 0.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Depth *int32 `json:"depth,omitempty"`
+}
+
+// LNamespaceStatus is what the operator reports about a tenant.
+type LNamespaceStatus struct {
+	// observedGeneration is the generation that the conditions speak of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// namespace is the name of the root namespace, once it is this LNamespace's.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// subNamespaces is the number of descendants of the root.
+	// +optional
+	SubNamespaces int32 `json:"subNamespaces"`
+
+	// sudo says what a sudoer types.
+	// +optional
+	Sudo *SudoStatus `json:"sudo,omitempty"`
+
+	// conditions: Ready, NamespaceReady, AccessReady.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SudoMode is the form of impersonation that carries sudo.
+// +kubebuilder:validation:Enum=Legacy;Constrained
+type SudoMode string
+
+// The modes of sudo.
+const (
+	SudoLegacy      SudoMode = "Legacy"
+	SudoConstrained SudoMode = "Constrained"
+)
+
+// SudoStatus says how a sudoer of the tenant raises its rights.
+type SudoStatus struct {
+	// group that a sudoer impersonates.
+	Group string `json:"group"`
+
+	// user that sudoers who are groups or service accounts impersonate.
+	// +optional
+	User string `json:"user,omitempty"`
+
+	// mode in force.
+	Mode SudoMode `json:"mode"`
+
+	// command is kubectl with the flags that raise the rights.
+	Command string `json:"command"`
+}
+
+// LNamespace is a tenant: a root namespace, who belongs to it, and what it may have.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=lns,categories=warren
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="SUB",type=integer,JSONPath=`.status.subNamespaces`
+// +kubebuilder:printcolumn:name="COST CENTER",type=string,JSONPath=`.spec.billing.costCenter`
+// +kubebuilder:printcolumn:name="SUDO",type=string,JSONPath=`.status.sudo.mode`,priority=1
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="an LNamespace name is a DNS label of at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name != 'default' && !self.metadata.name.startsWith('kube-')",message="default and kube-* are reserved names"
+type LNamespace struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +kubebuilder:default={}
+	// +optional
+	Spec LNamespaceSpec `json:"spec,omitempty"`
+	// +optional
+	Status LNamespaceStatus `json:"status,omitempty"`
+}
+
+// LNamespaceList is a list of LNamespaces.
+//
+// +kubebuilder:object:root=true
+type LNamespaceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []LNamespace `json:"items"`
+}

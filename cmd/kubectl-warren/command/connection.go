@@ -1,0 +1,51 @@
+package command
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// fieldOwner is the manager of the fields that the plugin writes.
+const fieldOwner = warrenName
+
+// config is how to reach the API server, as flags and kubeconfig say.
+func (p *plugin) config() (*rest.Config, error) {
+	config, err := p.flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig and flags: %w", err)
+	}
+	config.QPS = -1 // no limit here: the server's fairness decides
+	config.UserAgent = warrenName + "/" + p.build.Version
+	config.WarningHandler = rest.NewWarningWriter(p.streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// connect returns a client for namespaces and for Warren's kinds. It knows their resources, so it asks for no discovery.
+func (p *plugin) connect() (client.Client, error) {
+	config, err := p.config()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		return nil, err
+	}
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("LNamespace"), meta.RESTScopeRoot)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("SubNamespace"), meta.RESTScopeNamespace)
+	mapper.Add(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"), meta.RESTScopeNamespace)
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: fieldOwner, FieldValidation: metav1.FieldValidationStrict})
+}

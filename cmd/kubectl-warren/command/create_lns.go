@@ -1,0 +1,125 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// newTenant is what the flags of create lns say.
+type newTenant struct {
+	users, managers, sudoers subjects
+	template                 string
+	costCenter, owner        string
+	dryRun, output           *choice
+}
+
+// createLNS is the command "create lns NAME".
+func (p *plugin) createLNS() *cobra.Command {
+	tenant := &newTenant{}
+	cmd := &cobra.Command{
+		Use:   "create-lns NAME",
+		Short: "Create an LNamespace: a tenant with its root namespace",
+		Example: "  kubectl create lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
+			"  kubectl create lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one LNamespace, not %d: kubectl create lns NAME", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	tenant.users.addFlags(cmd, "user", "who works in the namespaces of the tree")
+	tenant.managers.addFlags(cmd, "manager", "who may change this LNamespace")
+	tenant.sudoers.addFlags(cmd, "sudoer", "who may raise their rights with sudo")
+	cmd.Flags().StringVar(&tenant.template, "template", "", "Template namespace that the tree references (cluster admins only)")
+	cmd.Flags().StringVar(&tenant.costCenter, "cost-center", "", "Cost center that pays for the tenant")
+	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Whom finance asks, for example a mail address")
+	tenant.dryRun = addChoice(cmd, "dry-run", "", dryRunNone, "client: only print the object; server: send it, but don't store it", dryRunNone, dryRunClient, dryRunServer)
+	tenant.output = addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML, outputName)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.createTenant(cmd.Context(), tenant, args[0]) }
+	return cmd
+}
+
+func (p *plugin) createTenant(ctx context.Context, tenant *newTenant, name string) error {
+	lns, err := tenant.object(name)
+	if err != nil {
+		return err
+	}
+	operation := "created"
+	var options []client.CreateOption
+	switch tenant.dryRun.value {
+	case dryRunClient:
+		return p.printCreated(lns, tenant.output.value, "created (dry run)")
+	case dryRunServer:
+		operation = "created (server dry run)"
+		options = append(options, client.DryRunAll)
+	}
+	api, err := p.connect()
+	if err != nil {
+		return err
+	}
+	if err := api.Create(ctx, lns, options...); apierrors.IsNotFound(err) {
+		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
+	} else if err != nil {
+		return err
+	}
+	return p.printCreated(lns, tenant.output.value, operation)
+}
+
+// object is the LNamespace that the flags describe, without the empty fields of a Go struct, so that it can be kept in a file.
+func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return nil, fmt.Errorf("invalid LNamespace name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", name)
+	}
+	lns := &v1alpha1.LNamespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.LNamespaceSpec{
+			Users: t.users.all(), Managers: t.managers.all(), Sudoers: t.sudoers.all(),
+			Template: t.template,
+		},
+	}
+	if t.costCenter != "" || t.owner != "" {
+		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: t.costCenter, Owner: t.owner}
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lns)
+	delete(fields, "status")
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
+func (p *plugin) printCreated(lns *unstructured.Unstructured, format, operation string) error {
+	var text bytes.Buffer
+	var err error
+	switch format {
+	case outputJSON, outputYAML:
+		lns.SetManagedFields(nil)
+		err = writeAs(&text, format, lns.Object)
+	default:
+		printer := printers.NamePrinter{ShortOutput: format == outputName, Operation: operation}
+		err = printer.PrintObj(lns, &text)
+	}
+	if err == nil {
+		_, err = text.WriteTo(p.streams.Out)
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// gather reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
+// however many namespaces there are. It is refused to a user who may not list namespaces.
+func gather(ctx context.Context, api client.Reader) (tree.View, error) {
+	view := emptyView()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err := eachOf(ctx, api, list, func(object runtime.Object) {
+		view.Forest = view.Forest.WithNamespace(namespaceOf(object.(*metav1.PartialObjectMetadata)))
+	})
+	if err != nil {
+		return view, fmt.Errorf("list namespaces: %w", err)
+	}
+	err = eachOf(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object runtime.Object) {
+		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
+		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
+	})
+	if err != nil && !unavailable(err) {
+		return view, fmt.Errorf("list HierarchyConfigurations: %w", err)
+	}
+	return view, nil
+}
+
+func emptyView() tree.View {
+	return tree.View{
+		Forest:     forest.New(forest.Rules{ProtectedName: protectedName}),
+		Conditions: map[string][]metav1.Condition{},
+	}
+}
+
+// protectedName knows the names that are always protected. Those that the operator's configuration adds are told by the
+// condition Halted (Protected) of a HierarchyConfiguration: the plugin needs no access to the operator's namespace.
+func protectedName(name string) bool {
+	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
+}
+
+func namespaceOf(n *metav1.PartialObjectMetadata) *forest.Namespace {
+	return &forest.Namespace{
+		Name: n.Name, UID: string(n.UID), ResourceVersion: n.ResourceVersion,
+		Labels: n.Labels, Annotations: n.Annotations,
+		Terminating: n.DeletionTimestamp != nil,
+	}
+}
+
+// eachOf lists the objects of list's kind page by page and calls do with each.
+func eachOf(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object), scope ...client.ListOption) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page := list.DeepCopyObject().(client.ObjectList)
+		paging := []client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}
+		return page, api.List(ctx, page, append(paging, scope...)...)
+	})
+	all, _, err := pages.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(object runtime.Object) error { do(object); return nil })
+}

@@ -1,0 +1,122 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// namespaceTree is what list prints as JSON or YAML.
+type namespaceTree struct {
+	APIVersion string       `json:"apiVersion"`
+	Kind       string       `json:"kind"`
+	Items      []*tree.Node `json:"items"`
+}
+
+// list is the command "list [ROOT…]".
+func (p *plugin) list() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list [ROOT…]",
+		Aliases: []string{"ls"},
+		Short:   "Show the trees of namespaces, and the templates with their instances",
+		Long: "Show the trees of namespaces, and the templates with their instances; with names, only what begins there.\n" +
+			"Whoever may not list namespaces names a root and sees what can be found from there.",
+		ValidArgsFunction: p.completeNamespaces,
+	}
+	output := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error { return p.show(cmd.Context(), names, output.value) }
+	return cmd
+}
+
+// tree is the command "tree NS…", list under the name that users of HNC know.
+func (p *plugin) tree() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "tree {NAMESPACE… | -A}",
+		Short:             "Show the tree that begins at a namespace",
+		ValidArgsFunction: p.completeNamespaces,
+	}
+	output := addOutput(cmd)
+	all := cmd.Flags().BoolP("all-namespaces", "A", false, "Show every tree")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if *all == (len(names) > 0) {
+			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A), not both")
+		}
+		return p.show(cmd.Context(), names, output.value)
+	}
+	return cmd
+}
+
+func addOutput(cmd *cobra.Command) *choice {
+	return addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML, outputName, outputWide)
+}
+
+// show prints the trees that begin at names, or all of them.
+func (p *plugin) show(ctx context.Context, names []string, format string) error {
+	for _, name := range names {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return fmt.Errorf("invalid namespace name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", name)
+		}
+	}
+	api, err := p.connect()
+	if err != nil {
+		return err
+	}
+	view, err := p.read(ctx, api, names)
+	if err != nil {
+		return err
+	}
+	var nodes []*tree.Node
+	if len(names) == 0 {
+		nodes = view.All()
+	} else if nodes, err = view.Below(names); err != nil {
+		return err
+	}
+	if len(nodes) == 0 && (format == "" || format == outputWide) {
+		fmt.Fprintln(p.streams.ErrOut, "No trees found.")
+		return nil
+	}
+	return p.print(nodes, format)
+}
+
+// read lists everything, or walks from names if the user may not list namespaces.
+func (p *plugin) read(ctx context.Context, api client.Client, names []string) (tree.View, error) {
+	view, err := gather(ctx, api)
+	switch {
+	case !refused(err):
+		return view, err
+	case len(names) == 0:
+		return view, fmt.Errorf("you may not list namespaces; name a root")
+	}
+	view, closed, err := walk(ctx, api, names)
+	if err == nil && len(closed) > 0 {
+		fmt.Fprintf(p.streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+	}
+	return view, err
+}
+
+// print writes nothing to Out unless all of it can be written.
+func (p *plugin) print(nodes []*tree.Node, format string) error {
+	var text bytes.Buffer
+	var err error
+	switch format {
+	case outputJSON, outputYAML:
+		err = writeAs(&text, format, namespaceTree{"cli.tenancy.warren.dev/v1alpha1", "NamespaceTree", nodes})
+	case outputName:
+		err = tree.WriteNames(&text, nodes)
+	case outputWide:
+		err = tree.DrawWide(&text, nodes)
+	default:
+		err = tree.Draw(&text, nodes)
+	}
+	if err == nil {
+		_, err = text.WriteTo(p.streams.Out)
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package tree
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// conditions are what is wrong with n: what its HierarchyConfiguration reports, and, where that is silent (it can't be read, or
+// the operator doesn't run), what the labels of the namespaces show.
+func (v View) conditions(n *forest.Namespace, place forest.Place) []Condition {
+	conditions := []Condition{}
+	for _, c := range v.Conditions[n.Name] {
+		if bad(c) {
+			conditions = append(conditions, Condition{c.Type, c.Status, c.Reason, c.Message})
+		}
+	}
+	for _, found := range v.seen(n, place) {
+		if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Type == found.Type }) {
+			conditions = append(conditions, found)
+		}
+	}
+	slices.SortStableFunc(conditions, func(a, b Condition) int { return severity(a.Type) - severity(b.Type) })
+	return conditions
+}
+
+// bad says whether a condition of a HierarchyConfiguration is worth a footnote. Ready repeats the others; Unknown follows from
+// Halted.
+func bad(c metav1.Condition) bool {
+	switch v1alpha1.ConditionType(c.Type) {
+	case v1alpha1.ConditionReady:
+		return false
+	case v1alpha1.ConditionHalted:
+		return c.Status == metav1.ConditionTrue
+	}
+	return c.Status == metav1.ConditionFalse
+}
+
+// seen is what the labels show to be wrong.
+func (v View) seen(n *forest.Namespace, place forest.Place) []Condition {
+	if v.Partial {
+		return nil
+	}
+	var found []Condition
+	if place.Halted() {
+		found = append(found, Condition{string(v1alpha1.ConditionHalted), metav1.ConditionTrue, string(place.Halt.Reason), place.Halt.Message})
+	}
+	if n.Template() == "" {
+		return found // a whole tree shares its root's template: the problem is told there
+	}
+	if problem := v.Forest.TemplateProblem(n.Name); problem != "" {
+		found = append(found, Condition{string(v1alpha1.ConditionMetadataSynced), metav1.ConditionFalse, string(v1alpha1.ReasonTemplateMissing), problem})
+	}
+	return found
+}
+
+// severity puts what stops everything first; the rest keeps the order in which it is reported.
+func severity(conditionType string) int {
+	if conditionType == string(v1alpha1.ConditionHalted) {
+		return 0
+	}
+	return 1
+}
+
+// inCycle says whether the namespace is itself a member of a cycle.
+func (n *Node) inCycle() bool {
+	return slices.ContainsFunc(n.Conditions, func(c Condition) bool {
+		return c.Type == string(v1alpha1.ConditionHalted) && c.Reason == string(v1alpha1.ReasonInCycle)
+	})
+}

@@ -1,0 +1,184 @@
+package tree
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/xlab/treeprint"
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// Draw writes the trees as text, with the footnotes below them.
+func Draw(w io.Writer, nodes []*Node) error {
+	notes := footnotes{}
+	for _, node := range nodes {
+		if _, err := io.WriteString(w, notes.draw(node)); err != nil {
+			return err
+		}
+	}
+	return notes.write(w, nodes)
+}
+
+// DrawWide is Draw with a table's columns beside the trees.
+func DrawWide(w io.Writer, nodes []*Node) error {
+	notes := footnotes{}
+	table := printers.GetNewTabWriter(w)
+	fmt.Fprintln(table, "NAME\tTYPE\tDEPTH\tPHASE\tTEMPLATE")
+	for _, node := range nodes {
+		lines := strings.Split(notes.draw(node), "\n")
+		for n := range node.flat() {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), orNone(n.Phase), orNone(n.template))
+			lines = lines[1:]
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return notes.write(w, nodes)
+}
+
+// WriteNames writes namespace/NAME for each namespace that exists, once even if it stands in two of the trees.
+func WriteNames(w io.Writer, nodes []*Node) error {
+	written := map[string]bool{}
+	for n := range Existing(nodes) {
+		if written[n.Name] {
+			continue
+		}
+		written[n.Name] = true
+		if _, err := fmt.Fprintln(w, "namespace/"+n.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Existing yields the nodes of namespaces that exist, in the order in which they are drawn.
+func Existing(nodes []*Node) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for n := range flat(nodes) {
+			if n.Type != TypeMissing && !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+func flat(nodes []*Node) iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
+		for _, node := range nodes {
+			for n := range node.flat() {
+				if !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// flat yields the node and those below it, in the order in which they are drawn.
+func (n *Node) flat() iter.Seq[*Node] {
+	return func(yield func(*Node) bool) { n.visit(yield) }
+}
+
+func (n *Node) visit(yield func(*Node) bool) bool {
+	if !yield(n) {
+		return false
+	}
+	for _, child := range n.Children {
+		if !child.visit(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+func (n *Node) depthText() string {
+	if n.Depth == nil {
+		return "<none>"
+	}
+	return strconv.Itoa(*n.Depth)
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "<none>"
+	}
+	return text
+}
+
+// footnotes are the texts below the trees, numbered in the order in which they first appear. What is wrong with many
+// namespaces in the same way is told once.
+type footnotes []string
+
+func (f *footnotes) number(text string) string {
+	i := slices.Index(*f, text)
+	if i < 0 {
+		i = len(*f)
+		*f = append(*f, text)
+	}
+	return strconv.Itoa(i + 1)
+}
+
+func (f *footnotes) draw(node *Node) string {
+	drawing := treeprint.NewWithRoot(f.line(node))
+	f.branch(drawing, node)
+	return drawing.String()
+}
+
+func (f *footnotes) branch(drawing treeprint.Tree, node *Node) {
+	for _, child := range node.Children {
+		f.branch(drawing.AddBranch(f.line(child)), child)
+	}
+}
+
+// line is how one namespace is written: its marks, its name, what it is if that can't be seen from its place, its footnotes.
+func (f *footnotes) line(n *Node) string {
+	line := n.Name
+	if n.Bound {
+		line = "[s] " + line
+	}
+	switch {
+	case n.Type == TypeMissing:
+		line = "(missing) " + line
+	case n.Type == TypeTemplate:
+		line += " (template)"
+	case n.Type == TypeNone:
+		line += " (not managed)"
+	case n.inCycle():
+		line += " (cycle)"
+	}
+	var numbers []string
+	if n.Phase == PhaseTerminating {
+		numbers = append(numbers, f.number("Terminating: the namespace is being deleted"))
+	}
+	for _, c := range n.Conditions {
+		numbers = append(numbers, f.number(fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, c.Message)))
+	}
+	if len(numbers) > 0 {
+		line += " (" + strings.Join(numbers, ",") + ")"
+	}
+	return line
+}
+
+// write explains the marks that were used.
+func (f *footnotes) write(w io.Writer, nodes []*Node) error {
+	var legend []string
+	for n := range flat(nodes) {
+		if n.Bound {
+			legend = []string{"[s] its life belongs to a SubNamespace"}
+			break
+		}
+	}
+	for i, note := range *f {
+		legend = append(legend, fmt.Sprintf("(%d) %s", i+1, note))
+	}
+	if len(legend) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(w, "\n"+strings.Join(legend, "\n")+"\n")
+	return err
+}

@@ -1,0 +1,233 @@
+// Package tree makes the trees that kubectl warren shows from what could be read of a cluster, and draws them. It is pure.
+package tree
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// View is what a user could read of a cluster.
+type View struct {
+	Forest *forest.Snapshot
+	// Conditions of the HierarchyConfigurations, by namespace.
+	Conditions map[string][]metav1.Condition
+	// Partial says that Forest holds only what a walk from some namespaces found. That a parent is not in it then means
+	// nothing, so nothing is called halted but what a HierarchyConfiguration says so of.
+	Partial bool
+}
+
+// Type says what a namespace is.
+type Type string
+
+// The types of namespaces. TypeMissing stands for a parent or template that does not exist, TypeNone for a parent that is
+// neither a root nor a sub-namespace, or a template that is none.
+const (
+	TypeRoot         Type = "root"
+	TypeTemplate     Type = "template"
+	TypeSubNamespace Type = "sub-namespace"
+	TypeInstance     Type = "instance"
+	TypeNone         Type = "none"
+	TypeMissing      Type = "missing"
+)
+
+// Phases of a namespace. A missing one has none.
+const (
+	PhaseActive      = "Active"
+	PhaseTerminating = "Terminating"
+)
+
+// Node is a namespace with what hangs below it. Its JSON form is an interface that scripts rely on.
+type Node struct {
+	Name  string `json:"name"`
+	Type  Type   `json:"type"`
+	Bound bool   `json:"bound"`
+	// Depth is the distance to the root; nil where the namespace is halted, in no tree, or it could not be told.
+	Depth *int   `json:"depth,omitempty"`
+	Phase string `json:"phase,omitempty"`
+	// Conditions are those that are bad.
+	Conditions []Condition `json:"conditions"`
+	Children   []*Node     `json:"children"`
+
+	template string
+}
+
+// Condition is what is wrong with a namespace.
+type Condition struct {
+	Type    string                 `json:"type"`
+	Status  metav1.ConditionStatus `json:"status"`
+	Reason  string                 `json:"reason"`
+	Message string                 `json:"message"`
+}
+
+// All returns every tree: roots first, then templates with their instances, then what has no sound place: cycles, each
+// starting at its smallest name, and parents that are not managed or missing. Each group is in alphabetical order.
+func (v View) All() []*Node {
+	nodes := []*Node{}
+	for _, name := range v.tops() {
+		nodes = append(nodes, v.node(name, name, nil))
+	}
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return rank(a) - rank(b) })
+	return nodes
+}
+
+// Below returns the trees that start at the namespaces named, each once, in the order of names. It fails if one of them does
+// not exist or is not in the forest.
+func (v View) Below(names []string) ([]*Node, error) {
+	nodes := []*Node{}
+	var missing, outside []string
+	for i, name := range names {
+		switch {
+		case slices.Contains(names[:i], name):
+		case v.Forest.Namespace(name) == nil:
+			missing = append(missing, strconv.Quote(name))
+		case !v.shown(name):
+			outside = append(outside, strconv.Quote(name))
+		default:
+			nodes = append(nodes, v.node(name, name, nil))
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		return nil, fmt.Errorf("no such namespace: %s; without a name, all trees are listed", strings.Join(missing, ", "))
+	case len(outside) > 0:
+		return nil, fmt.Errorf("not in a tree: %s; only a root, a sub-namespace, a template or an instance of one can be listed", strings.Join(outside, ", "))
+	}
+	return nodes, nil
+}
+
+func rank(n *Node) int {
+	order := []Type{TypeRoot, TypeTemplate, TypeSubNamespace, TypeInstance, TypeNone, TypeMissing}
+	return slices.Index(order, n.Type)
+}
+
+// above is the name under which n is shown, or "". A root's template is not above it: roots begin trees of their own.
+func above(n *forest.Namespace) string {
+	if n.Parent() != "" || n.Type() == v1alpha1.TypeRoot {
+		return n.Parent()
+	}
+	return n.Template()
+}
+
+// below are the names that are shown under name, in alphabetical order.
+func (v View) below(name string) []string {
+	names := slices.Concat(v.Forest.Children(name), v.Forest.Instances(name))
+	names = slices.DeleteFunc(names, func(child string) bool { return above(v.Forest.Namespace(child)) != name })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// shown says whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
+func (v View) shown(name string) bool {
+	n := v.Forest.Namespace(name)
+	if n == nil {
+		return false
+	}
+	begins := n.Type() == v1alpha1.TypeRoot || n.Type() == v1alpha1.TypeTemplate
+	return begins || above(n) != "" || len(v.below(name)) > 0
+}
+
+// tops are the names at which drawings of everything start, in alphabetical order.
+func (v View) tops() []string {
+	var tops []string
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(v.Forest.All()) {
+		if !v.shown(name) {
+			continue
+		}
+		if top, ok := v.climb(name, seen); ok {
+			tops = append(tops, top)
+		}
+	}
+	slices.Sort(tops)
+	return tops
+}
+
+// climb goes up from name to where its drawing starts; ok is false if that way was seen before.
+func (v View) climb(name string, seen map[string]bool) (top string, ok bool) {
+	var way []string
+	for !seen[name] {
+		seen[name] = true
+		way = append(way, name)
+		n := v.Forest.Namespace(name)
+		if n == nil || above(n) == "" {
+			return name, true
+		}
+		name = above(n)
+	}
+	if i := slices.Index(way, name); i >= 0 { // back on its own way: a cycle
+		return slices.Min(way[i:]), true
+	}
+	return "", false
+}
+
+// node makes the node of name, below parent (nil at the top). A namespace stands below one other at most, so a drawing can come
+// back only to the name where it started, which ends a cycle.
+func (v View) node(name, start string, parent *Node) *Node {
+	node := &Node{Name: name, Type: TypeMissing, Conditions: []Condition{}, Children: []*Node{}}
+	if n := v.Forest.Namespace(name); n != nil {
+		node.Type = v.typeOf(n)
+		node.Bound = n.Parent() != "" && n.Bound()
+		place := v.Forest.Place(name)
+		node.Depth = v.depth(n, place, parent)
+		node.Phase = PhaseActive
+		if n.Terminating {
+			node.Phase = PhaseTerminating
+		}
+		node.Conditions = v.conditions(n, place)
+		node.template = n.Template()
+	}
+	for _, child := range v.below(name) {
+		if child != start {
+			node.Children = append(node.Children, v.node(child, start, node))
+		}
+	}
+	return node
+}
+
+func (v View) typeOf(n *forest.Namespace) Type {
+	switch v.Forest.KindOf(n) {
+	case forest.Root:
+		return TypeRoot
+	case forest.Template:
+		return TypeTemplate
+	case forest.SubNamespace:
+		return TypeSubNamespace
+	case forest.Instance:
+		return TypeInstance
+	}
+	return TypeNone
+}
+
+func (v View) depth(n *forest.Namespace, place forest.Place, parent *Node) *int {
+	if place.InTree() {
+		depth := place.Depth()
+		return &depth
+	}
+	if !v.Partial || v.typeOf(n) != TypeSubNamespace {
+		return nil
+	}
+	if parent != nil && parent.Depth != nil {
+		depth := *parent.Depth + 1
+		return &depth
+	}
+	return labelledDepth(n)
+}
+
+// labelledDepth is the depth that the operator's tree labels tell: the distance to the ancestor farthest away.
+func labelledDepth(n *forest.Namespace) *int {
+	var depth *int
+	for key, value := range n.Labels {
+		distance, err := strconv.Atoi(value)
+		if err == nil && strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) && (depth == nil || distance > *depth) {
+			depth = &distance
+		}
+	}
+	return depth
+}

@@ -1,0 +1,208 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// outcome is what became of a plan.
+type outcome struct {
+	changes   []change
+	conflicts []access.Key // someone else's objects under names of ours
+	forbidden []string     // what the API server doesn't let the operator do
+	contended []access.Key // objects that others wrote faster than this pass could
+	rootless  bool         // the root Namespace takes no new objects
+	errs      []error
+}
+
+// change is one write. before is nil for an object that was made, after for one that was deleted.
+type change struct {
+	key           access.Key
+	before, after access.Object
+}
+
+// conflictError says that someone else's object has the name.
+type conflictError struct{ key access.Key }
+
+func (e conflictError) Error() string {
+	return fmt.Sprintf("%s exists and is not the operator's", e.key)
+}
+
+// errContended says that an object changed under each of several tries.
+var errContended = errors.New("the object has changed under each try")
+
+// tries paces writes of an object that others write too: a shared pair may have many tenants at once.
+var tries = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.6, Jitter: 0.5, Steps: 9, Cap: 200 * time.Millisecond}
+
+// act does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
+// revocation has failed.
+func (r *Reconciler) act(ctx context.Context, tenant *v1alpha1.LNamespace, plan access.Plan, actual access.Actual) *outcome {
+	done := &outcome{conflicts: plan.Conflicts}
+	unsound := map[access.Key]bool{}
+	revoked := true
+	for _, step := range plan.Steps {
+		key := access.KeyOf(step.Desired)
+		switch {
+		case !step.Revokes && !revoked, unsound[step.Needs], key.Namespace != "" && done.rootless:
+			continue
+		case step.Deed == access.DeedEnsure && r.isLeaving(tenant):
+			continue // withdrawn since this pass began
+		}
+		changes, err := r.do(ctx, tenant.Name, step, actual)
+		done.changes = append(done.changes, changes...)
+		r.timeRevocation(tenant.Name, changes)
+		if err != nil {
+			unsound[key] = true
+			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}))
+			done.failed(key, err)
+		}
+	}
+	return done
+}
+
+// failed sorts an error by what it takes to heal.
+func (o *outcome) failed(key access.Key, err error) {
+	switch {
+	case errors.As(err, &conflictError{}):
+		o.conflicts = append(o.conflicts, key)
+	case errors.Is(err, errContended):
+		o.contended = append(o.contended, key)
+	case key.Namespace != "" && (apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)):
+		o.rootless = true
+	case apierrors.IsForbidden(err):
+		o.forbidden = append(o.forbidden, err.Error())
+	default:
+		o.errs = append(o.errs, err)
+	}
+}
+
+func (r *Reconciler) isLeaving(tenant *v1alpha1.LNamespace) bool {
+	uid, ok := r.leaving.Load(tenant.Name)
+	return ok && uid == tenant.UID
+}
+
+// do carries out one step on what exists, and again on what exists really where that turns out to be something else. actual is
+// kept up to date for the steps that follow.
+func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, actual access.Actual) ([]change, error) {
+	key := access.KeyOf(step.Desired)
+	pace := tries
+	var changes []change
+	for range tries.Steps {
+		before := actual[key]
+		after, finished, err := r.try(ctx, tenant, step, before)
+		if err == nil {
+			if before != after {
+				changes = append(changes, change{key: key, before: before, after: after})
+			}
+			actual.Put(key, after)
+			if finished {
+				return changes, nil
+			}
+			continue
+		}
+		if !stale(err, before) {
+			return changes, err
+		}
+		existing, err := r.live(ctx, key)
+		if err != nil {
+			return changes, err
+		}
+		actual.Put(key, existing)
+		select {
+		case <-ctx.Done():
+			return changes, fmt.Errorf("writing %s: %w", key, ctx.Err())
+		case <-time.After(pace.Step()):
+		}
+	}
+	return changes, fmt.Errorf("writing %s: %w", key, errContended)
+}
+
+// stale says whether a write was refused because before isn't what exists.
+func stale(err error, before access.Object) bool {
+	if before == nil {
+		return apierrors.IsAlreadyExists(err)
+	}
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
+}
+
+// try makes at most one write. It returns what exists then, and whether the step is finished.
+func (r *Reconciler) try(ctx context.Context, tenant string, step access.Step, existing access.Object) (access.Object, bool, error) {
+	switch {
+	case step.Deed == access.DeedEnsure:
+		return r.ensure(ctx, existing, step.Desired)
+	case existing == nil || !access.Removable(existing, step.Desired):
+		return existing, true, nil // gone already, or someone else's by now
+	case step.Deed == access.DeedRemove:
+		return r.remove(ctx, existing)
+	case step.Deed == access.DeedNarrow:
+		narrowed, ok := access.Narrow(existing, step.Desired)
+		if !ok {
+			return existing, true, nil
+		}
+		after, err := r.update(ctx, narrowed)
+		return after, true, err
+	default:
+		return r.release(ctx, tenant, existing, step.Last)
+	}
+}
+
+func (r *Reconciler) ensure(ctx context.Context, existing, desired access.Object) (access.Object, bool, error) {
+	if existing == nil {
+		after, err := r.create(ctx, desired)
+		return after, true, err
+	}
+	switch access.Judge(existing, desired) {
+	case access.Conflict:
+		return existing, true, conflictError{access.KeyOf(desired)}
+	case access.Equal:
+		return existing, true, nil
+	}
+	if access.MustRecreate(existing, desired) {
+		after, _, err := r.remove(ctx, existing)
+		return after, false, err // made anew at once
+	}
+	after, err := r.update(ctx, access.Restore(existing, desired))
+	return after, true, err
+}
+
+// release gives up a shared object. Only a tenant that leaves for good deletes it, and only if no other came meanwhile.
+func (r *Reconciler) release(ctx context.Context, tenant string, existing access.Object, last bool) (access.Object, bool, error) {
+	if last && access.LastOwner(existing, tenant) {
+		return nil, true, r.delete(ctx, existing, unchanged(existing))
+	}
+	released, ok := access.Release(existing, tenant)
+	if !ok {
+		return existing, true, nil
+	}
+	after, err := r.update(ctx, released)
+	return after, true, err
+}
+
+// remove deletes an object of this UID. One that a foreign finalizer holds stays.
+func (r *Reconciler) remove(ctx context.Context, existing access.Object) (access.Object, bool, error) {
+	if existing.GetDeletionTimestamp() != nil {
+		return existing, true, nil
+	}
+	return nil, true, r.delete(ctx, existing, sameUID(existing))
+}
+
+// timeRevocation measures from the change of the LNamespace to the first write that takes a right away.
+func (r *Reconciler) timeRevocation(tenant string, changes []change) {
+	for _, c := range changes {
+		if len(access.Minus(c.before, c.after)) == 0 {
+			continue
+		}
+		if since, ok := r.changed.LoadAndDelete(tenant); ok {
+			revocationSeconds.Observe(time.Since(since.(time.Time)).Seconds())
+		}
+	}
+}

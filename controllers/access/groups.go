@@ -1,0 +1,199 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// groups knows who else binds the groups of sudoers. A group that is bound outside of its tenant's tree would give whoever
+// creates an LNamespace of the right name what that binding grants.
+//
+// ClusterRoleBindings are watched. RoleBindings would be too many to watch, so they are looked through now and then
+// (groupscan.go), and before a tenant's sudoers get their first right.
+type groups struct {
+	forest  Forest
+	timing  Timing
+	live    client.Reader
+	ours    client.Reader // the manager's cache: ClusterRoleBindings that carry the label of access objects
+	foreign cache.Cache   // all others, less what is of no interest here
+
+	wake chan struct{}
+
+	mu        sync.Mutex
+	asked     map[string]bool     // tenants that wait for a look that has not begun yet
+	known     map[string]bool     // tenants that had sudoers when the last look began
+	found     map[string][]holder // group → RoleBindings that name it, as of the last look
+	forbidden string              // why the last look was refused; empty if it was not
+}
+
+// groupState is what stands against a tenant's sudo.
+type groupState struct {
+	// elsewhere are bindings of the group outside of the tree that are not ours.
+	elsewhere []holder
+	// pending says that no look has been finished since the tenant listed its first sudoer. The look asks for the tenant again.
+	pending bool
+	// forbidden says why looks are refused; empty if they are not.
+	forbidden string
+}
+
+// holder is a binding that names the group of a tenant's sudoers and is not ours.
+type holder struct {
+	key access.Key
+	uid types.UID // so that its Events are found
+}
+
+func holderOf(binding access.Object) holder {
+	return holder{key: access.KeyOf(binding), uid: binding.GetUID()}
+}
+
+func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
+	return &groups{
+		forest: forest, ours: ours, live: live, timing: timing, wake: make(chan struct{}, 1),
+		asked: map[string]bool{}, known: map[string]bool{}, found: map[string][]holder{},
+	}
+}
+
+// look says what stands against the tenant's sudo. desired is the binding of its sudoers, and actual what exists.
+func (g *groups) look(ctx context.Context, tenant string, desired access.Object, actual access.Actual) (groupState, error) {
+	if len(access.Subjects(desired)) == 0 {
+		g.forget(tenant)
+		return groupState{}, nil
+	}
+	group := v1alpha1.SudoersGroup(tenant)
+	elsewhere, err := g.clusterWide(ctx, group)
+	if err != nil {
+		return groupState{}, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, binding := range g.found[group] {
+		if !g.forest.InTree(binding.key.Namespace, tenant) {
+			elsewhere = append(elsewhere, binding)
+		}
+	}
+	state := groupState{elsewhere: elsewhere}
+	if !g.known[tenant] {
+		g.ask(tenant)
+		// Who holds sudo already was looked at before; a restart takes nothing from them.
+		state.pending = len(access.Subjects(actual[access.KeyOf(desired)])) == 0
+		state.forbidden = g.forbidden
+	}
+	return state, nil
+}
+
+// ask wants a look for the tenant. The caller holds the lock.
+func (g *groups) ask(tenant string) {
+	g.asked[tenant] = true
+	select {
+	case g.wake <- struct{}{}:
+	default: // one is due already
+	}
+}
+
+// forget makes the next sudoer of the tenant its first.
+func (g *groups) forget(tenant string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.asked, tenant)
+	delete(g.known, tenant)
+}
+
+// clusterWide names the ClusterRoleBindings of the group that are not ours.
+func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error) {
+	var elsewhere []holder
+	for _, reader := range []client.Reader{g.foreign, g.ours} {
+		bindings := &rbacv1.ClusterRoleBindingList{}
+		if err := reader.List(ctx, bindings, client.MatchingFields{indexGroup: group}); err != nil {
+			return nil, fmt.Errorf("listing ClusterRoleBindings of group %s: %w", group, err)
+		}
+		for i := range bindings.Items {
+			binding := &bindings.Items[i]
+			if expected, ok := access.Expected(binding); !ok || !access.Removable(binding, expected) {
+				elsewhere = append(elsewhere, holderOf(binding))
+			}
+		}
+	}
+	return elsewhere, nil
+}
+
+// watch sets up the cache of ClusterRoleBindings that are not ours.
+func (g *groups) watch(mgr ctrl.Manager) error {
+	unlabelled, err := labels.NewRequirement(v1alpha1.LabelAccess, selection.DoesNotExist, nil)
+	if err != nil {
+		return fmt.Errorf("selecting ClusterRoleBindings that are not the operator's: %w", err)
+	}
+	g.foreign, err = cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{&rbacv1.ClusterRoleBinding{}: {
+			Label: labels.NewSelector().Add(*unlabelled), Transform: groupsOnly,
+		}},
+	})
+	if err != nil {
+		return fmt.Errorf("making a cache of ClusterRoleBindings: %w", err)
+	}
+	if err := g.foreign.IndexField(context.Background(), &rbacv1.ClusterRoleBinding{}, indexGroup, groupsOfSudoers); err != nil {
+		return fmt.Errorf("indexing ClusterRoleBindings by group: %w", err)
+	}
+	return mgr.Add(ownCache{g.foreign})
+}
+
+// boundElsewhere asks for a tenant when a ClusterRoleBinding comes to name its group, or ceases to.
+func (g *groups) boundElsewhere() source.Source {
+	requests := func(_ context.Context, binding *rbacv1.ClusterRoleBinding) []reconcile.Request {
+		var requests []reconcile.Request
+		for _, group := range groupsOfSudoers(binding) {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(group, v1alpha1.SudoersSuffix)}})
+		}
+		return requests
+	}
+	return source.Kind(g.foreign, &rbacv1.ClusterRoleBinding{}, handler.TypedEnqueueRequestsFromMapFunc(requests))
+}
+
+// groupsOnly keeps of a ClusterRoleBinding what groupsOfSudoers wants to know; a cluster may have thousands.
+func groupsOnly(object any) (any, error) {
+	binding, ok := object.(*rbacv1.ClusterRoleBinding)
+	if !ok {
+		return object, nil
+	}
+	slim := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{
+		Name: binding.Name, UID: binding.UID, ResourceVersion: binding.ResourceVersion,
+	}}
+	for _, group := range groupsOfSudoers(binding) {
+		slim.Subjects = append(slim.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group})
+	}
+	return slim, nil
+}
+
+// groupsOfSudoers names the groups among a binding's subjects that may be those of a tenant.
+func groupsOfSudoers(binding client.Object) []string {
+	var names []string
+	for _, subject := range access.Subjects(binding) {
+		if subject.Kind == rbacv1.GroupKind && strings.HasSuffix(subject.Name, v1alpha1.SudoersSuffix) {
+			names = append(names, subject.Name)
+		}
+	}
+	return names
+}
+
+// ownCache makes the manager start a cache before the controllers, as it does with its own.
+type ownCache struct{ cache.Cache }
+
+// GetCache is what the manager knows a holder of a cache by.
+func (c ownCache) GetCache() cache.Cache { return c.Cache }

@@ -1,0 +1,121 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+var (
+	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_access_writes_total",
+		Help: "Writes of access objects, by kind, verb and result (ok or the reason of the refusal).",
+	}, []string{"kind", "verb", "result"})
+	conflicts = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_access_conflicts",
+		Help: "Names of access objects that are taken by someone else's objects at present, by kind.",
+	}, []string{"kind"})
+	revocationSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "warren_access_revocation_seconds",
+		Help:    "Time from the event on an LNamespace to the write that takes the right of a subject that left a list.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	})
+	objectCount = &objectCollector{desc: prometheus.NewDesc(
+		"warren_access_objects", "Access objects that exist, copies aside.", []string{"access"}, nil)}
+)
+
+func init() {
+	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, objectCount)
+}
+
+// objectCollector counts access objects in the cache when it is asked.
+type objectCollector struct {
+	desc   *prometheus.Desc
+	reader atomic.Pointer[client.Client] // nil until a manager is set up
+}
+
+// Describe implements prometheus.Collector.
+func (c *objectCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector. A cache that isn't ready counts nothing.
+func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
+	reader := c.reader.Load()
+	if reader == nil {
+		return
+	}
+	counts := map[string]float64{}
+	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+		if err := (*reader).List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
+			return
+		}
+		tally(list, counts)
+	}
+	for kind, n := range counts {
+		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, kind)
+	}
+}
+
+func tally(list client.ObjectList, counts map[string]float64) {
+	add := func(labels map[string]string) {
+		if labels[v1alpha1.LabelInheritedFrom] == "" {
+			counts[labels[v1alpha1.LabelAccess]]++
+		}
+	}
+	switch l := list.(type) {
+	case *rbacv1.ClusterRoleList:
+		for i := range l.Items {
+			add(l.Items[i].Labels)
+		}
+	case *rbacv1.ClusterRoleBindingList:
+		for i := range l.Items {
+			add(l.Items[i].Labels)
+		}
+	case *rbacv1.RoleBindingList:
+		for i := range l.Items {
+			add(l.Items[i].Labels)
+		}
+	}
+}
+
+// obstacles remembers whose objects stand under names of ours, by tenant.
+type obstacles struct {
+	mu       sync.Mutex
+	byTenant map[string]map[access.Key]bool
+}
+
+func (o *obstacles) of(tenant string) map[access.Key]bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.byTenant[tenant]
+}
+
+func (o *obstacles) set(tenant string, keys []access.Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key := range o.byTenant[tenant] {
+		conflicts.WithLabelValues(key.Kind).Dec()
+	}
+	delete(o.byTenant, tenant)
+	if len(keys) == 0 {
+		return
+	}
+	found := map[access.Key]bool{}
+	for _, key := range keys {
+		found[key] = true
+	}
+	for key := range found {
+		conflicts.WithLabelValues(key.Kind).Inc()
+	}
+	if o.byTenant == nil {
+		o.byTenant = map[string]map[access.Key]bool{}
+	}
+	o.byTenant[tenant] = found
+}

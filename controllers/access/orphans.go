@@ -1,0 +1,109 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// orphans deletes access objects that no tenant answers for any more: someone stripped their owners, or took the finalizer off
+// an LNamespace. Every object is looked at when the operator starts and whenever it changes.
+type orphans struct{ *Reconciler }
+
+func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
+	o := orphans{r}
+	itself := func() handler.TypedEventHandler[client.Object, access.Key] {
+		return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []access.Key {
+			return []access.Key{access.KeyOf(object)}
+		})
+	}
+	deletions := predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	}
+	err := builder.TypedControllerManagedBy[access.Key](mgr).Named("access-orphans").
+		Watches(&rbacv1.ClusterRole{}, itself()).
+		Watches(&rbacv1.ClusterRoleBinding{}, itself()).
+		Watches(&rbacv1.RoleBinding{}, itself(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
+		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(o.objectsOf), builder.WithPredicates(deletions)).
+		WithOptions(controller.TypedOptions[access.Key]{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[access.Key](r.Timing.ErrorMin, r.Timing.RetryMax),
+		}).
+		Complete(o)
+	if err != nil {
+		return fmt.Errorf("setting up the controller of orphaned access objects: %w", err)
+	}
+	return nil
+}
+
+// objectsOf names the objects of an LNamespace that has gone.
+func (o orphans) objectsOf(_ context.Context, tenant client.Object) []access.Key {
+	return access.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, access.Facts{}).Keys()
+}
+
+// Reconcile deletes the object if it is ours and nobody's.
+func (o orphans) Reconcile(ctx context.Context, key access.Key) (ctrl.Result, error) {
+	object, err := read(ctx, o.Client, key)
+	if err != nil || object == nil || object.GetDeletionTimestamp() != nil {
+		return ctrl.Result{}, err
+	}
+	expected, ok := access.Expected(object)
+	if !ok || !access.Removable(object, expected) {
+		return ctrl.Result{}, nil
+	}
+	// The cache answers nearly always; only the API server's word is enough to delete.
+	for _, reader := range []client.Reader{o.Client, o.Live} {
+		claimed, err := o.claimed(ctx, reader, object)
+		if err != nil || claimed {
+			return ctrl.Result{}, err
+		}
+	}
+	if err := o.delete(ctx, object, unchanged(object)); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(ignoreConflict(err))
+	}
+	ctrllog.FromContext(ctx).Info("deleted an access object without a tenant", "object", key.String())
+	return ctrl.Result{}, nil
+}
+
+// claimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
+// which has been told by a mark.
+func (o orphans) claimed(ctx context.Context, reader client.Reader, object access.Object) (bool, error) {
+	for _, reference := range access.Owners(object) {
+		if reference.UID == access.Marked {
+			return true, nil
+		}
+	}
+	for _, tenant := range access.Tenants(object) {
+		err := reader.Get(ctx, client.ObjectKey{Name: tenant}, &v1alpha1.LNamespace{})
+		if err == nil {
+			return true, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return false, fmt.Errorf("reading LNamespace %s, which %s names: %w", tenant, access.KeyOf(object), err)
+		}
+	}
+	return false, nil
+}
+
+// ignoreConflict drops the error of a guarded write that came too late; the event of what came first asks again.
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+// Package access keeps the RBAC objects of every tenant as internal/access says they should be.
+//
+// One pass over a tenant gathers what is (gather.go), lets the pure planner say what to do, does it (act.go, writer.go) and
+// reports (report.go, events.go). Withdraw takes everything back when a tenant goes. A second, small controller deletes
+// objects whose tenant is gone (orphans.go).
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// Forest answers what access depends on outside of RBAC.
+type Forest interface {
+	// Owns says whether the Namespace root is the one that the LNamespace with this UID made or adopted.
+	Owns(root string, uid types.UID) bool
+	// InTree says whether namespace is root or a descendant of it.
+	InTree(namespace, root string) bool
+}
+
+// Settings are what the configuration says about access.
+type Settings struct {
+	// UserClusterRole is the ClusterRole that users hold in their tree.
+	UserClusterRole string
+	// OperatorNamespace is where the operator runs; service accounts of it get no access.
+	OperatorNamespace string
+}
+
+// Timing holds the time constants, so that tests can shrink them.
+type Timing struct {
+	// RetryMin and RetryMax bound the back-off of a tenant that something stands in the way of.
+	RetryMin, RetryMax time.Duration
+	// ErrorMin bounds the back-off after an error from below; RetryMax does from above.
+	ErrorMin time.Duration
+	// RoleTrust is how long the ClusterRole of users is taken to exist without another look.
+	RoleTrust time.Duration
+	// GroupScan is the pause between two looks at all RoleBindings; GroupRetry that between looks at those that were found
+	// to name the group of a tenant from outside its tree.
+	GroupScan, GroupRetry time.Duration
+	// Recent is how long an own write is remembered that no watch has brought.
+	Recent time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		RetryMin: time.Second, RetryMax: 30 * time.Second, ErrorMin: 200 * time.Millisecond, RoleTrust: time.Minute,
+		GroupScan: 30 * time.Minute, GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
+	}
+}
+
+// Reconciler keeps the access objects of LNamespaces. All exported fields are required, unless they say otherwise.
+type Reconciler struct {
+	// Client reads ClusterRoles, ClusterRoleBindings and RoleBindings from a cache that holds those labelled
+	// tenancy.warren.dev/access. SetupWithManager takes the manager's if it is nil, and the same holds for Live.
+	Client client.Client
+	// Live reads from the API server.
+	Live client.Reader
+	// Forest is asked from the moment when Changes has synced.
+	Forest Forest
+	// Changes asks for a tenant when an answer of Forest about it may have changed: its root came, went or changed hands, or
+	// a namespace joined or left its tree. If it is a source.SyncingSource, nothing is reconciled before it has synced;
+	// it has to be one if Forest fills up in the background, or a restart takes all access back for a moment.
+	Changes source.Source
+	// Config returns the settings in force.
+	Config func() Settings
+	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.
+	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
+	Events record.EventRecorder
+	Timing Timing
+	// Workers is how many tenants are worked on at once; 4 if it is 0.
+	Workers int
+
+	groups   *groups
+	roles    *userRoles
+	recent   *recent
+	patience workqueue.TypedRateLimiter[string]
+	changed  sync.Map // tenant → time.Time of the change of its LNamespace that hasn't been acted on yet
+	leaving  sync.Map // tenant → UID of the LNamespace for which Withdraw was called
+	blocked  obstacles
+}
+
+// Reconcile brings the access objects of one tenant to what its LNamespace says.
+func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	tenant, err := r.tenant(ctx, request.Name)
+	if err != nil || tenant == nil {
+		return ctrl.Result{}, err
+	}
+	seen, err := r.gather(ctx, tenant)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan := access.PlanFor(tenant.Name, seen.objects, seen.withheld(), seen.actual)
+	done := r.act(ctx, tenant, plan, seen.actual)
+	return r.report(ctx, tenant, seen, done)
+}

@@ -1,0 +1,126 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// finding is something that keeps AccessReady from being True.
+type finding struct {
+	reason  v1alpha1.Reason
+	message string
+	// event is the reason of the Event that tells of it; empty: the condition alone does.
+	event v1alpha1.Reason
+	// retry says that no event will tell when it is over.
+	retry bool
+}
+
+// findings lists what is wrong, the gravest first.
+func findings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
+	var found []finding
+	if !seen.own || done.rootless {
+		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
+			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted", tenant.Name)}}
+	}
+	for _, message := range done.forbidden {
+		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: message, retry: true})
+	}
+	for _, key := range done.conflicts {
+		found = append(found, finding{reason: v1alpha1.ReasonConflict, event: v1alpha1.ReasonAccessConflict, retry: true,
+			message: fmt.Sprintf("%s; a cluster admin can delete or rename it", conflictError{key})})
+	}
+	for _, key := range done.contended {
+		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
+			message: fmt.Sprintf("%s is being changed by others all the time", key)})
+	}
+	if len(seen.group.elsewhere) > 0 {
+		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
+			message: fmt.Sprintf("group %s is bound elsewhere", v1alpha1.SudoersGroup(tenant.Name))})
+	}
+	if seen.group.forbidden != "" {
+		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})
+	}
+	if seen.roleless {
+		found = append(found, finding{reason: v1alpha1.ReasonUserClusterRoleMissing, retry: true,
+			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access", seen.settings.UserClusterRole)})
+	}
+	for _, refusal := range seen.input.Refused {
+		found = append(found, finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why})
+	}
+	return found
+}
+
+// report writes the condition and status.sudo, sends Events, and says when to look again.
+func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
+	if len(done.errs) > 0 {
+		return ctrl.Result{}, errors.Join(done.errs...)
+	}
+	r.changed.Delete(tenant.Name)
+	if seen.deleting {
+		return ctrl.Result{}, nil // its finalizer reports
+	}
+	r.blocked.set(tenant.Name, done.conflicts)
+	found := findings(tenant, seen, done)
+	if seen.group.pending && len(found) == 0 {
+		r.tellChanges(tenant, false, done.changes)
+		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
+	}
+	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonGranted, "everything that the lists say is granted"
+	if len(found) > 0 {
+		status, reason, message = metav1.ConditionFalse, found[0].reason, joined(found)
+	}
+	before := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady)
+	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message
+
+	r.tellChanges(tenant, settled, done.changes)
+	r.tellFindings(tenant, before, found)
+	r.tellBindings(tenant.Name, seen.group, before)
+	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
+		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)
+		s.Sudo = nil
+		if seen.own && len(seen.group.elsewhere) == 0 {
+			s.Sudo = access.SudoStatus(tenant, seen.input)
+		}
+	})
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
+	}
+	return r.again(tenant.Name, found), nil
+}
+
+// again paces further looks at what no event will tell of.
+func (r *Reconciler) again(tenant string, found []finding) ctrl.Result {
+	for _, f := range found {
+		if f.retry {
+			return ctrl.Result{RequeueAfter: r.patience.When(tenant)}
+		}
+	}
+	r.patience.Forget(tenant)
+	return ctrl.Result{}
+}
+
+// joined makes one message of all findings, within what a condition holds.
+func joined(found []finding) string {
+	messages := make([]string, 0, len(found))
+	for _, f := range found {
+		messages = append(messages, f.message)
+	}
+	return cut(strings.Join(messages, "; "), 8*1024)
+}
+
+// cut shortens a text to at most n bytes, at a letter's end.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:n-len(more)], "") + more
+}

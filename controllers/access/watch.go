@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// Field indexes of the manager's cache.
+const (
+	indexTenant = "warren-access-tenant" // of cluster-scoped access objects: every tenant that they are of
+	indexGroup  = "warren-access-group"  // of ClusterRoleBindings: groups of sudoers among the subjects
+)
+
+// SetupWithManager registers the reconciler, the one for orphans, and the looks at who else binds the groups of sudoers.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := r.complete(mgr); err != nil {
+		return err
+	}
+	if err := indexFields(mgr); err != nil {
+		return err
+	}
+	if err := r.groups.watch(mgr); err != nil {
+		return err
+	}
+	if err := r.setupOrphans(mgr); err != nil {
+		return err
+	}
+	objects := func() handler.EventHandler { return handler.EnqueueRequestsFromMapFunc(r.tenantsOf) }
+	err := ctrl.NewControllerManagedBy(mgr).Named("access").
+		For(&v1alpha1.LNamespace{}, builder.WithPredicates(r.specChanged())).
+		Watches(&rbacv1.ClusterRole{}, objects()).
+		Watches(&rbacv1.ClusterRoleBinding{}, objects()).
+		Watches(&rbacv1.RoleBinding{}, objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
+		WatchesRawSource(r.Changes).
+		WatchesRawSource(r.groups.boundElsewhere()).
+		WatchesRawSource(r.groups.scans()).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.Workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
+		}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the access controller: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) complete(mgr ctrl.Manager) error {
+	if r.Forest == nil || r.Changes == nil || r.Config == nil || r.Report == nil || r.Events == nil {
+		return errors.New("setting up the access controller: Forest, Changes, Config, Report and Events are required")
+	}
+	if r.Client == nil {
+		r.Client = mgr.GetClient()
+	}
+	if r.Live == nil {
+		r.Live = mgr.GetAPIReader()
+	}
+	if r.Timing == (Timing{}) {
+		r.Timing = DefaultTiming()
+	}
+	if r.Workers == 0 {
+		r.Workers = 4
+	}
+	r.groups = newGroups(r.Forest, r.Client, r.Live, r.Timing)
+	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
+	r.recent = newRecent(r.Timing.Recent)
+	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
+	objectCount.reader.Store(&r.Client)
+	return nil
+}
+
+func indexFields(mgr ctrl.Manager) error {
+	tenants := func(object client.Object) []string { return access.Tenants(object) }
+	for _, object := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, indexTenant, tenants); err != nil {
+			return fmt.Errorf("indexing %T by tenant: %w", object, err)
+		}
+	}
+	err := mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRoleBinding{}, indexGroup, groupsOfSudoers)
+	if err != nil {
+		return fmt.Errorf("indexing ClusterRoleBindings by group: %w", err)
+	}
+	return nil
+}
+
+// specChanged lets through what changes the lists, and notes when, so that revocations can be timed.
+func (r *Reconciler) specChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			changed := e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+			if changed {
+				r.changed.LoadOrStore(e.ObjectNew.GetName(), time.Now())
+			}
+			return changed
+		},
+	}
+}
+
+// notCopied drops the events of propagated copies; they are not of this controller's making.
+func notCopied(object client.Object) bool {
+	labels := object.GetLabels()
+	return labels[v1alpha1.LabelInheritedFrom] == "" || object.GetNamespace() == labels[v1alpha1.LabelTenant]
+}
+
+// tenantsOf maps an event on an access object to every tenant that it is of. The caller does so for the old and the new object.
+func (r *Reconciler) tenantsOf(_ context.Context, object client.Object) []reconcile.Request {
+	r.recent.observe(object)
+	tenants := access.Tenants(object)
+	if namespace := object.GetNamespace(); namespace != "" {
+		tenants = append(tenants, namespace) // its labels may be what someone changed
+	}
+	requests := make([]reconcile.Request, 0, len(tenants))
+	for _, tenant := range tenants {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+	}
+	return requests
+}

@@ -1,0 +1,52 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// Withdraw takes back everything that the tenant was granted, for a tenant that is being deleted: sudo first, by an update,
+// then the shared pairs, of which those without another owner are deleted, then the tenant's own objects. It may be called
+// again at any time, and then writes only what is left. remaining names the objects that are still there, held by a
+// foreign finalizer; what someone else made under such a name is not among them and is never touched.
+func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
+	r.leaving.Store(tenant.Name, tenant.UID)
+	objects := access.For(tenant, r.input(tenant, r.Config()))
+	actual, err := r.actual(ctx, tenant, objects)
+	if err != nil {
+		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
+	}
+	plan := access.PlanFor(tenant.Name, objects, access.Withheld{Everything: true}, actual)
+	done := r.act(ctx, tenant, plan, actual)
+	r.tellChanges(tenant, false, done.changes)
+	for _, step := range plan.Steps {
+		key := access.KeyOf(step.Desired)
+		if existing := actual[key]; step.Deed == access.DeedRemove && existing != nil {
+			remaining = append(remaining, key.String())
+		}
+	}
+	if err := done.err(); err != nil {
+		return remaining, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
+	}
+	r.groups.forget(tenant.Name)
+	r.blocked.set(tenant.Name, nil)
+	slices.Sort(remaining)
+	return remaining, nil
+}
+
+// err joins whatever went wrong, for a caller that doesn't care how it heals.
+func (o *outcome) err() error {
+	errs := o.errs
+	for _, message := range o.forbidden {
+		errs = append(errs, errors.New(message))
+	}
+	for _, key := range o.contended {
+		errs = append(errs, fmt.Errorf("writing %s: %w", key, errContended))
+	}
+	return errors.Join(errs...)
+}

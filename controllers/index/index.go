@@ -1,0 +1,189 @@
+// Package index holds what the controllers share in memory: the forest, kept by events.
+package index
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Change tells subscribers that the forest has changed.
+type Change struct {
+	// Old and New are the forest before and after.
+	Old, New *forest.Snapshot
+	// Namespaces are the names whose place, keys, inheritance or copies may differ now. They need not exist.
+	Namespaces []string
+}
+
+// Index is the shared in-memory view. Reads never block; changes are serialised.
+type Index struct {
+	snapshot atomic.Pointer[forest.Snapshot]
+	synced   chan struct{}
+
+	mu          sync.Mutex
+	subscribers []func(Change)
+	seen        string // highest resourceVersion of a Namespace that the watch has brought
+}
+
+// New returns an empty index.
+func New(rules forest.Rules) *Index {
+	x := &Index{synced: make(chan struct{})}
+	x.snapshot.Store(forest.New(rules))
+	return x
+}
+
+// Snapshot is the forest as it is known now.
+func (x *Index) Snapshot() *forest.Snapshot { return x.snapshot.Load() }
+
+// Synced says whether everything that existed at the start is in the snapshot. No verdict may rest on it before.
+func (x *Index) Synced() bool {
+	select {
+	case <-x.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// WaitForSync blocks until Synced or until ctx is done.
+func (x *Index) WaitForSync(ctx context.Context) error {
+	select {
+	case <-x.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Subscribe calls fn on every change from now on, one at a time; it must not block. Nothing is told before the index is
+// synced; then one change names every namespace.
+func (x *Index) Subscribe(fn func(Change)) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.subscribers = append(x.subscribers, fn)
+	if x.Synced() {
+		fn(x.everything(x.Snapshot()))
+	}
+}
+
+// Source is a controller's source: requests says what a change asks of that controller.
+func (x *Index) Source(requests func(Change) []reconcile.Request) source.Source {
+	return &subscription{index: x, requests: requests}
+}
+
+type subscription struct {
+	index    *Index
+	requests func(Change) []reconcile.Request
+}
+
+// Start implements source.Source.
+func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.index.Subscribe(func(c Change) {
+		for _, request := range s.requests(c) {
+			queue.Add(request)
+		}
+	})
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource: no controller reconciles against half a forest.
+func (s *subscription) WaitForSync(ctx context.Context) error { return s.index.WaitForSync(ctx) }
+
+// Reconfigure makes the index judge by other rules from now on.
+func (x *Index) Reconfigure(rules forest.Rules) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	x.snapshot.Store(old.WithRules(rules))
+	if x.Synced() {
+		x.tell(x.everything(old))
+	}
+}
+
+// Observe takes the answer to a write of our own to a Namespace, so that the next decision knows of it before the watch
+// brings it.
+func (x *Index) Observe(n metav1.Object) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if newer(x.seen, n.GetResourceVersion()) {
+		return // the watch has been there already, and may have brought a deletion since
+	}
+	x.put(namespaceOf(n))
+}
+
+// Touch makes everybody look at a namespace again although nothing in the forest has changed.
+func (x *Index) Touch(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if s := x.Snapshot(); x.Synced() {
+		x.tell(Change{Old: s, New: s, Namespaces: []string{name}})
+	}
+}
+
+func (x *Index) put(n *forest.Namespace) {
+	old := x.Snapshot()
+	if known := old.Namespace(n.Name); known != nil && known.UID == n.UID && newer(known.ResourceVersion, n.ResourceVersion) {
+		return
+	}
+	x.replace(old, old.WithNamespace(n), n.Name)
+}
+
+func (x *Index) remove(name, uid string) {
+	old := x.Snapshot()
+	if known := old.Namespace(name); known != nil && known.UID == uid {
+		x.replace(old, old.WithoutNamespace(name), name)
+	}
+}
+
+// replace stores a snapshot that differs from old by what concerns name, and tells the subscribers.
+func (x *Index) replace(old, now *forest.Snapshot, name string) {
+	x.snapshot.Store(now)
+	if x.Synced() {
+		x.tell(Change{Old: old, New: now, Namespaces: now.Affected(old, name)})
+	}
+}
+
+func (x *Index) tell(c Change) {
+	for _, fn := range x.subscribers {
+		fn(c)
+	}
+}
+
+func (x *Index) everything(old *forest.Snapshot) Change {
+	c := Change{Old: old, New: x.Snapshot()}
+	for name := range c.New.All() {
+		c.Namespaces = append(c.Namespaces, name)
+	}
+	return c
+}
+
+func (x *Index) markSynced() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	close(x.synced)
+	x.tell(x.everything(x.Snapshot()))
+}
+
+// newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
+func newer(a, b string) bool {
+	if a == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}
+
+// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
+func (x *Index) Owns(root string, uid types.UID) bool { return x.Snapshot().Owns(root, string(uid)) }
+
+// InTree says whether namespace is root or lies below it.
+func (x *Index) InTree(namespace, root string) bool { return x.Snapshot().InTree(namespace, root) }

@@ -1,0 +1,86 @@
+package lnamespace
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Reporter writes the status of LNamespaces, for all who have something to say in it.
+type Reporter struct {
+	Client client.Client
+	// Live reads without a cache.
+	Live client.Reader
+}
+
+// Report applies change to the status, works out Ready, and writes if anything differs. Several reconcilers share one
+// status: whoever comes second reads what the first wrote.
+func (r Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
+	seen := lns
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		now := seen.DeepCopy()
+		change(&now.Status)
+		summarise(&now.Status, lns.Generation)
+		if equality.Semantic.DeepEqual(seen.Status, now.Status) {
+			return nil
+		}
+		err := r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+		if apierrors.IsConflict(err) {
+			fresh := &v1alpha1.LNamespace{}
+			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), fresh); err != nil {
+				return err
+			}
+			if fresh.UID != lns.UID {
+				return nil
+			}
+			seen = fresh
+		}
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the status of LNamespace %s: %w", lns.Name, err)
+	}
+	return nil
+}
+
+// summarise derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
+func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {
+	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
+	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
+		c := v1alpha1.FindCondition(status.Conditions, t)
+		switch {
+		case c == nil:
+			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending, "the operator is at work"
+			continue
+		case c.Status != metav1.ConditionTrue:
+			ready, reason, message = metav1.ConditionFalse, v1alpha1.Reason(c.Reason), c.Message
+		}
+		generation = min(generation, c.ObservedGeneration)
+	}
+	status.ObservedGeneration = generation
+	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionReady, ready, reason, message)
+}
+
+// write is the change that reports v.
+func (v verdict) write(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alpha1.LNamespaceStatus) {
+	return func(status *v1alpha1.LNamespaceStatus) {
+		status.Namespace, status.SubNamespaces = "", 0
+		if s.Owns(lns.Name, string(lns.UID)) {
+			count, _ := s.Descendants(lns.Name)
+			status.Namespace, status.SubNamespaces = lns.Name, int32(count) //nolint:gosec // bounded by the number of namespaces
+		}
+		ready := metav1.ConditionFalse
+		if v.ready {
+			ready = metav1.ConditionTrue
+		}
+		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionNamespaceReady, ready, v.reason, v.message)
+	}
+}

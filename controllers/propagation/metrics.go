@@ -1,0 +1,103 @@
+package propagation
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var (
+	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_propagation_writes_total", Help: "Writes of copies, by what the API server answered.",
+	}, []string{"group", "kind", "verb", "code"})
+	reads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_propagation_reads_total", Help: "Reads of single objects.",
+	}, []string{"group", "kind", "of"})
+	drift = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_propagation_drift_total", Help: "Copies that somebody changed and that were put back.",
+	}, []string{"group", "kind", "found"})
+)
+
+func init() { metrics.Registry.MustRegister(writes, reads, drift) }
+
+// count counts a write by its answer; code 0 stands for none.
+func count(slot propagate.Slot, verb string, err error) {
+	code := 200
+	if err != nil {
+		code = 0
+		var status apierrors.APIStatus
+		if errors.As(err, &status) {
+			code = int(status.Status().Code)
+		}
+	}
+	writes.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, verb, strconv.Itoa(code)).Inc()
+}
+
+// gauges reports the size of the engine's tables when it is asked.
+type gauges struct {
+	engine                                               *Engine
+	sources, copies, conflicts, rejected, pending, kinds *prometheus.Desc
+}
+
+func newGauges(e *Engine) *gauges {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &gauges{
+		engine:    e,
+		sources:   desc("warren_propagation_sources", "Objects that are propagated.", "group", "kind"),
+		copies:    desc("warren_propagation_copies", "Copies.", "group", "kind"),
+		conflicts: desc("warren_propagation_conflicts", "Copies that an unrelated object keeps out.", "group", "kind"),
+		rejected:  desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
+		pending:   desc("warren_propagation_pending_actions", "Keys that wait to be looked at."),
+		kinds:     desc("warren_config_kind", "State of the configured kinds.", "group", "kind", "state"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.sources, g.copies, g.conflicts, g.rejected, g.pending, g.kinds} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(to chan<- prometheus.Metric) {
+	e := g.engine
+	send := func(d *prometheus.Desc, value int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
+	}
+	send(g.pending, e.queue.Len())
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for gk, run := range e.kinds {
+		sources, copies := e.world.Len(gk)
+		send(g.sources, sources, gk.Group, gk.Kind)
+		send(g.copies, copies, gk.Group, gk.Kind)
+		conflicts, rejected := 0, 0
+		for slot, t := range e.troubles {
+			switch {
+			case slot.Kind != gk:
+			case t.reason == v1alpha1.ReasonConflict:
+				conflicts++
+			case t.reason == v1alpha1.ReasonCopyRejected:
+				rejected++
+			}
+		}
+		send(g.conflicts, conflicts, gk.Group, gk.Kind)
+		send(g.rejected, rejected, gk.Group, gk.Kind)
+		for _, state := range kindStates {
+			on := 0
+			if run.state == state {
+				on = 1
+			}
+			send(g.kinds, on, gk.Group, gk.Kind, string(state))
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package propagation
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// feed takes one watch of a kind into the tables. It implements Sink.
+type feed struct {
+	engine  *Engine
+	run     *kindRun
+	role    role
+	synced  bool
+	trouble kindState // why the watch sees nothing; "" while it does
+}
+
+func (f *feed) slot(meta *metav1.PartialObjectMetadata) propagate.Slot {
+	return propagate.Slot{Kind: f.run.kind.GroupKind(), Namespace: meta.Namespace, Name: meta.Name}
+}
+
+// Put implements Sink.
+func (f *feed) Put(meta *metav1.PartialObjectMetadata) {
+	e := f.engine
+	e.mu.Lock()
+	keys := f.put(meta)
+	e.mu.Unlock()
+	e.enqueue(keys...)
+}
+
+// Gone implements Sink.
+func (f *feed) Gone(meta *metav1.PartialObjectMetadata) {
+	e := f.engine
+	e.mu.Lock()
+	f.noteSeen(meta.ResourceVersion)
+	keys := f.gone(f.slot(meta), string(meta.UID))
+	e.mu.Unlock()
+	e.enqueue(keys...)
+}
+
+// Replace implements Sink.
+func (f *feed) Replace(all []*metav1.PartialObjectMetadata) {
+	e := f.engine
+	e.mu.Lock()
+	var keys []key
+	there := make(map[propagate.Slot]bool, len(all))
+	for _, meta := range all {
+		there[f.slot(meta)] = true
+		keys = append(keys, f.put(meta)...)
+	}
+	sources, copies := e.world.Kind(f.run.kind.GroupKind())
+	if f.role != copiesAlone {
+		for _, slot := range sources {
+			if !there[slot] {
+				keys = append(keys, f.sourceGone(slot)...)
+			}
+		}
+	}
+	if f.role != sourcesAlone {
+		for _, slot := range copies {
+			if !there[slot] {
+				keys = append(keys, f.copyGone(slot)...)
+			}
+		}
+	}
+	f.synced, f.trouble = true, ""
+	keys = append(keys, e.judge(f.run)...)
+	e.mu.Unlock()
+	e.enqueue(keys...)
+}
+
+// Lost implements Sink.
+func (f *feed) Lost(err error) {
+	e := f.engine
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f.synced, f.trouble = false, kindForbidden
+	if apierrors.IsNotFound(err) {
+		f.trouble = kindPending
+	}
+	e.judge(f.run)
+}
+
+func (f *feed) put(meta *metav1.PartialObjectMetadata) []key {
+	f.noteSeen(meta.ResourceVersion)
+	var keys []key
+	if f.role != copiesAlone {
+		keys = f.putSource(f.slot(meta), meta)
+	}
+	if f.role != sourcesAlone {
+		keys = append(keys, f.putCopy(f.slot(meta), meta)...)
+	}
+	return keys
+}
+
+func (f *feed) putSource(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
+	e := f.engine
+	s, ok := e.settings.Rules.SourceOf(slot, meta, f.run.kind.Mode)
+	if !ok {
+		return f.sourceGone(slot)
+	}
+	if known := e.world.Source(slot); known != nil && known.ResourceVersion == s.ResourceVersion {
+		return nil
+	}
+	e.bodies.fit(slot, s)
+	e.world.PutSource(slot, s)
+	return []key{sourceOf(slot)}
+}
+
+func (f *feed) putCopy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
+	e := f.engine
+	if _, ok := meta.Labels[v1alpha1.LabelInheritedFrom]; !ok {
+		return f.copyGone(slot)
+	}
+	rules := e.settings.Rules
+	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
+	if known != nil && known.UID == c.UID {
+		if known.ResourceVersion == c.ResourceVersion || newer(known.ResourceVersion, c.ResourceVersion) {
+			return nil // our own write's answer came first
+		}
+		if known.Digest != 0 {
+			c.Digest = rules.Digest(meta)
+			c.Drifted = known.Drifted || c.Digest != known.Digest
+		}
+	}
+	e.world.PutCopy(slot, c)
+	return append(e.released(slot.Namespace), slotKey(slot))
+}
+
+func (f *feed) gone(slot propagate.Slot, uid string) []key {
+	e := f.engine
+	var keys []key
+	if s := e.world.Source(slot); f.role != copiesAlone && s != nil && s.UID == uid {
+		keys = f.sourceGone(slot)
+	}
+	if c := e.world.Copy(slot); f.role != sourcesAlone && c != nil && c.UID == uid {
+		keys = append(keys, f.copyGone(slot)...)
+	}
+	return keys
+}
+
+func (f *feed) sourceGone(slot propagate.Slot) []key {
+	e := f.engine
+	if e.world.Source(slot) == nil {
+		return nil
+	}
+	e.world.DeleteSource(slot)
+	e.bodies.drop(slot)
+	return []key{sourceOf(slot)}
+}
+
+func (f *feed) copyGone(slot propagate.Slot) []key {
+	e := f.engine
+	if e.world.Copy(slot) == nil {
+		return nil
+	}
+	e.world.DeleteCopy(slot)
+	return append(e.released(slot.Namespace), slotKey(slot))
+}
+
+// released are the keys to look at because a copy in namespace has changed or gone while something there waits for
+// removals. The caller holds the lock.
+func (e *Engine) released(namespace string) []key {
+	if !e.waiting[namespace] {
+		return nil
+	}
+	delete(e.waiting, namespace)
+	return []key{namespaceKey(namespace)}
+}
+
+// answered takes the answer to a write of our own into the tables, so that the next plan knows of it before the watch
+// brings it.
+func (e *Engine) answered(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	rules := e.settings.Rules
+	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
+	c.Digest = rules.Digest(meta)
+	switch {
+	case known != nil && known.UID == c.UID && newer(known.ResourceVersion, c.ResourceVersion):
+		return // somebody wrote after us, and the watch has told
+	case known == nil && newer(e.seen[slot.Kind], c.ResourceVersion):
+		return // the watch has been there already, and has seen it go
+	}
+	e.world.PutCopy(slot, c)
+}
+
+// noteSeen keeps how far the watch of copies has come.
+func (f *feed) noteSeen(resourceVersion string) {
+	seen, gk := f.engine.seen, f.run.kind.GroupKind()
+	if f.role != sourcesAlone && (newer(resourceVersion, seen[gk]) || seen[gk] == "") {
+		seen[gk] = resourceVersion
+	}
+}
+
+// newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
+func newer(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
+}

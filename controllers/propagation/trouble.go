@@ -1,0 +1,205 @@
+package propagation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var (
+	// errObstacle: somebody else's object stands where a copy should go.
+	errObstacle = errors.New("an object of that name exists")
+	// errBeingDeleted: what stands there is on its way out.
+	errBeingDeleted = errors.New("the object is being deleted")
+)
+
+// trouble is what keeps a slot from being what it should be.
+type trouble struct {
+	reason v1alpha1.Reason // Conflict, CopyRejected, or "" for what passes by itself
+	tries  int
+}
+
+func (t *trouble) obstructed() bool { return t != nil && t.reason == v1alpha1.ReasonConflict }
+
+// failed sorts out why a write or a look did not succeed, reports what a person must know, and tries again later.
+func (e *Engine) failed(slot propagate.Slot, action propagate.Action, err error) {
+	switch {
+	case gone(slot, err):
+		e.clearTrouble(slot)
+	case errors.Is(err, errBeingDeleted), apierrors.IsConflict(err):
+		e.queue.AddAfter(slotKey(slot), time.Second) // the watch tells sooner
+	case errors.Is(err, errObstacle):
+		e.conflict(slot, action, true)
+	case refused(err):
+		e.rejected(slot, action, err)
+	default:
+		e.retryLater(slotKey(slot), err)
+	}
+}
+
+// refused says whether the API server said no, rather than not answering.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// conflict notes that an unrelated object is in the way. Where the watch will not tell when it goes, it is looked at
+// again with a back-off. In mode create the obstacle satisfies what is wanted: nothing is said.
+func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen bool) {
+	e.mu.Lock()
+	t, first := e.trouble(slot, v1alpha1.ReasonConflict)
+	source := e.world.Source(action.Source)
+	uid, say := "", source != nil && source.Mode != v1alpha1.ModeCreate
+	if say {
+		uid = source.UID
+	}
+	lowest, highest := e.settings.RetryMin, min(e.settings.RetryMax, e.Timing.ConflictMax)
+	e.mu.Unlock()
+	if first && say {
+		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonConflict,
+			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+	if unseen {
+		e.queue.AddAfter(slotKey(slot), backoff(lowest, highest, t.tries))
+	}
+}
+
+// rejected notes that the API server refuses a copy.
+func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err error) {
+	e.mu.Lock()
+	t, first := e.trouble(slot, v1alpha1.ReasonCopyRejected)
+	source := e.world.Source(action.Source)
+	uid := ""
+	if source != nil {
+		uid = source.UID
+	}
+	lowest, highest := e.settings.RetryMin, e.settings.RetryMax
+	e.mu.Unlock()
+	if first && uid != "" {
+		text := err.Error()
+		if len(text) > 256 {
+			text = text[:256] + "…"
+		}
+		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
+			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text))
+	}
+	e.queue.AddAfter(slotKey(slot), backoff(lowest, highest, t.tries))
+}
+
+// retryLater is for what fails without being refused: no connection, 429, 5xx.
+func (e *Engine) retryLater(k key, err error) {
+	e.mu.Lock()
+	t, first := e.trouble(k.slot, "")
+	e.mu.Unlock()
+	if first {
+		ctrl.Log.WithName("propagation").Error(err, "a request failed; it is tried again", "slot", k.slot.String())
+	}
+	delay := backoff(e.Timing.TransientMin, e.Timing.TransientMax, t.tries)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		delay = max(delay, time.Duration(seconds)*time.Second)
+	}
+	e.queue.AddAfter(k, delay)
+}
+
+// trouble counts one more try of a slot. first says that the reason is new. The caller holds the lock.
+func (e *Engine) trouble(slot propagate.Slot, reason v1alpha1.Reason) (t trouble, first bool) {
+	known := e.troubles[slot]
+	if known == nil || known.reason != reason {
+		known, first = &trouble{reason: reason}, true
+		e.troubles[slot] = known
+	}
+	known.tries++
+	return *known, first
+}
+
+func (e *Engine) clearTrouble(slot propagate.Slot) *trouble {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.troubles[slot]
+	delete(e.troubles, slot)
+	return t
+}
+
+// recovered forgets the failures of a source.
+func (e *Engine) recovered(k key) { e.clearTrouble(k.slot) }
+
+// settled forgets the trouble of a slot that is right now, and says so where a conflict had been reported.
+func (e *Engine) settled(slot propagate.Slot, action propagate.Action) {
+	t := e.clearTrouble(slot)
+	if !t.obstructed() || action.Verb == propagate.Nothing {
+		return
+	}
+	e.mu.Lock()
+	source := e.world.Source(action.Source)
+	uid := ""
+	if source != nil {
+		uid = source.UID
+	}
+	e.mu.Unlock()
+	if uid != "" {
+		e.sourceEvent(action.Source, uid, corev1.EventTypeNormal, v1alpha1.ReasonConflictResolved,
+			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+}
+
+func backoff(lowest, highest time.Duration, tries int) time.Duration {
+	d := lowest << min(tries-1, 20)
+	if d > highest || d <= 0 {
+		d = highest
+	}
+	return d*4/5 + rand.N(d*2/5+1)
+}
+
+// sourceEvent tells the owner of a source, at most once for each reason in Timing.EventQuiet.
+func (e *Engine) sourceEvent(slot propagate.Slot, uid, eventType string, reason v1alpha1.Reason, message string) {
+	k := told{slot, reason}
+	e.mu.Lock()
+	last, ok := e.events[k]
+	now := time.Now()
+	quiet := ok && now.Sub(last) < e.Timing.EventQuiet && reason != v1alpha1.ReasonConflictResolved
+	if !quiet {
+		e.events[k] = now
+	}
+	for old, when := range e.events {
+		if now.Sub(when) >= e.Timing.EventQuiet {
+			delete(e.events, old)
+		}
+	}
+	e.mu.Unlock()
+	if !quiet {
+		e.event(slot, uid, eventType, reason, message)
+	}
+}
+
+// told is an Event that was sent.
+type told struct {
+	slot   propagate.Slot
+	reason v1alpha1.Reason
+}
+
+func (e *Engine) event(slot propagate.Slot, uid, eventType string, reason v1alpha1.Reason, message string) {
+	e.mu.Lock()
+	run := e.kinds[slot.Kind]
+	e.mu.Unlock()
+	if run == nil || run.mapping == nil {
+		return
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(run.mapping.GroupVersionKind)
+	object.Namespace, object.Name, object.UID = slot.Namespace, slot.Name, types.UID(uid)
+	e.Events.Event(object, eventType, string(reason), message)
+}

@@ -1,0 +1,88 @@
+package propagation
+
+import (
+	"context"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Observer is all that the engine knows of how the cluster is watched.
+type Observer interface {
+	// Observe lists and then watches the metadata of the objects of resource that match selector, in all namespaces, until
+	// ctx is done. What can't be read now is tried again with a back-off; sink is told.
+	Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink)
+}
+
+// Sink takes what an Observer sees. Calls come one at a time.
+type Sink interface {
+	// Replace says that exactly these objects exist.
+	Replace(all []*metav1.PartialObjectMetadata)
+	// Put says that an object is there, Gone that it is not, or no longer matches.
+	Put(*metav1.PartialObjectMetadata)
+	Gone(*metav1.PartialObjectMetadata)
+	// Lost says that a list or a watch failed: until the next Replace or Put, absence means nothing where err is forbidden
+	// or says that the resource is not served.
+	Lost(err error)
+}
+
+// metadataObserver watches with reflectors on metadata alone, cluster-wide.
+type metadataObserver struct{ client metadata.Interface }
+
+func newMetadataObserver(cfg *rest.Config, c *http.Client) (*metadataObserver, error) {
+	m, err := metadata.NewForConfigAndClient(cfg, c)
+	return &metadataObserver{m}, err
+}
+
+// Observe implements Observer.
+func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink) {
+	getter := o.client.Resource(resource)
+	lw := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.LabelSelector = selector
+			list, err := getter.List(ctx, options)
+			lost(sink, err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = selector
+			w, err := getter.Watch(ctx, options)
+			lost(sink, err)
+			return w, err
+		},
+	}
+	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{}, store{sink},
+		cache.ReflectorOptions{Name: resource.String() + " " + selector})
+	r.RunWithContext(ctx)
+}
+
+// lost tells sink of what matters. That a resourceVersion has expired only leads to a new list.
+func lost(sink Sink, err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
+		sink.Lost(err)
+	}
+}
+
+// store is a cache.ReflectorStore that keeps nothing.
+type store struct{ sink Sink }
+
+func (s store) Add(obj any) error    { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s store) Update(obj any) error { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s store) Delete(obj any) error { s.sink.Gone(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s store) Resync() error        { return nil }
+
+func (s store) Replace(objs []any, _ string) error {
+	all := make([]*metav1.PartialObjectMetadata, 0, len(objs))
+	for _, obj := range objs {
+		all = append(all, obj.(*metav1.PartialObjectMetadata))
+	}
+	s.sink.Replace(all)
+	return nil
+}

@@ -1,0 +1,92 @@
+package controllers
+
+import (
+	"path"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/controllers/subnamespace"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// forestRules are what the configuration says about trees.
+func forestRules(c *config.OperatorConfiguration, operatorNamespace string) forest.Rules {
+	return forest.Rules{
+		InheritLabel:      c.Inheritance.Labels.Match,
+		InheritAnnotation: c.Inheritance.Annotations.Match,
+		SubLabel:          c.SubNamespaces.Labels.Match,
+		SubAnnotation:     c.SubNamespaces.Annotations.Match,
+		ProtectedName:     func(name string) bool { return c.Protected(name, operatorNamespace) },
+		AllowCascading:    c.SubNamespaces.AllowCascadingDeletion,
+	}
+}
+
+func subNamespaceSettings(c *config.OperatorConfiguration, operatorNamespace string) subnamespace.Settings {
+	return subnamespace.Settings{
+		Protected: func(name string) bool { return c.Protected(name, operatorNamespace) },
+		CheckName: c.SubNamespaces.CheckName,
+		Limits:    c.SubNamespaces.Limits,
+	}
+}
+
+func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) access.Settings {
+	return access.Settings{UserClusterRole: c.Access.UserClusterRole, OperatorNamespace: operatorNamespace}
+}
+
+func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
+	s := propagation.Settings{
+		Rules: propagate.Rules{
+			ExcludedLabel:      c.Propagation.ExcludedLabels.Match,
+			ExcludedAnnotation: c.Propagation.ExcludedAnnotations.Match,
+			NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
+		},
+		RetryMin: c.Propagation.Retry.Min.Duration,
+		RetryMax: c.Propagation.Retry.Max.Duration,
+	}
+	for _, k := range c.Propagation.Kinds {
+		s.Kinds = append(s.Kinds, propagation.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
+			Mode:             propagate.KindMode(k.Mode),
+		})
+	}
+	return s
+}
+
+func propagationChanged(old, now *config.OperatorConfiguration) bool {
+	return !reflect.DeepEqual(old.Propagation, now.Propagation)
+}
+
+// neverPropagate matches the configured rules. A rule that names a type says nothing as long as the type is not known.
+func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
+	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
+		for _, rule := range rules {
+			if rule.Kind != "" && (rule.Kind != kind.Kind || rule.Group != kind.Group) {
+				continue
+			}
+			if matches(rule.Name, name) && matches(rule.Type, secretType) && has(labels, rule.Labels) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// matches says whether a glob that was validated at load, or none, fits text.
+func matches(glob, text string) bool {
+	ok, err := path.Match(glob, text)
+	return glob == "" || ok && err == nil && text != ""
+}
+
+func has(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}

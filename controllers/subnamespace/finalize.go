@@ -1,0 +1,92 @@
+package subnamespace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/hierarchy"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// finalize deletes the namespace of a SubNamespace that is being deleted, or leaves it, and lets the SubNamespace go. It
+// doesn't wait for the namespace to be gone, so that a namespace that hangs never blocks its parent.
+func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
+	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
+		return ctrl.Result{}, nil
+	}
+	s := r.Index.Snapshot()
+	child := s.Namespace(sub.Name)
+	reason, message := keep(s, child, sub.Namespace)
+	if reason == "" {
+		served, err := index.Served(ctx, r.Live, "subnamespaces")
+		switch {
+		case err != nil:
+			return ctrl.Result{}, fmt.Errorf("making sure that SubNamespaces are not being removed as a kind: %w", err)
+		case !served:
+			reason, message = v1alpha1.ReasonNamespaceReleased, "the kind SubNamespace is being removed; the namespace stays"
+		}
+	}
+	if reason == "" {
+		err := r.delete(ctx, child)
+		switch {
+		case apierrors.IsConflict(err):
+			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
+		case err != nil && refused(err):
+			reason, message = v1alpha1.ReasonDeletionRefused, "the API server refuses to delete the namespace: "+err.Error()
+		case err != nil:
+			return ctrl.Result{}, err
+		default:
+			reason, message = v1alpha1.ReasonNamespaceDeleted, "the namespace is being deleted"
+		}
+	}
+	r.announceEnd(sub, reason, message)
+	return r.release(ctx, sub)
+}
+
+// keep says why the namespace of a SubNamespace that goes is not deleted; "" if it is to be deleted.
+func keep(s *forest.Snapshot, child *forest.Namespace, parent string) (v1alpha1.Reason, string) {
+	switch {
+	case child == nil || child.Terminating:
+		return v1alpha1.ReasonNamespaceDeleted, ""
+	case !owns(child, parent):
+		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
+	}
+	if left := s.BoundChildren(child.Name); len(left) > 0 && !s.CascadingAllowed(child.Name) {
+		return v1alpha1.ReasonDeletionRefused, fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", child.Name, strings.Join(left, ", "))
+	}
+	if p := s.Namespace(parent); (p == nil || p.Terminating) && !s.CascadingAllowed(child.Name) {
+		return v1alpha1.ReasonNamespaceReleased, "the parent goes without permission to delete what is below it; the namespace stays"
+	}
+	return "", ""
+}
+
+// delete asks for the deletion of a namespace if it is still the one that was seen.
+func (r *Reconciler) delete(ctx context.Context, n *forest.Namespace) error {
+	uid := types.UID(n.UID)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
+	err := r.Client.Delete(ctx, namespace, client.Preconditions{UID: &uid, ResourceVersion: &n.ResourceVersion})
+	hierarchy.Count("delete", err)
+	return client.IgnoreNotFound(err)
+}
+
+func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
+	before := sub.DeepCopy()
+	controllerutil.RemoveFinalizer(sub, v1alpha1.FinalizerSubNamespace)
+	err := r.Client.Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		return ctrl.Result{}, fmt.Errorf("taking the finalizer off SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
+	}
+	return afterRace(err)
+}

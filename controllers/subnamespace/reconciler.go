@@ -1,0 +1,168 @@
+// Package subnamespace makes, watches over and deletes the namespaces of SubNamespaces.
+package subnamespace
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/hierarchy"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Settings are what the configuration says about new namespaces.
+type Settings struct {
+	// Protected says whether a name may never be managed.
+	Protected func(name string) bool
+	// CheckName judges the name of a new namespace in the tree of root.
+	CheckName func(root, name string) error
+	// Limits hold where the LNamespace says nothing.
+	Limits v1alpha1.Limits
+}
+
+// Reconciler brings the namespace of one SubNamespace to what it should be.
+type Reconciler struct {
+	Client client.Client
+	// Live reads without a cache.
+	Live     client.Reader
+	Index    *index.Index
+	Events   record.EventRecorder
+	Settings func() Settings
+	// Rejected is what the API server said when it refused the keys of a namespace, or "".
+	Rejected    func(namespace string) string
+	Concurrency int
+	// RetryMax caps the back-off of what is refused.
+	RetryMax time.Duration
+
+	mu       sync.Mutex
+	room     map[string]bool            // names of namespaces that are being made: they count against the limits
+	waiting  map[string]map[string]bool // by root: parent/name of the SubNamespaces that a limit holds back; true: that wait for room
+	failures map[string]int             // by parent/name
+}
+
+// SetupWithManager runs the reconciler with mgr.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	r.room, r.waiting, r.failures = map[string]bool{}, map[string]map[string]bool{}, map[string]int{}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("subnamespace").
+		For(&v1alpha1.SubNamespace{}).
+		WatchesRawSource(r.Index.Source(r.concerned)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		Complete(r)
+}
+
+// Reconcile: what there is, what is to be done, do it, say so.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	sub := &v1alpha1.SubNamespace{}
+	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !sub.DeletionTimestamp.IsZero() {
+		return r.finalize(ctx, sub)
+	}
+	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
+		if err := r.addFinalizer(ctx, sub); err != nil {
+			return afterRace(err)
+		}
+	}
+	v, delay := r.settle(ctx, sub)
+	if err := r.report(ctx, sub, v); err != nil {
+		return afterRace(err)
+	}
+	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
+func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
+	key := sub.Namespace + "/" + sub.Name
+	v := r.decide(r.Index.Snapshot(), sub)
+	if v.create {
+		v = r.create(ctx, sub)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if place := r.Index.Snapshot().Place(sub.Namespace); v.tooDeep && place.InTree() {
+		r.wait(place.Path[0], key, false)
+	}
+	if v.reason != v1alpha1.ReasonCreateFailed {
+		delete(r.failures, key)
+		return v, 0
+	}
+	r.failures[key]++
+	return v, min(time.Second<<min(r.failures[key]-1, 10), r.RetryMax)
+}
+
+// create makes the namespace with all its keys in the first version.
+func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
+	release, v := r.reserve(sub)
+	if release == nil {
+		return v
+	}
+	defer release()
+	child := r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: child.Name, Labels: child.Labels, Annotations: child.Annotations}}
+	err := r.Client.Create(ctx, namespace, client.FieldOwner(v1alpha1.OperatorName))
+	hierarchy.Count("create", err)
+	switch {
+	case apierrors.IsAlreadyExists(err):
+		return r.lookAgain(ctx, sub)
+	case err != nil:
+		return verdict{reason: v1alpha1.ReasonCreateFailed, message: err.Error(), stalled: refused(err)}
+	}
+	r.Index.Observe(namespace)
+	r.announceCreated(sub)
+	return r.decide(r.Index.Snapshot(), sub).orActive()
+}
+
+// lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
+func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.Live.Get(ctx, client.ObjectKey{Name: sub.Name}, namespace)
+	if err != nil {
+		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server is asked again"}
+	}
+	r.Index.Observe(namespace)
+	v := r.decide(r.Index.Snapshot(), sub)
+	if v.create {
+		return verdict{reason: v1alpha1.ReasonCreating, message: "the name is taken and will be looked at again"}
+	}
+	return v
+}
+
+func (r *Reconciler) addFinalizer(ctx context.Context, sub *v1alpha1.SubNamespace) error {
+	before := sub.DeepCopy()
+	controllerutil.AddFinalizer(sub, v1alpha1.FinalizerSubNamespace)
+	if err := r.Client.Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName)); err != nil {
+		return fmt.Errorf("adding the finalizer of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
+	}
+	return nil
+}
+
+// afterRace turns a lost race into a look at the next version, which an event announces.
+func afterRace(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
+func refused(err error) bool {
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	return ok && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// Owns says whether the namespace n is the one that the SubNamespace name in parent made.
+func owns(n *forest.Namespace, parent string) bool { return n.Bound() && n.Parent() == parent }

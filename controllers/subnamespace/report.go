@@ -1,0 +1,101 @@
+package subnamespace
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// report writes the status if it changed, and an Event if it changed for the worse.
+func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v verdict) error {
+	before := sub.DeepCopy()
+	status := &sub.Status
+	status.ObservedGeneration = sub.Generation
+	was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionReady)
+	ready := metav1.ConditionFalse
+	if v.ready() {
+		ready = metav1.ConditionTrue
+	}
+	v1alpha1.SetCondition(&status.Conditions, sub.Generation, v1alpha1.ConditionReady, ready, v.reason, v.message)
+	if v.stalled {
+		v1alpha1.SetCondition(&status.Conditions, sub.Generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, v.reason, v.message)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionStalled))
+	}
+	r.reportMetadata(sub, v)
+	if equality.Semantic.DeepEqual(before.Status, sub.Status) {
+		return nil
+	}
+	if v.stalled && (was == nil || before.Status.ObservedGeneration < 0 || was.Reason != string(v.reason)) {
+		r.Events.Event(sub, corev1.EventTypeWarning, string(v.reason), v.message)
+	}
+	err := r.Client.Status().Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	if err != nil {
+		return fmt.Errorf("writing the status of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
+	}
+	return nil
+}
+
+// reportMetadata says whether the namespace carries what spec asks for.
+func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
+	s := r.Index.Snapshot()
+	set := func(status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
+		was := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced)
+		if reason != v1alpha1.ReasonSynced && status == metav1.ConditionFalse && (was == nil || was.Reason != string(reason) || was.Message != message) {
+			r.Events.Event(sub, corev1.EventTypeWarning, string(reason), message)
+		}
+		v1alpha1.SetCondition(&sub.Status.Conditions, sub.Generation, v1alpha1.ConditionMetadataSynced, status, reason, message)
+	}
+	place := s.Place(sub.Name)
+	switch refused, rejected := s.RefusedKeys(sub.Name), r.Rejected(sub.Name); {
+	case !v.ready():
+		meta.RemoveStatusCondition(&sub.Status.Conditions, string(v1alpha1.ConditionMetadataSynced))
+	case place.Halted():
+		set(metav1.ConditionUnknown, v1alpha1.ReasonHalted, place.Halt.Message)
+	case rejected != "":
+		set(metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, rejected)
+	case len(refused) > 0:
+		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, "not transferred, because the configuration does not allow them: "+strings.Join(refused, ", "))
+	default:
+		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries what this SubNamespace and its ancestors say")
+	}
+}
+
+// announceCreated tells a first namespace from one that came back.
+func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
+	if ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); ready != nil || wasActive(sub) {
+		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "the namespace had disappeared and was made anew")
+		return
+	}
+	r.Events.Event(sub, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "the namespace was made")
+}
+
+// wasActive says whether the last report told of a namespace that existed.
+func wasActive(sub *v1alpha1.SubNamespace) bool {
+	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == string(v1alpha1.ReasonNamespaceTerminating))
+}
+
+// announceEnd says what became of the namespace of a SubNamespace that goes. In a terminating namespace the API server
+// takes no Events, and nobody is left to read them.
+func (r *Reconciler) announceEnd(sub *v1alpha1.SubNamespace, reason v1alpha1.Reason, message string) {
+	if message == "" {
+		return
+	}
+	if p := r.Index.Snapshot().Namespace(sub.Namespace); p == nil || p.Terminating {
+		return
+	}
+	eventType := corev1.EventTypeNormal
+	if reason == v1alpha1.ReasonDeletionRefused {
+		eventType = corev1.EventTypeWarning
+	}
+	r.Events.Event(sub, eventType, string(reason), message)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/warren-tenancy/warren/hack/controlplane/cache"
+)
+
+// build makes what is missing under a lock: a second builder waits, and then finds everything there.
+func build(ctx context.Context, version, dir string, components []string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the cache folder: %w", err)
+	}
+	unlock, err := lock(ctx, dir+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	missing := cache.Missing(dir, components)
+	if len(missing) == 0 {
+		return nil
+	}
+	if err := preflight(ctx, dir); err != nil {
+		return err
+	}
+
+	// In the folder itself, so that the next builder finds and removes what a killed one left, and so that a binary
+	// gets to its place by a rename.
+	scratch := filepath.Join(dir, ".building")
+	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {
+		return fmt.Errorf("making a folder to build in: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(scratch) }()
+	line := newProgress(os.Stderr, len(missing))
+	for _, name := range missing {
+		if err := buildOne(ctx, scratch, version, dir, name, line); err != nil {
+			return err
+		}
+	}
+	line.finish(fmt.Sprintf("control plane %s is built", version))
+	return nil
+}
+
+func lock(ctx context.Context, file string) (func(), error) {
+	l := flock.New(file)
+	locked, err := l.TryLock()
+	if err == nil && !locked {
+		fmt.Fprintln(os.Stderr, "another build of this control plane is under way: waiting for it")
+		locked, err = l.TryLockContext(ctx, time.Second)
+	}
+	if err != nil || !locked {
+		return nil, fmt.Errorf("locking %s: %w", file, errors.Join(err, ctx.Err()))
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// buildOne puts one binary in place by rename, so that nobody ever starts half a file, and so that an interrupted
+// build keeps what was finished.
+func buildOne(ctx context.Context, scratch, version, dir, name string, line *progress) error {
+	line.start(name)
+	module, pkg, flags, err := prepare(ctx, scratch, version, name)
+	if err != nil {
+		return line.fail(name, err)
+	}
+	out := filepath.Join(scratch, name)
+	if err := goRun(ctx, module, line, "build", "-v", "-trimpath", "-ldflags", flags, "-o", out, pkg); err != nil {
+		return line.fail(name, err)
+	}
+	if err := os.Rename(out, filepath.Join(dir, name)); err != nil {
+		return line.fail(name, err)
+	}
+	line.done()
+	return nil
+}
+
+// prepare returns the folder of a module that can build the component, the package to build and the linker's flags.
+func prepare(ctx context.Context, scratch, version, name string) (module, pkg, flags string, err error) {
+	if name == "etcd" {
+		module, err = etcdModule(scratch)
+		return module, ".", "-s -w", err
+	}
+	module, err = kubernetesModule(ctx, scratch, version)
+	return module, "k8s.io/kubernetes/cmd/" + name, cache.LDFlags(version), err
+}
+
+// goRun runs the go command in a module. What it prints counts as progress and, when it fails, as the reason.
+func goRun(ctx context.Context, module string, line *progress, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = module
+	cmd.Env = goEnv()
+	cmd.Stdout, cmd.Stderr = line, line
+	// An interrupted compiler writes its caches to the end; a killed one may not.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted; what was compiled is kept for the next time")
+		}
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, line.tail())
+	}
+	return nil
+}
+
+// goEnv keeps the user's environment but for what would make the result another one.
+func goEnv() []string {
+	env := make([]string, 0, len(os.Environ())+3)
+	for _, kv := range os.Environ() {
+		switch name, _, _ := strings.Cut(kv, "="); name {
+		case "GOFLAGS", "GOWORK", "GOOS", "GOARCH", "GO111MODULE":
+		default:
+			env = append(env, kv)
+		}
+	}
+	return append(env, "GOFLAGS=-mod=mod", "GOWORK=off")
+}

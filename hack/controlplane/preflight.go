@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/version"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// oldestGo is what the youngest of the Kubernetes versions asks for.
+	oldestGo = "go1.26"
+	// roomNeeded is what a first build takes, most of it in Go's own caches.
+	roomNeeded = 6 << 30
+)
+
+// preflight says in one sentence what would otherwise surface after minutes of compiling.
+func preflight(ctx context.Context, dir string) error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return fmt.Errorf("the go command is not in the PATH: the control plane is built from source, install %s or newer",
+			strings.Replace(oldestGo, "go", "Go ", 1))
+	}
+	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOCACHE", "GOMODCACHE")
+	cmd.Env = goEnv()
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("asking the go command for its settings: %w", err)
+	}
+	answers := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if len(answers) != 3 {
+		return fmt.Errorf("the go command answered %q where its version and two folders were expected", out)
+	}
+	if err := newEnough(answers[0]); err != nil {
+		return err
+	}
+	for _, folder := range append(answers[1:], dir, os.TempDir()) {
+		if err := roomIn(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newEnough(goVersion string) error {
+	// "go1.26.1 X:experiment" and "devel go1.27-abc" are real answers too.
+	for word := range strings.FieldsSeq(goVersion) {
+		word, _, _ = strings.Cut(word, "-")
+		if version.IsValid(word) && version.Compare(word, oldestGo) < 0 {
+			return fmt.Errorf("%s is too old: the control plane needs %s or newer, install it", word, oldestGo)
+		}
+	}
+	return nil
+}
+
+func roomIn(folder string) error {
+	free, err := freeBytes(folder)
+	if err != nil {
+		return fmt.Errorf("looking for free disk space in %s: %w", folder, err)
+	}
+	if free < roomNeeded {
+		return fmt.Errorf("%s has %.1f GiB of free disk space: the build of the control plane needs %d GiB, free some or set GOCACHE, GOMODCACHE, XDG_CACHE_HOME and TMPDIR to another disk",
+			folder, float64(free)/(1<<30), roomNeeded>>30)
+	}
+	return nil
+}
+
+// freeBytes is what an unprivileged user may still write on the file system of a folder that may not exist yet.
+func freeBytes(folder string) (uint64, error) {
+	var stat unix.Statfs_t
+	for {
+		err := unix.Statfs(folder, &stat)
+		if err == nil {
+			return stat.Bavail * uint64(stat.Bsize), nil
+		}
+		parent := filepath.Dir(folder)
+		if !errors.Is(err, unix.ENOENT) || parent == folder {
+			return 0, err
+		}
+		folder = parent
+	}
+}

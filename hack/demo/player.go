@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// player plays scenes: it prints each command as one could type it, runs it, prints the answer and checks it.
+type player struct {
+	root    string
+	world   *test.World
+	checked int
+	times   []string // of each scene, for the closing line
+	ended   time.Time
+}
+
+func (p *player) play(ctx context.Context, scenes []scene) error {
+	for _, s := range scenes {
+		began := time.Now()
+		fmt.Printf("\n%s\n", s.story)
+		for _, step := range s.steps {
+			if err := p.step(ctx, step); err != nil {
+				return err
+			}
+		}
+		p.times = append(p.times, s.name+" "+seconds(time.Since(began)))
+	}
+	return nil
+}
+
+// step runs a command, again while its answer may still change, and prints the last answer.
+func (p *player) step(ctx context.Context, s step) error {
+	args, err := words(s.command)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n  %s$ kubectl %s\n", s.user, s.command)
+	if err := p.showFile(args); err != nil {
+		return err
+	}
+	before, began := p.ended, time.Now()
+	var answer, wrong string
+	for tries := 1; ; tries++ {
+		stdout, stderr, code := p.world.Kubectl(ctx, s.user, args...)
+		p.ended = time.Now()
+		answer = strings.TrimSpace(stdout + stderr)
+		wrong = s.want.judge(answer, code)
+		if wrong == "" || time.Since(began) > s.want.within || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	fmt.Println(indent(answer, "    "))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if wrong != "" {
+		return fmt.Errorf("kubectl %s, as %s: %s", s.command, s.user, wrong)
+	}
+	if s.want.timed {
+		fmt.Printf("    (after %.2f s)\n", p.ended.Sub(before).Seconds())
+	}
+	p.checked++
+	return nil
+}
+
+// showFile prints the manifest that a command takes.
+func (p *player) showFile(args []string) error {
+	for i, arg := range args {
+		if arg != "-f" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(p.root, args[i+1]))
+		if err != nil {
+			return fmt.Errorf("reading a manifest of the demo: %w", err)
+		}
+		fmt.Println(indent(strings.TrimSpace(string(content)), "    | "))
+	}
+	return nil
+}
+
+// judge says what is wrong with an answer, nothing if it is as expected.
+func (w want) judge(answer string, code int) string {
+	switch {
+	case code < 0:
+		return "it didn't run: " + answer
+	case w.refused && code == 0:
+		return "it was allowed, and must be refused"
+	case !w.refused && code != 0:
+		return fmt.Sprintf("exit code %d, expected 0", code)
+	}
+	for _, fragment := range w.has {
+		if !strings.Contains(answer, fragment) {
+			return fmt.Sprintf("the answer lacks %q", fragment)
+		}
+	}
+	for _, fragment := range w.hasNot {
+		if strings.Contains(answer, fragment) {
+			return fmt.Sprintf("the answer has %q", fragment)
+		}
+	}
+	return ""
+}
+
+// words splits a command as a shell does, as far as the script needs it: at spaces, but not in single quotes.
+func words(command string) ([]string, error) {
+	parts := strings.Split(command, "'")
+	if len(parts)%2 == 0 {
+		return nil, fmt.Errorf("the command %q has a quote that isn't closed", command)
+	}
+	var args []string
+	for i, part := range parts {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	return args, nil
+}
+
+func indent(text, prefix string) string {
+	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
+}

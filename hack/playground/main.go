@@ -1,0 +1,43 @@
+// Command playground stands behind `make up` and `make down`: a control plane and the operator in the background, on
+// loopback, with a kubeconfig for each user in .dev.
+//
+// Three processes take part. `up` starts `supervise` in a session of its own, and returns when that is ready.
+// `supervise` owns the control plane and the operator, which die with it. As long as it lives it holds a lock on
+// .dev/playground.lock: that, and no process number, tells whether the playground runs. `down` asks it to end.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "playground: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	p := place{root: root}
+	switch {
+	case len(args) == 1 && args[0] == "up":
+		return up(ctx, p, os.Getenv("USERS"))
+	case len(args) == 1 && args[0] == "down":
+		return down(p)
+	case len(args) == 2 && args[0] == "supervise":
+		return supervise(ctx, p, args[1])
+	}
+	return fmt.Errorf("unknown arguments %q: type up or down", args)
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestParseUsers(t *testing.T) {
+	usual := func(more map[string][]string) map[string][]string {
+		users := map[string][]string{"alice": nil, "bob": nil, "carol": nil, "dave": nil, "mia": nil}
+		for name, groups := range more {
+			users[name] = groups
+		}
+		return users
+	}
+	for text, want := range map[string]map[string][]string{
+		"":                    usual(nil),
+		"eve otto:pay-oncall": usual(map[string][]string{"eve": {}, "otto": {"pay-oncall"}}),
+		" bob:a:b ":           usual(map[string][]string{"bob": {"a", "b"}}),
+	} {
+		got, err := parseUsers(text)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("USERS=%q: %v %s", text, err, diff)
+		}
+	}
+	for _, text := range []string{":g", "eve:", "eve::g", "admin", "a/b", "config"} {
+		if users, err := parseUsers(text); err == nil {
+			t.Errorf("USERS=%q: got %v, want an error", text, users)
+		}
+	}
+}

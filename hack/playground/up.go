@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// The supervisor reports over a pipe, one message a line; these two are its last words to up.
+const (
+	readyLine  = "ready "
+	failedLine = "failed "
+	lineBreak  = "\x1f" // stands for a line break within a message
+)
+
+// up starts the supervisor and waits until it is ready.
+func up(ctx context.Context, p place, userText string) error {
+	if _, err := parseUsers(userText); err != nil {
+		return err
+	}
+	if _, err := os.Stat(p.manager()); err != nil {
+		return errors.New("bin/manager is missing; run: make build")
+	}
+	lock, locked, err := p.lock()
+	if err != nil {
+		return err
+	}
+	if !locked {
+		fmt.Println("The playground runs already; USERS and another build take effect after: make down up")
+		hint(p)
+		return nil
+	}
+	if err := errors.Join(p.clean(), lock.Unlock()); err != nil {
+		return err
+	}
+	return launch(ctx, p, userText)
+}
+
+func launch(ctx context.Context, p place, userText string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding this program: %w", err)
+	}
+	log, err := os.Create(p.log())
+	if err != nil {
+		return fmt.Errorf("making the log: %w", err)
+	}
+	defer func() { _ = log.Close() }()
+	reports, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reports.Close() }()
+	cmd := exec.Command(self, "supervise", userText)
+	cmd.Dir = p.root
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{theirs} // number 3 there
+	// A session of its own: neither the terminal's ctrl-C nor its end reaches it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the supervisor: %w", err)
+	}
+	_ = theirs.Close()
+	stopAsking := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
+	defer stopAsking()
+	if err := follow(p, reports); err != nil {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if ctx.Err() != nil {
+			return errors.New("interrupted; nothing runs")
+		}
+		return err
+	}
+	hint(p)
+	return nil
+}
+
+// follow prints what the supervisor reports until it is ready or fails.
+func follow(p place, reports io.Reader) error {
+	lines := bufio.NewScanner(reports)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		text := strings.ReplaceAll(lines.Text(), lineBreak, "\n")
+		if reason, ok := strings.CutPrefix(text, failedLine); ok {
+			return errors.New(reason)
+		}
+		if what, ok := strings.CutPrefix(text, readyLine); ok {
+			fmt.Println(what)
+			return nil
+		}
+		fmt.Println(text)
+	}
+	return fmt.Errorf("the supervisor ended without a word: see %s", p.log())
+}
+
+// hint prints what to type next.
+func hint(p place) {
+	fmt.Printf(`
+  export PATH=%s:$PATH
+  export KUBECONFIG=%s   # a plain user; bob, carol, dave and mia have theirs, too
+  kubectl apply -k config/samples   # once more when the operator has made the namespace
+  kubectl warren tree
+
+The cluster admin's is %s.
+The operator's configuration is %s, its log %s.
+To end it: make down
+`, p.root+"/bin", p.kubeconfig("alice"), p.kubeconfig("admin"), p.config(), p.dev("manager.log"))
+}

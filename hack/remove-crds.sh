@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Removes Warren's CRDs from the current cluster: hack/remove-crds.sh FILE
+# Order: all our objects are saved to FILE; the CRDs go while the operator is up, which lets go of the namespaces (they
+# stay, with what is in them); then the rights that it had given are waited for to go.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+saved=$1
+
+crds=$($KUBECTL get crds -o name | grep '\.tenancy\.warren\.dev$' || true)
+if [ -z "$crds" ]; then
+	echo "no CRD of Warren is on this cluster"
+	exit 0
+fi
+resources=$(sed 's|.*/||' <<<"$crds" | paste -sd, -)
+mkdir -p "$(dirname "$saved")"
+# Without uid and resourceVersion, so that `kubectl apply -f` takes the file back.
+$KUBECTL get "$resources" --all-namespaces -o yaml 2> >(grep -v 'is not namespace scoped' >&2) |
+	sed -E '/^    (resourceVersion|uid): /d' >"$saved"
+echo "saved all objects of $resources to $saved"
+
+# shellcheck disable=SC2086 # one name a word
+if ! $KUBECTL delete $crds --timeout=60s; then
+	echo "error: finalizers still hold some objects: only the operator takes them off; start it (make run), then say this again" >&2
+	exit 1
+fi
+for _ in $(seq 60); do
+	left=$($KUBECTL get clusterroles,clusterrolebindings,rolebindings --all-namespaces -l tenancy.warren.dev/access -o name)
+	if [ -z "$left" ]; then
+		exit 0
+	fi
+	sleep 1
+done
+printf 'error: these access objects are left after 60 s; delete them by hand:\n%s\n' "$left" >&2
+exit 1

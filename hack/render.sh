@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG]]
+# WITHOUT_CRDS=true leaves the CRDs out. The kustomization that says so is temporary and lies in .dev, which git ignores.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD overlay=$1 image=${2:-} config=${3:-}
+kustomize() { go tool -modfile="$root/hack/tools/go.mod" kustomize "$@"; }
+
+if [ ! -d "config/overlays/$overlay" ]; then
+	echo "error: OVERLAY is $overlay: must be one of $(ls config/overlays | xargs)" >&2
+	exit 1
+fi
+if [ -n "$config" ] && [ ! -r "$config" ]; then
+	echo "error: CONFIG is $config: no such file, or not readable" >&2
+	exit 1
+fi
+
+mkdir -p .dev
+work=$(mktemp -d -p .dev render.XXXXXX)
+trap 'rm -rf "$root/$work"' EXIT
+cat >"$work/kustomization.yaml" <<END
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+- ../../config/overlays/$overlay
+END
+if [ "${WITHOUT_CRDS:-}" = true ]; then
+	cat >>"$work/kustomization.yaml" <<'END'
+patches:
+- target: {kind: CustomResourceDefinition}
+  patch: '{$patch: delete, kind: CustomResourceDefinition, metadata: {name: any}}'
+END
+fi
+if [ -n "$config" ]; then
+	cp "$config" "$work/config.yaml"
+	cat >>"$work/kustomization.yaml" <<'END'
+configMapGenerator:
+- name: warren-config
+  namespace: warren-system
+  behavior: merge
+  files: [config.yaml]
+END
+fi
+if [ -n "$image" ]; then
+	(cd "$work" && kustomize edit set image "warren=$image")
+fi
+kustomize build "$work"

@@ -1,0 +1,98 @@
+// Speccoverage says which numbered cases of the specification have a test that carries their number in its name and
+// passed.
+//
+//	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
+//
+// Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// shown is how much of a list of numbers is printed without -all.
+const shown = 90
+
+func main() {
+	spec := flag.String("spec", "docs/behaviour", "folder of the specification")
+	all := flag.Bool("all", false, "list every missing number")
+	flag.Parse()
+	if err := run(*spec, flag.Args(), *all, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(spec string, files []string, all bool, out io.Writer) error {
+	if len(files) == 0 {
+		files, _ = filepath.Glob(".reports/*.json")
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no report in .reports: run make test first")
+	}
+	tests := outcomes{}
+	for _, file := range files {
+		if err := tests.read(file); err != nil {
+			return err
+		}
+	}
+	pages, err := readPages(spec)
+	if err != nil {
+		return err
+	}
+	report(out, pages, tests, all)
+	return nil
+}
+
+func report(out io.Writer, pages []page, tests outcomes, all bool) {
+	met, total := 0, 0
+	known := map[string]bool{}
+	for _, p := range pages {
+		var missing []string
+		for _, number := range p.cases {
+			known[number] = true
+			if !tests.met(number) {
+				missing = append(missing, number)
+			}
+		}
+		total += len(p.cases)
+		met += len(p.cases) - len(missing)
+		fmt.Fprintf(out, "%-14s %3d of %3d passed", p.name, len(p.cases)-len(missing), len(p.cases))
+		if len(missing) > 0 {
+			fmt.Fprintf(out, "; without: %s", list(missing, all))
+		}
+		fmt.Fprintln(out)
+	}
+	fmt.Fprintf(out, "in all %d of %d\n", met, total)
+
+	var failed, strangers []string
+	for _, number := range slices.Sorted(maps.Keys(tests)) {
+		switch {
+		case !known[number]:
+			strangers = append(strangers, number)
+		case tests[number].failed:
+			failed = append(failed, number)
+		}
+	}
+	if len(failed) > 0 {
+		fmt.Fprintf(out, "failed: %s\n", list(failed, true))
+	}
+	if len(strangers) > 0 {
+		fmt.Fprintf(out, "in names of tests, but no case: %s\n", list(strangers, true))
+	}
+}
+
+func list(numbers []string, all bool) string {
+	line := strings.Join(numbers, " ")
+	if !all && len(line) > shown {
+		return line[:shown] + "…"
+	}
+	return line
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCasesOf(t *testing.T) {
+	text := `# Page
+| ID | given |
+|---|---|
+| SUB-D4 | one |
+| SUB-D4 | again |
+| ACC-R10b | with a letter, and SUB-X1 in its text |
+text SUB-A1 | in no row |
+### 2.2 Facts (all verified)
+| SEC-F1 | no case |
+#### 2.3 What is asked
+| SEC-A1 | case |
+`
+	want := []string{"ACC-R10b", "SEC-A1", "SUB-D4"}
+	if diff := cmp.Diff(want, casesOf(text)); diff != "" {
+		t.Errorf("cases (-want +got):\n%s", diff)
+	}
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	write("sub.md", "## 3. Cases\n| SUB-A1 | |\n| SUB-A2 | |\n| SUB-A3 | |\n| SUB-A4 | |\n| SUB-A5 | |\n")
+	unit := write("unit.json", `{"Action":"run","Test":"TestPlan/SUB-A1_and_SUB-A2"}
+{"Action":"pass","Test":"TestPlan/SUB-A1_and_SUB-A2"}
+{"Action":"skip","Test":"TestPlan/SUB-A4"}
+{"Action":"fail","Test":"TestPlan/SUB-A2_in_another_way"}
+{"Action":"pass","Package":"p"}
+`)
+	suite := write("integration.json", `[{"SpecReports":[
+{"State":"passed","ContainerHierarchyTexts":["SUB-A3"],"LeafNodeText":"is made"},
+{"State":"pending","ContainerHierarchyTexts":[],"LeafNodeText":"SUB-A4 waits"},
+{"State":"passed","ContainerHierarchyTexts":null,"LeafNodeText":"SUB-Z9 is unknown"}]}]`)
+
+	var out strings.Builder
+	if err := run(dir, []string{unit, suite}, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	want := `sub              2 of   5 passed; without: SUB-A2 SUB-A4 SUB-A5
+in all 2 of 5
+failed: SUB-A2
+in names of tests, but no case: SUB-Z9
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if err := run(dir, []string{write("cut.json", `{"Action":`)}, false, &out); err == nil {
+		t.Error("a report that is cut off passes")
+	}
+}

@@ -1,0 +1,179 @@
+// Package configfile keeps the configuration in force while the operator runs: it follows the file by polling its content.
+// It logs and measures nothing itself; the hooks of Store do.
+package configfile
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// DefaultInterval between two looks at the file. With two polls that must agree, and the time that reconcilers need, a
+// change is in force within 10 s.
+const DefaultInterval = 2 * time.Second
+
+// Accepted describes a content that was read and found valid.
+type Accepted struct {
+	Hash            string   // of the content, for warren_config_info; empty where there is no file
+	RestartRequired []string // fields that differ from what runs until a restart; empty where none does
+	Warnings        []string // "path: sentence"
+}
+
+// Store holds the configuration in force. It satisfies controller-runtime's Runnable. Set the fields before Start.
+type Store struct {
+	Interval time.Duration // DefaultInterval if 0
+
+	// OnAccepted and OnRefused are called from Start, once for each new content that counts; never at the same time.
+	// OnRefused gets the problems of a content, one per line, or why the file can't be read; what is in force stays.
+	OnAccepted func(Accepted)
+	OnRefused  func(error)
+
+	path    string
+	options []config.Option
+	current atomic.Pointer[config.OperatorConfiguration]
+	started Accepted
+
+	polling   sync.Mutex
+	settled   string // identifies the content that was judged last
+	candidate string // a content seen once
+
+	subscribing sync.Mutex
+	subscribers []func(old, current *config.OperatorConfiguration)
+}
+
+// Open loads the file at path, or the defaults if path is empty. Options hold for every later load, too.
+func Open(path string, options ...config.Option) (*Store, error) {
+	s := &Store{Interval: DefaultInterval, path: path, options: options}
+	if path == "" {
+		c := config.Default()
+		for _, option := range options {
+			option(c)
+		}
+		s.accept(c, "")
+		return s, nil
+	}
+	data, err := config.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	c, err := config.Parse(path, data, options...)
+	if err != nil {
+		return nil, err
+	}
+	s.settled = hash(data)
+	s.accept(c, s.settled)
+	return s, nil
+}
+
+// accept takes the first configuration into force.
+func (s *Store) accept(c *config.OperatorConfiguration, hash string) {
+	s.current.Store(c)
+	s.started = Accepted{Hash: hash, Warnings: c.Warnings()}
+}
+
+// Current returns the configuration in force, with the fields that need a restart as they were at start. It is shared:
+// callers must not change it.
+func (s *Store) Current() *config.OperatorConfiguration { return s.current.Load() }
+
+// Started describes the content that Open read.
+func (s *Store) Started() Accepted { return s.started }
+
+// Subscribe has changed called after each change of what is in force, one change after the other. A caller that
+// subscribes after Start should look at Current once more.
+func (s *Store) Subscribe(changed func(old, current *config.OperatorConfiguration)) {
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
+	s.subscribers = append(s.subscribers, changed)
+}
+
+// Start polls the file until ctx is done.
+func (s *Store) Start(ctx context.Context) error {
+	interval := s.Interval
+	if interval <= 0 {
+		interval = DefaultInterval
+	}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.Poll()
+		}
+	}
+}
+
+// NeedLeaderElection is false: a standby answers admission requests, and must be ready to take over.
+func (s *Store) NeedLeaderElection() bool { return false }
+
+// Poll looks at the file once; Start does so at each interval. The content is read, not watched: a mounted ConfigMap swaps
+// a symlink, of which no event reaches a watch on the file. A new content counts once two polls agree, so that a file
+// that is being written is not taken for a whole one. Without a file there is nothing to do.
+func (s *Store) Poll() {
+	if s.path == "" {
+		return
+	}
+	s.polling.Lock()
+	defer s.polling.Unlock()
+	data, err := config.Read(s.path)
+	content := hash(data)
+	if err != nil {
+		content = err.Error()
+	}
+	if content == s.settled || content != s.candidate {
+		s.candidate = content
+		return
+	}
+	s.settled = content
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	file, err := config.Parse(s.path, data, s.options...)
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	s.take(file, content)
+}
+
+func (s *Store) take(file *config.OperatorConfiguration, hash string) {
+	old := s.Current()
+	inForce := config.InForce(old, file)
+	accepted := Accepted{Hash: hash, RestartRequired: config.RestartRequired(old, file), Warnings: file.Warnings()}
+	if !equality.Semantic.DeepEqual(old, inForce) {
+		s.current.Store(inForce)
+		s.notify(old, inForce)
+	}
+	if s.OnAccepted != nil {
+		s.OnAccepted(accepted)
+	}
+}
+
+func (s *Store) notify(old, inForce *config.OperatorConfiguration) {
+	s.subscribing.Lock()
+	subscribers := s.subscribers[:len(s.subscribers):len(s.subscribers)] // a subscriber may subscribe another
+	s.subscribing.Unlock()
+	for _, changed := range subscribers {
+		changed(old, inForce)
+	}
+}
+
+func (s *Store) refuse(err error) {
+	if s.OnRefused != nil {
+		s.OnRefused(err)
+	}
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,260 @@
+// Package forest is the tree of managed namespaces: pure, immutable snapshots of what stands where.
+//
+// A snapshot holds facts as they were observed (namespaces, SubNamespaces, tenants) and answers who is whose ancestor,
+// what is halted and why, what a namespace inherits and which keys it should carry. A change makes a new snapshot that
+// shares all but O(log n) of its memory with the old one.
+package forest
+
+import (
+	"cmp"
+	"iter"
+	"time"
+
+	"github.com/benbjohnson/immutable"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Namespace is what the forest knows of one Namespace. Its maps are never changed.
+type Namespace struct {
+	Name, UID, ResourceVersion string
+	Labels, Annotations        map[string]string
+	Terminating                bool
+}
+
+// Sub is what the forest knows of one SubNamespace. Its maps are never changed.
+type Sub struct {
+	Parent, Name        string
+	UID                 string
+	Labels, Annotations map[string]string
+	Created             time.Time
+	Deleting            bool
+}
+
+// Tenant is what the forest knows of one LNamespace.
+type Tenant struct {
+	Name, UID, Template string
+	AllowCascading      bool
+	Deleting            bool
+	// MaxSubNamespaces and MaxDepth are nil where the LNamespace says nothing.
+	MaxSubNamespaces, MaxDepth *int32
+}
+
+func (n *Namespace) label(key string) string { return n.Labels[key] }
+
+// Type, Parent and Template are the values of the labels that shape the forest; "" where they are absent or empty.
+func (n *Namespace) Type() string     { return n.label(v1alpha1.LabelType) }
+func (n *Namespace) Parent() string   { return n.label(v1alpha1.LabelParent) }   //nolint:revive // see Type
+func (n *Namespace) Template() string { return n.label(v1alpha1.LabelTemplate) } //nolint:revive // see Type
+
+// Bound says that the namespace's life belongs to the SubNamespace of its name in its parent.
+func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alpha1.True }
+
+// TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".
+func (n *Namespace) TenantUID() string { return n.Annotations[v1alpha1.AnnotationLNamespaceUID] }
+
+type names = immutable.SortedSet[string]
+
+// Snapshot is the forest at one moment. The zero value is not usable; start with New.
+type Snapshot struct {
+	rules      Rules
+	namespaces *immutable.Map[string, *Namespace]
+	children   *immutable.Map[string, names] // by the label parent, whether or not that namespace exists
+	instances  *immutable.Map[string, names] // by the label template, likewise
+	subs       *immutable.Map[string, *Sub]  // by parent/name
+	subsIn     *immutable.Map[string, names] // names of SubNamespaces by parent
+	parentsOf  *immutable.Map[string, names] // parents of SubNamespaces by name
+	tenants    *immutable.Map[string, *Tenant]
+}
+
+// New returns an empty snapshot that judges by rules.
+func New(rules Rules) *Snapshot {
+	hash := immutable.NewHasher("")
+	return &Snapshot{
+		rules:      rules,
+		namespaces: immutable.NewMap[string, *Namespace](hash),
+		children:   immutable.NewMap[string, names](hash),
+		instances:  immutable.NewMap[string, names](hash),
+		subs:       immutable.NewMap[string, *Sub](hash),
+		subsIn:     immutable.NewMap[string, names](hash),
+		parentsOf:  immutable.NewMap[string, names](hash),
+		tenants:    immutable.NewMap[string, *Tenant](hash),
+	}
+}
+
+// WithRules returns the same facts under other rules.
+func (s *Snapshot) WithRules(rules Rules) *Snapshot {
+	c := *s
+	c.rules = rules
+	return &c
+}
+
+// Rules returns the rules that the snapshot judges by.
+func (s *Snapshot) Rules() Rules { return s.rules }
+
+// WithNamespace returns the snapshot with n added or replaced.
+func (s *Snapshot) WithNamespace(n *Namespace) *Snapshot {
+	c := *s
+	old, _ := s.namespaces.Get(n.Name)
+	c.namespaces = s.namespaces.Set(n.Name, n)
+	c.link(n.Name, old, n)
+	return &c
+}
+
+// WithoutNamespace returns the snapshot without the namespace called name.
+func (s *Snapshot) WithoutNamespace(name string) *Snapshot {
+	old, ok := s.namespaces.Get(name)
+	if !ok {
+		return s
+	}
+	c := *s
+	c.namespaces = s.namespaces.Delete(name)
+	c.link(name, old, nil)
+	return &c
+}
+
+// link moves name from the edges that old had to those that n has.
+func (s *Snapshot) link(name string, old, n *Namespace) {
+	var oldParent, oldTemplate, parent, template string
+	if old != nil {
+		oldParent, oldTemplate = old.Parent(), old.Template()
+	}
+	if n != nil {
+		parent, template = n.Parent(), n.Template()
+	}
+	s.children = relink(s.children, name, oldParent, parent)
+	s.instances = relink(s.instances, name, oldTemplate, template)
+}
+
+func relink(m *immutable.Map[string, names], name, from, to string) *immutable.Map[string, names] {
+	if from == to {
+		return m
+	}
+	if set, ok := m.Get(from); ok && from != "" {
+		if set = set.Delete(name); set.Len() == 0 {
+			m = m.Delete(from)
+		} else {
+			m = m.Set(from, set)
+		}
+	}
+	if to != "" {
+		set, ok := m.Get(to)
+		if !ok {
+			set = immutable.NewSortedSet[string](nil)
+		}
+		m = m.Set(to, set.Add(name))
+	}
+	return m
+}
+
+// WithSub returns the snapshot with the SubNamespace added or replaced.
+func (s *Snapshot) WithSub(sub *Sub) *Snapshot {
+	c := *s
+	c.subs = s.subs.Set(sub.Parent+"/"+sub.Name, sub)
+	c.subsIn = relink(s.subsIn, sub.Name, "", sub.Parent)
+	c.parentsOf = relink(s.parentsOf, sub.Parent, "", sub.Name)
+	return &c
+}
+
+// WithoutSub returns the snapshot without the SubNamespace name in parent.
+func (s *Snapshot) WithoutSub(parent, name string) *Snapshot {
+	c := *s
+	c.subs = s.subs.Delete(parent + "/" + name)
+	c.subsIn = relink(s.subsIn, name, parent, "")
+	c.parentsOf = relink(s.parentsOf, parent, name, "")
+	return &c
+}
+
+// WithTenant returns the snapshot with the LNamespace added or replaced.
+func (s *Snapshot) WithTenant(t *Tenant) *Snapshot {
+	c := *s
+	c.tenants = s.tenants.Set(t.Name, t)
+	return &c
+}
+
+// WithoutTenant returns the snapshot without the LNamespace called name.
+func (s *Snapshot) WithoutTenant(name string) *Snapshot {
+	c := *s
+	c.tenants = s.tenants.Delete(name)
+	return &c
+}
+
+// Namespace returns the namespace called name, or nil.
+func (s *Snapshot) Namespace(name string) *Namespace {
+	n, _ := s.namespaces.Get(name)
+	return n
+}
+
+// Sub returns the SubNamespace name in parent, or nil.
+func (s *Snapshot) Sub(parent, name string) *Sub {
+	sub, _ := s.subs.Get(parent + "/" + name)
+	return sub
+}
+
+// Tenant returns the LNamespace called name, or nil.
+func (s *Snapshot) Tenant(name string) *Tenant {
+	t, _ := s.tenants.Get(name)
+	return t
+}
+
+// Len is the number of namespaces, managed or not.
+func (s *Snapshot) Len() int { return s.namespaces.Len() }
+
+// All yields the names of all namespaces, managed or not, in no order.
+func (s *Snapshot) All() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for it := s.namespaces.Iterator(); !it.Done(); {
+			if name, _, _ := it.Next(); !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// Children are the namespaces whose label parent is name, in alphabetical order, sound or not.
+func (s *Snapshot) Children(name string) []string { return list(s.children, name) }
+
+// Instances are the namespaces whose label template is name, in alphabetical order, sound or not.
+func (s *Snapshot) Instances(name string) []string { return list(s.instances, name) }
+
+// Subs are the SubNamespaces in parent, in alphabetical order.
+func (s *Snapshot) Subs(parent string) []*Sub {
+	var subs []*Sub
+	for _, name := range list(s.subsIn, parent) {
+		subs = append(subs, s.Sub(parent, name))
+	}
+	return subs
+}
+
+// SubsNamed are the SubNamespaces that want the namespace called name, by parent in alphabetical order.
+func (s *Snapshot) SubsNamed(name string) []*Sub {
+	var subs []*Sub
+	for _, parent := range list(s.parentsOf, name) {
+		subs = append(subs, s.Sub(parent, name))
+	}
+	return subs
+}
+
+// Older orders SubNamespaces by age, then by name.
+func Older(a, b *Sub) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Name, b.Name))
+}
+
+func list(m *immutable.Map[string, names], key string) []string {
+	set, ok := m.Get(key)
+	if !ok {
+		return nil
+	}
+	return set.Items()
+}
+
+// BoundChildren are the children whose life belongs to a SubNamespace and that are not terminating.
+func (s *Snapshot) BoundChildren(name string) []string {
+	var bound []string
+	for _, child := range s.Children(name) {
+		if n := s.Namespace(child); n.Bound() && !n.Terminating {
+			bound = append(bound, child)
+		}
+	}
+	return bound
+}

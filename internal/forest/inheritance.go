@@ -1,0 +1,170 @@
+package forest
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Rules are what the configuration says about trees. A nil function matches nothing.
+type Rules struct {
+	// InheritLabel and InheritAnnotation say which keys flow down a tree and out of templates.
+	InheritLabel, InheritAnnotation func(key string) bool
+	// SubLabel and SubAnnotation say which keys of a SubNamespace's spec reach its namespace.
+	SubLabel, SubAnnotation func(key string) bool
+	// ProtectedName says which namespaces are never in the forest, besides those with the label protected.
+	ProtectedName func(name string) bool
+	// AllowCascading lets every deletion delete what is below.
+	AllowCascading bool
+}
+
+func (r Rules) protected(n *Namespace) bool {
+	return n.label(v1alpha1.LabelProtected) == v1alpha1.True || r.ProtectedName != nil && r.ProtectedName(n.Name)
+}
+
+// Keys of the API server and of kubectl that never flow, whatever the configuration says.
+const (
+	metadataName = "kubernetes.io/metadata.name"
+	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"
+	enforceLevel = "pod-security.kubernetes.io/enforce"
+	privileged   = "privileged"
+)
+
+func never(key string) bool {
+	return v1alpha1.IsReservedKey(key) || key == metadataName || key == lastApplied || key == v1alpha1.LabelCreatedBy
+}
+
+// side tells labels from annotations, which follow the same rules.
+type side struct {
+	of             func(n *Namespace) map[string]string
+	spec           func(sub *Sub) map[string]string
+	inherit, local func(key string) bool
+	mark           string // before the key in the annotation inherited
+}
+
+func (r Rules) sides() [2]side {
+	return [2]side{
+		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, ""},
+		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@"},
+	}
+}
+
+func (d side) inherits(key string) bool { return d.inherit != nil && d.inherit(key) && !never(key) }
+func (d side) allows(key string) bool   { return d.local != nil && d.local(key) && !never(key) }
+
+// ours are the keys that the operator wrote on n, with their marks.
+func (n *Namespace) ours() map[string]bool {
+	list := n.Annotations[v1alpha1.AnnotationInherited]
+	if list == "" {
+		return nil
+	}
+	ours := map[string]bool{}
+	for key := range strings.SplitSeq(list, ",") {
+		ours[key] = true
+	}
+	return ours
+}
+
+// effective are the values that the operator wants on a namespace (written), and those that flow on from it (flowing).
+type effective struct {
+	written, flowing map[string]string
+	refused          []string // keys whose value only a person may set, or that the configuration doesn't allow
+}
+
+// effective computes rule E of the behaviour page for one namespace, given what flows into it. First hit wins: the bound
+// SubNamespace's spec, what comes from above, what someone else set here.
+func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effective {
+	e := effective{written: map[string]string{}, flowing: map[string]string{}}
+	own, ours := d.of(n), n.ours()
+	for key, value := range own {
+		if d.inherits(key) && !ours[d.mark+key] {
+			e.flowing[key] = value
+		}
+	}
+	for key, value := range above {
+		e.take(d, key, value)
+	}
+	if sub != nil {
+		for key, value := range d.spec(sub) {
+			if d.allows(key) {
+				e.take(d, key, value)
+			} else {
+				e.refused = append(e.refused, d.mark+key)
+			}
+		}
+	}
+	slices.Sort(e.refused)
+	return e
+}
+
+func (e *effective) take(d side, key, value string) {
+	if d.mark == "" && key == enforceLevel && value == privileged {
+		e.refused = append(e.refused, key)
+		return
+	}
+	e.written[key] = value
+	if d.inherits(key) {
+		e.flowing[key] = value
+	}
+}
+
+// inherited computes, for both sides, what the namespace called name should carry. place must be sound.
+func (s *Snapshot) inherited(name string) [2]effective {
+	var result [2]effective
+	sources, _ := s.Sources(name)
+	for i, d := range s.rules.sides() {
+		flowing := map[string]string{}
+		for _, at := range sources.Names {
+			flowing = d.effective(s.Namespace(at), s.owner(at), flowing).flowing
+		}
+		result[i] = d.effective(s.Namespace(name), s.owner(name), flowing)
+		if sources.Unknown != "" {
+			s.freeze(d, name, &result[i])
+		}
+	}
+	return result
+}
+
+// freeze keeps what came from templates that can't be judged now: every key of ours that nothing else accounts for.
+func (s *Snapshot) freeze(d side, name string, e *effective) {
+	n := s.Namespace(name)
+	for key := range n.ours() {
+		bare, isAnnotation := strings.CutPrefix(key, "@")
+		if isAnnotation != (d.mark == "@") {
+			continue
+		}
+		if value, ok := d.of(n)[bare]; ok {
+			if _, wanted := e.written[bare]; !wanted {
+				e.written[bare] = value
+				e.flowing[bare] = value
+			}
+		}
+	}
+}
+
+// owner is the SubNamespace that the namespace called name is bound to, or nil.
+func (s *Snapshot) owner(name string) *Sub {
+	n := s.Namespace(name)
+	if n == nil || !n.Bound() || n.Parent() == "" {
+		return nil
+	}
+	return s.Sub(n.Parent(), name)
+}
+
+// RefusedKeys are the keys of the bound SubNamespace's spec, and inherited ones, that the namespace doesn't get:
+// annotations with a leading @.
+func (s *Snapshot) RefusedKeys(name string) []string {
+	if s.Namespace(name) == nil {
+		return nil
+	}
+	both := s.inherited(name)
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(both[0].refused, both[1].refused))))
+}
+
+// flows says whether what flows on from the namespace called name differs between two snapshots.
+func flows(a, b *Snapshot, name string) bool {
+	x, y := a.inherited(name), b.inherited(name)
+	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)
+}

@@ -1,0 +1,221 @@
+package forest
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Change is what must be written to the metadata of a Namespace, in one write. A nil value removes the key.
+type Change struct {
+	Labels, Annotations map[string]*string
+}
+
+// Empty says that there is nothing to write.
+func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
+
+// Desired compares the namespace called name with what it should carry: tree labels, ancestry, what it inherits, and
+// what its LNamespace says of a root. Nothing is written where the namespace is halted, protected or terminating; from
+// one that left the forest everything that the operator wrote is removed.
+func (s *Snapshot) Desired(name string) Change {
+	n := s.Namespace(name)
+	if n == nil || n.Terminating || s.rules.protected(n) {
+		return Change{}
+	}
+	if fixed := s.restored(n); fixed != n {
+		return diff(n, s.WithNamespace(fixed).wanted(fixed))
+	}
+	if s.Place(name).Halted() {
+		return Change{}
+	}
+	return diff(n, s.wanted(n))
+}
+
+// restored is n with the labels that its LNamespace gives a root; n itself where nothing differs.
+func (s *Snapshot) restored(n *Namespace) *Namespace {
+	tenant := s.Tenant(n.Name)
+	if tenant == nil || tenant.Deleting || tenant.UID != n.TenantUID() || n.Parent() != "" {
+		return n
+	}
+	if n.Type() == v1alpha1.TypeRoot && n.Template() == tenant.Template {
+		return n
+	}
+	fixed := *n
+	fixed.Labels = maps.Clone(n.Labels)
+	if fixed.Labels == nil {
+		fixed.Labels = map[string]string{}
+	}
+	fixed.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
+	set(fixed.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	return &fixed
+}
+
+func set(m map[string]string, key, value string) {
+	if value == "" {
+		delete(m, key)
+	} else {
+		m[key] = value
+	}
+}
+
+// wanted is n as it should be.
+func (s *Snapshot) wanted(n *Namespace) *Namespace {
+	w := *n
+	w.Labels, w.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
+	if w.Labels == nil {
+		w.Labels = map[string]string{}
+	}
+	if w.Annotations == nil {
+		w.Annotations = map[string]string{}
+	}
+	place := s.Place(n.Name)
+	derive(&w, place.Path)
+	if place.Kind == None {
+		w.inherit(n, [2]effective{})
+		delete(w.Annotations, v1alpha1.AnnotationCascading)
+		return &w
+	}
+	w.inherit(n, s.inherited(n.Name))
+	if tenant := s.Tenant(n.Name); tenant != nil && tenant.UID == n.TenantUID() {
+		cascading := ""
+		if tenant.AllowCascading {
+			cascading = v1alpha1.True
+		}
+		set(w.Annotations, v1alpha1.AnnotationCascading, cascading)
+	}
+	return &w
+}
+
+// derive sets the keys that follow from the path alone.
+func derive(n *Namespace, path []string) {
+	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
+	delete(n.Annotations, v1alpha1.AnnotationAncestry)
+	if len(path) == 0 {
+		return
+	}
+	for i, ancestor := range path {
+		n.Labels[v1alpha1.TreeLabel(ancestor)] = strconv.Itoa(len(path) - 1 - i)
+	}
+	n.Annotations[v1alpha1.AnnotationAncestry] = strings.Join(path, "/")
+}
+
+// inherit writes what e wants, takes back what the operator wrote earlier and nothing wants now, and notes which keys
+// are the operator's. A key that somebody else had set to the very same value stays theirs.
+func (n *Namespace) inherit(old *Namespace, e [2]effective) {
+	was, ours := old.ours(), []string{}
+	for i, d := range (Rules{}).sides() {
+		have, now := d.of(old), d.of(n)
+		for key, value := range e[i].written {
+			if current, ok := have[key]; !ok || current != value || was[d.mark+key] {
+				now[key] = value
+				ours = append(ours, d.mark+key)
+			}
+		}
+		for key := range have {
+			_, wanted := e[i].written[key]
+			switch {
+			case wanted || !was[d.mark+key]:
+			case slices.Contains(e[i].refused, key): // the value from above is a person's to set: leave what stands
+				ours = append(ours, d.mark+key)
+			default:
+				delete(now, key)
+			}
+		}
+	}
+	slices.Sort(ours)
+	set(n.Annotations, v1alpha1.AnnotationInherited, strings.Join(ours, ","))
+}
+
+func diff(old, wanted *Namespace) Change {
+	return Change{Labels: diffMap(old.Labels, wanted.Labels), Annotations: diffMap(old.Annotations, wanted.Annotations)}
+}
+
+func diffMap(old, wanted map[string]string) map[string]*string {
+	changes := map[string]*string{}
+	for key, value := range wanted {
+		if current, ok := old[key]; !ok || current != value {
+			changes[key] = &value
+		}
+	}
+	for key := range old {
+		if _, ok := wanted[key]; !ok {
+			changes[key] = nil
+		}
+	}
+	return changes
+}
+
+// NewChild is the namespace that the SubNamespace name in parent makes, with everything that its first version must
+// carry. It is not part of the snapshot.
+func (s *Snapshot) NewChild(parent, name string) *Namespace {
+	return s.complete(&Namespace{Name: name, Labels: map[string]string{
+		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
+		v1alpha1.LabelParent:    parent,
+		v1alpha1.LabelBound:     v1alpha1.True,
+	}})
+}
+
+// NewRoot is the namespace that the LNamespace tenant makes, with everything that its first version must carry.
+func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
+	n := &Namespace{
+		Name:        tenant.Name,
+		Labels:      map[string]string{v1alpha1.LabelCreatedBy: v1alpha1.OperatorName, v1alpha1.LabelType: v1alpha1.TypeRoot},
+		Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: tenant.UID},
+	}
+	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	return s.WithTenant(tenant).complete(n)
+}
+
+// Adoption is what makes the namespace of tenant's name its root: its keys come, the cluster admin's mark goes.
+func (s *Snapshot) Adoption(tenant *Tenant) Change {
+	old := s.Namespace(tenant.Name)
+	n := *old
+	n.Labels, n.Annotations = maps.Clone(old.Labels), maps.Clone(old.Annotations)
+	if n.Labels == nil {
+		n.Labels = map[string]string{}
+	}
+	delete(n.Annotations, v1alpha1.AnnotationAdopt)
+	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
+	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
+	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
+	return diff(old, s.WithTenant(tenant).complete(&n))
+}
+
+func (s *Snapshot) complete(n *Namespace) *Namespace { return s.WithNamespace(n).wanted(n) }
+
+// Affected are the namespaces whose place, keys or copies may differ between old and s after name changed: name itself
+// and, if its place or what flows from it changed, all below it.
+func (s *Snapshot) Affected(old *Snapshot, name string) []string {
+	affected := []string{name}
+	if !s.reaches(old, name) {
+		return affected
+	}
+	seen := map[string]bool{name: true}
+	for _, snapshot := range []*Snapshot{old, s} {
+		for below := range snapshot.Below(name) {
+			if !seen[below] {
+				seen[below] = true
+				affected = append(affected, below)
+			}
+		}
+	}
+	return affected
+}
+
+// reaches says whether the change of name between old and s matters to those below it.
+func (s *Snapshot) reaches(old *Snapshot, name string) bool {
+	before, after := old.Namespace(name), s.Namespace(name)
+	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {
+		return true
+	}
+	if before.Template() != after.Template() || before.Type() != after.Type() || before.Bound() != after.Bound() {
+		return true
+	}
+	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
+		return true
+	}
+	return flows(old, s, name)
+}

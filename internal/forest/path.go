@@ -1,0 +1,145 @@
+package forest
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Sources are the namespaces whose sources a namespace gets, topmost first: the chain of templates, then the ancestors.
+type Sources struct {
+	Names []string
+	// Unknown is why what came from templates is frozen: one of the chain is missing, terminating, no template or in a
+	// cycle. Names then holds the ancestors alone.
+	Unknown string
+	chain   []string
+	of      *Snapshot
+}
+
+// Has says whether sources in namespace reach this place.
+func (p Sources) Has(namespace string) bool { return slices.Contains(p.Names, namespace) }
+
+// Frozen says whether a copy from namespace must stay as it is because it came from templates that can't be judged now.
+func (p Sources) Frozen(namespace string) bool {
+	if p.Unknown == "" || p.Has(namespace) {
+		return false
+	}
+	n := p.of.Namespace(namespace)
+	return slices.Contains(p.chain, namespace) || n == nil || n.Type() == v1alpha1.TypeTemplate
+}
+
+// Sources returns what reaches the namespace called name. ok is false where nothing may be written or removed: it is
+// halted, protected, terminating or gone. A namespace that is not in the forest has no sources, and ok is true: what the
+// operator wrote there is to be removed.
+func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
+	n := s.Namespace(name)
+	if n == nil || n.Terminating {
+		return Sources{}, false
+	}
+	place := s.Place(name)
+	if place.Halted() || s.rules.protected(n) {
+		return Sources{}, false
+	}
+	top := n
+	if place.InTree() {
+		top = s.Namespace(place.Path[0])
+		sources.Names = place.Path[:len(place.Path)-1]
+	}
+	if place.Kind == None {
+		return sources, true
+	}
+	templates, unknown := s.templates(top)
+	if unknown != "" {
+		return Sources{Names: sources.Names, Unknown: unknown, chain: templates, of: s}, true
+	}
+	sources.Names = slices.Concat(templates, sources.Names)
+	return sources, true
+}
+
+// templates is the chain of templates that n references, outermost first, and why it can't be judged, if so. In that
+// case the chain holds the names as far as they are known.
+func (s *Snapshot) templates(n *Namespace) (chain []string, unknown string) {
+	for name := n.Template(); name != ""; {
+		t := s.Namespace(name)
+		switch {
+		case slices.Contains(chain, name) || name == n.Name:
+			unknown = "template " + name + " is in a cycle"
+		case t == nil:
+			unknown = "template " + name + " does not exist"
+		case t.Terminating:
+			unknown = "template " + name + " is being terminated"
+		case s.KindOf(t) != Template:
+			unknown = name + " is not a template namespace"
+		}
+		chain = append(chain, name)
+		if unknown != "" {
+			break
+		}
+		name = t.Template()
+	}
+	slices.Reverse(chain)
+	return chain, unknown
+}
+
+// TemplateProblem says why what comes from templates is frozen in the namespace called name, or "".
+func (s *Snapshot) TemplateProblem(name string) string {
+	sources, _ := s.Sources(name)
+	return sources.Unknown
+}
+
+// Below yields every namespace that hangs below name by its labels, through children and instances, sound or not: all
+// those whose place, inheritance or copies may depend on it. Cycles end; name itself is not yielded.
+func (s *Snapshot) Below(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		seen := map[string]bool{name: true}
+		for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+			for _, next := range slices.Concat(s.Children(queue[0]), s.Instances(queue[0])) {
+				if seen[next] {
+					continue
+				}
+				if !yield(next) {
+					return
+				}
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+}
+
+// Descendants counts the namespaces below name in its tree, whatever state they are in, and how many of them terminate.
+func (s *Snapshot) Descendants(name string) (count, terminating int) {
+	seen := map[string]bool{name: true}
+	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
+		for _, child := range s.Children(queue[0]) {
+			if seen[child] {
+				continue
+			}
+			seen[child] = true
+			queue = append(queue, child)
+			count++
+			if s.Namespace(child).Terminating {
+				terminating++
+			}
+		}
+	}
+	return count, terminating
+}
+
+// SelectableLabels are the labels of the namespace called name as selectors see them: the tree labels are those of this
+// snapshot, whatever is written on the object.
+func (s *Snapshot) SelectableLabels(name string) map[string]string {
+	n := s.Namespace(name)
+	if n == nil {
+		return nil
+	}
+	seen := *n
+	seen.Labels, seen.Annotations = maps.Clone(n.Labels), map[string]string{}
+	if seen.Labels == nil {
+		seen.Labels = map[string]string{}
+	}
+	derive(&seen, s.Place(name).Path)
+	return seen.Labels
+}

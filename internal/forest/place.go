@@ -1,0 +1,181 @@
+package forest
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Kind says what a namespace is in the forest.
+type Kind int
+
+// The kinds of namespaces. None is not in the forest.
+const (
+	None Kind = iota
+	Root
+	Template
+	SubNamespace
+	Instance
+)
+
+// MaxDepth is the fixed ceiling of a tree's depth, for everybody.
+const MaxDepth = 128
+
+// Halt says why nothing is written to a namespace. Its zero value means that the way to a root is sound.
+type Halt struct {
+	Reason  v1alpha1.Reason
+	Message string
+}
+
+// Place is where a namespace stands.
+type Place struct {
+	Kind Kind
+	// Path holds the names from the root to the namespace; for a template, an instance and a namespace that is not in the
+	// forest it is empty, and so it is while the namespace is halted.
+	Path []string
+	Halt Halt
+}
+
+// Halted says whether the namespace, or one above it, has lost its way to a root.
+func (p Place) Halted() bool { return p.Halt.Reason != "" }
+
+// InTree says whether the namespace is a root or a sub-namespace with a sound way to its root.
+func (p Place) InTree() bool { return len(p.Path) > 0 }
+
+// Depth is the distance to the root. Only a place in a tree has one.
+func (p Place) Depth() int { return len(p.Path) - 1 }
+
+// KindOf is what the labels of n make of it, sound or not.
+func (s *Snapshot) KindOf(n *Namespace) Kind {
+	switch {
+	case n == nil || s.rules.protected(n):
+		return None
+	case n.Parent() != "":
+		return SubNamespace
+	case n.Type() == v1alpha1.TypeRoot:
+		return Root
+	case n.Type() == v1alpha1.TypeTemplate:
+		return Template
+	case n.Template() != "":
+		return Instance
+	}
+	return None
+}
+
+// Place says where the namespace called name stands. It costs O(depth).
+func (s *Snapshot) Place(name string) Place {
+	n := s.Namespace(name)
+	p := Place{Kind: s.KindOf(n)}
+	if p.Kind == None {
+		if n != nil && n.managed() {
+			p.Halt = Halt{v1alpha1.ReasonProtected, name + " is a protected namespace"}
+		}
+		return p
+	}
+	if reason := invalidLabels(n); reason != "" {
+		p.Halt = Halt{v1alpha1.ReasonInvalidLabels, reason}
+		return p
+	}
+	if p.Kind != Root && p.Kind != SubNamespace {
+		return p
+	}
+	p.Path, p.Halt = s.climb(n)
+	return p
+}
+
+// managed says whether the labels of n would put it in the forest if it were not protected.
+func (n *Namespace) managed() bool { return n.Type() != "" || n.Parent() != "" || n.Template() != "" }
+
+func invalidLabels(n *Namespace) string {
+	switch {
+	case n.Type() != "" && n.Type() != v1alpha1.TypeRoot && n.Type() != v1alpha1.TypeTemplate:
+		return "label " + v1alpha1.LabelType + " must be root or template, not " + n.Type()
+	case n.Type() != "" && n.Parent() != "":
+		return "a sub-namespace can't be a root or a template"
+	case n.Parent() != "" && len(validation.IsDNS1123Label(n.Parent())) > 0:
+		return "label " + v1alpha1.LabelParent + ": " + n.Parent() + " is not a namespace name"
+	case n.Template() != "" && len(validation.IsDNS1123Label(n.Template())) > 0:
+		return "label " + v1alpha1.LabelTemplate + ": " + n.Template() + " is not a namespace name"
+	}
+	return ""
+}
+
+// climb follows the labels from n to its root. It returns the path in order, or why there is none.
+func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
+	path := []string{n.Name}
+	for at := n; at.Parent() != ""; {
+		up, halt := s.step(at)
+		if halt.Reason != "" {
+			if at != n {
+				halt = Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + at.Name + " is halted (" + string(halt.Reason) + ")"}
+			}
+			return nil, halt
+		}
+		if i := slices.Index(path, up.Name); i >= 0 {
+			return nil, cycle(path, i, up.Name)
+		}
+		if len(path) > MaxDepth {
+			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
+		}
+		path = append(path, up.Name)
+		at = up
+	}
+	slices.Reverse(path)
+	return path, Halt{}
+}
+
+// step goes from a sub-namespace to its parent, or says why that is no parent.
+func (s *Snapshot) step(at *Namespace) (*Namespace, Halt) {
+	up := s.Namespace(at.Parent())
+	switch kind := s.KindOf(up); {
+	case up == nil:
+		return nil, Halt{v1alpha1.ReasonParentMissing, "parent namespace " + at.Parent() + " does not exist"}
+	case up.Terminating:
+		return nil, Halt{v1alpha1.ReasonParentTerminating, "parent namespace " + up.Name + " is being terminated"}
+	case kind != Root && kind != SubNamespace:
+		return nil, Halt{v1alpha1.ReasonParentNotManaged, "parent namespace " + up.Name + " is neither a root nor a sub-namespace"}
+	case invalidLabels(up) != "":
+		return nil, Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + up.Name + " is halted (" + string(v1alpha1.ReasonInvalidLabels) + ")"}
+	}
+	return up, Halt{}
+}
+
+// cycle tells of the cycle path[i:] that closes at name. Whoever merely hangs below it has a halted ancestor.
+func cycle(path []string, i int, name string) Halt {
+	if i > 0 {
+		return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(v1alpha1.ReasonInCycle) + ")"}
+	}
+	least := slices.Index(path, slices.Min(path))
+	text := slices.Concat(path[least:], path[:least], path[least:least+1])
+	return Halt{v1alpha1.ReasonInCycle, strings.Join(text, " -> ")}
+}
+
+// InTree says whether namespace is root or lies below it.
+func (s *Snapshot) InTree(namespace, root string) bool {
+	p := s.Place(namespace)
+	return p.InTree() && p.Path[0] == root
+}
+
+// Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
+func (s *Snapshot) Owns(root, uid string) bool {
+	n := s.Namespace(root)
+	return n != nil && uid != "" && n.TenantUID() == uid
+}
+
+// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it.
+func (s *Snapshot) CascadingAllowed(name string) bool {
+	if s.rules.AllowCascading {
+		return true
+	}
+	seen := map[string]bool{}
+	for n := s.Namespace(name); n != nil && !seen[n.Name]; n = s.Namespace(n.Parent()) {
+		if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True {
+			return true
+		}
+		seen[n.Name] = true
+	}
+	return false
+}

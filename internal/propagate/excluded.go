@@ -1,0 +1,83 @@
+package propagate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// builtIn are objects that the API server or a platform writes into every namespace by itself.
+var builtIn = map[string][]string{
+	"ConfigMap":      {"kube-root-ca.crt", "openshift-service-ca.crt", "istio-ca-root-cert"},
+	"ServiceAccount": {"default"},
+	"Service":        {"kubernetes"},
+	"Endpoints":      {"kubernetes"},
+}
+
+// notCopied are the types of Secrets that mean nothing, or harm, in another namespace.
+var notCopied = map[string]bool{
+	"kubernetes.io/service-account-token": true,
+	"bootstrap.kubernetes.io/token":       true,
+	"helm.sh/release.v1":                  true,
+}
+
+// Excluded says why an object is never propagated, or "". secretType is "" where it is not known (yet).
+func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string {
+	switch labels := meta.GetLabels(); {
+	case len(meta.GetFinalizers()) > 0:
+		return "it has finalizers (" + strings.Join(meta.GetFinalizers(), ", ") + ")"
+	case slot.Kind == (schema.GroupKind{Kind: "Secret"}) && notCopied[secretType]:
+		return "Secrets of type " + secretType + " are never propagated"
+	case slot.Kind.Group == "" && slices.Contains(builtIn[slot.Kind.Kind], slot.Name):
+		return "the platform writes " + slot.Name + " into every namespace"
+	case slot.Kind.Kind == "ConfigMap" && labels["owner"] == "helm" && strings.HasPrefix(slot.Name, "sh.helm.release.v1."):
+		return "Helm releases are never propagated"
+	case r.NeverPropagate != nil && r.NeverPropagate(slot.Kind, slot.Name, secretType, labels):
+		return "the configuration says so (propagation.neverPropagate)"
+	}
+	return ""
+}
+
+// SourceOf reads a source from its metadata. ok is false for an object that is no source: one that did not opt in where
+// its kind asks for that, or a copy.
+func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
+	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
+	if _, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; copied || mode == Remove || !opted && mode != All {
+		return nil, false
+	}
+	if !opted {
+		value = v1alpha1.ModeUpdate
+	}
+	s = &Source{
+		UID: string(meta.GetUID()), ResourceVersion: meta.GetResourceVersion(), Mode: value,
+		Terminating: meta.GetDeletionTimestamp() != nil,
+		Excluded:    r.Excluded(slot, meta, ""),
+	}
+	s.judge(meta.GetAnnotations()[v1alpha1.AnnotationSelect])
+	return s, true
+}
+
+// judge checks the mode and parses the selector.
+func (s *Source) judge(selector string) {
+	switch s.Mode {
+	case v1alpha1.ModeCreate, v1alpha1.ModeUpdate, v1alpha1.ModeNone:
+	default:
+		s.Invalid = "label " + v1alpha1.LabelPropagate + " must be create, update or none, not " + strconv.Quote(s.Mode)
+		return
+	}
+	if selector == "" {
+		return
+	}
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		s.Invalid = "annotation " + v1alpha1.AnnotationSelect + " is no label selector: " + err.Error()
+		return
+	}
+	s.Selector = parsed
+}

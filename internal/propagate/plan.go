@@ -1,0 +1,190 @@
+package propagate
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Verb is what an action does.
+type Verb int
+
+// The verbs. Look means: read the source at Action.Source live, and note its Loss or its content, before anything is
+// deleted or written because of it. Inspect means: read the copy, which may have been changed while nobody watched.
+const (
+	Nothing Verb = iota
+	Create
+	Update
+	Delete
+	Look
+	Inspect
+)
+
+// Action is what takes one slot from what stands there to what should.
+type Action struct {
+	Verb Verb
+	// Source is where the content comes from; for a Delete, where it came from.
+	Source Slot
+	// Hash is what the copy will carry.
+	Hash Hash
+	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval; or "".
+	Reason v1alpha1.Reason
+}
+
+// ReasonWaitingForRemoval: copies from old ancestors must be gone before new ones come.
+const ReasonWaitingForRemoval v1alpha1.Reason = "WaitingForRemoval"
+
+// verdict says whether a source is wanted at a place.
+type verdict int
+
+const (
+	unwanted verdict = iota
+	wanted
+	frozen // a source above can't be judged: nothing of this kind and name is written or deleted
+)
+
+// Plan says what to do at slot now. Planned again after the action, the answer is Nothing.
+func (w *World) Plan(slot Slot) Action {
+	kind, known := w.kinds[slot.Kind]
+	if !known || !kind.synced {
+		return Action{}
+	}
+	c := w.copies[slot]
+	if c != nil && c.Terminating {
+		return Action{}
+	}
+	sources, ok := w.Forest.Sources(slot.Namespace)
+	if !ok {
+		return Action{}
+	}
+	if kind.mode == Remove {
+		if c != nil && c.binding() {
+			return Action{Verb: Delete, Source: slot.At(c.From)}
+		}
+		return Action{}
+	}
+	switch {
+	case c == nil || !c.Ours:
+		return w.planAbsent(slot, sources, c != nil)
+	case c.Hash.Mode == v1alpha1.ModeCreate:
+		return w.planKept(slot, sources, c)
+	}
+	return w.planCopy(slot, sources, c)
+}
+
+// wanted finds the first source of this kind and name on the way down that reaches the slot.
+func (w *World) wanted(slot Slot, sources forest.Sources) (Slot, *Source, verdict) {
+	for _, from := range sources.Names {
+		at := slot.At(from)
+		s := w.sources[at.source()]
+		switch {
+		case s == nil || s.Mode == v1alpha1.ModeNone && s.Invalid == "":
+			continue
+		case s.Invalid != "" || s.Terminating || w.terminating(from):
+			return at, s, frozen
+		case s.Excluded != "":
+			continue
+		case !s.selects(w.Forest, slot.Namespace):
+			continue
+		case s.Content == "":
+			return at, s, frozen
+		}
+		return at, s, wanted
+	}
+	return Slot{}, nil, unwanted
+}
+
+func (w *World) terminating(namespace string) bool {
+	n := w.Forest.Namespace(namespace)
+	return n == nil || n.Terminating
+}
+
+// selects matches the namespace's labels; tree labels come from the forest, so that a label that is still to be written
+// counts.
+func (s *Source) selects(f *forest.Snapshot, namespace string) bool {
+	return s.Selector == nil || s.Selector.Empty() || s.Selector.Matches(labels.Set(f.SelectableLabels(namespace)))
+}
+
+// planAbsent plans for a slot in which nothing of ours stands; obstacle says that somebody else's object is known there.
+func (w *World) planAbsent(slot Slot, sources forest.Sources, obstacle bool) Action {
+	at, s, v := w.wanted(slot, sources)
+	if v != wanted {
+		return Action{}
+	}
+	if obstacle || w.sources[slot.source()] != nil {
+		if s.Mode == v1alpha1.ModeCreate {
+			return Action{} // something satisfies it already
+		}
+		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
+	}
+	return w.write(Create, slot, at, s, sources)
+}
+
+// planKept plans for a copy in mode create: its content belongs to its namespace.
+func (w *World) planKept(slot Slot, sources forest.Sources, c *Copy) Action {
+	at, s, v := w.wanted(slot, sources)
+	switch {
+	case v != wanted || s.Mode == v1alpha1.ModeCreate:
+		return Action{}
+	case at.Namespace != c.From:
+		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
+	}
+	return w.write(Update, slot, at, s, sources)
+}
+
+// planCopy plans for a copy in mode update.
+func (w *World) planCopy(slot Slot, sources forest.Sources, c *Copy) Action {
+	from := slot.At(c.From)
+	if !sources.Has(c.From) {
+		if sources.Frozen(c.From) {
+			return Action{}
+		}
+		return Action{Verb: Delete, Source: from}
+	}
+	at, s, v := w.wanted(slot, sources)
+	switch {
+	case v == frozen:
+		return Action{}
+	case v == unwanted:
+		return w.planRemoval(from)
+	case at.Namespace != c.From && w.sources[from.source()] == nil && w.lost[from.source()] != Confirmed:
+		return w.planRemoval(from)
+	}
+	hash := Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}
+	switch {
+	case c.Hash != hash || c.Drifted:
+		return w.write(Update, slot, at, s, sources)
+	case c.Digest == 0 && (c.Foreign || c.Meta != s.Meta):
+		return Action{Verb: Inspect, Source: at, Hash: hash}
+	}
+	return Action{}
+}
+
+// planRemoval plans for a copy that nothing wants any more. A source that is not in sight is looked for first: the watch
+// may be behind, or its whole namespace may be going.
+func (w *World) planRemoval(from Slot) Action {
+	if w.sources[from.source()] != nil {
+		if w.terminating(from.Namespace) {
+			return Action{}
+		}
+		return Action{Verb: Delete, Source: from}
+	}
+	switch w.lost[from.source()] {
+	case Confirmed:
+		return Action{Verb: Delete, Source: from}
+	case Doubtful:
+		return Action{}
+	}
+	return Action{Verb: Look, Source: from}
+}
+
+// write is a POST or a PUT, unless copies from namespaces that are no longer above must go first.
+func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Sources) Action {
+	for from := range w.fromIn[slot.Namespace] {
+		if !sources.Has(from) && !sources.Frozen(from) {
+			return Action{Source: at, Reason: ReasonWaitingForRemoval}
+		}
+	}
+	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}}
+}

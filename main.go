@@ -1,0 +1,66 @@
+// Manager is the operator: soft multi-tenancy for shared Kubernetes clusters.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers"
+	"github.com/warren-tenancy/warren/internal/configfile"
+)
+
+// version and commit are set by the linker.
+var version, commit = "unknown", "unknown"
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var o controllers.Options
+	o.BindFlags(flag.CommandLine)
+	path := flag.String("config", "", "the configuration file; without it the defaults hold")
+	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates")
+	showVersion := flag.Bool("version", false, "print version, commit and Go, and end")
+	logging := zap.Options{}
+	logging.BindFlags(flag.CommandLine)
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q: the operator takes flags only; see --help", flag.Arg(0))
+	}
+	if *showVersion {
+		fmt.Println(version, commit, runtime.Version())
+		return nil
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+
+	featureGates, err := config.ParseFeatureGates(*gates)
+	if err != nil {
+		return err
+	}
+	store, err := configfile.Open(*path, config.WithFeatureGates(featureGates))
+	if err != nil {
+		return err
+	}
+	ctx := ctrl.SetupSignalHandler()
+	mgr, err := controllers.NewManager(ctx, o, store.Current(), "warren/"+version)
+	if err != nil {
+		return err
+	}
+	if err := controllers.Follow(mgr, store); err != nil {
+		return err
+	}
+	if err := controllers.Setup(ctx, mgr, store, o.OperatorNamespace, controllers.DefaultTiming()); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}

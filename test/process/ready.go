@@ -1,0 +1,102 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// readyTimeout bounds the wait for one process: with two busy cores an API server has taken 20 s.
+const readyTimeout = 90 * time.Second
+
+// ErrPortTaken means that another program took the port between our choice and the process's bind.
+var ErrPortTaken = errors.New("address already in use")
+
+// OnFreePort calls start with a free loopback port, again with another one while somebody else is faster.
+func OnFreePort(start func(port int) (*Process, error)) error {
+	const attempts = 5
+	for attempt := 1; ; attempt++ {
+		port, err := FreePort()
+		if err != nil {
+			return err
+		}
+		p, err := start(port)
+		if !errors.Is(err, ErrPortTaken) || attempt == attempts {
+			return err
+		}
+		if err := p.Stop(); err != nil {
+			return err
+		}
+	}
+}
+
+// FreePort returns a TCP port of the loopback address that nobody listens on at this moment.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// StartReady starts the process and waits until it is ready.
+func (p *Process) StartReady(ctx context.Context, ready func(context.Context) error) error {
+	if err := p.Start(); err != nil {
+		return err
+	}
+	return p.WaitReady(ctx, ready)
+}
+
+// WaitReady asks ready until it says nil. A process that ends meanwhile, or takes too long, is an error that shows the
+// end of its log.
+func (p *Process) WaitReady(ctx context.Context, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("not ready after %s", readyTimeout))
+	defer cancel()
+	for {
+		last := ready(ctx)
+		if last == nil {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			tail := p.LogTail(20)
+			if strings.Contains(tail, syscall.EADDRINUSE.Error()) {
+				return fmt.Errorf("starting %s: %w", p.Name, ErrPortTaken)
+			}
+			return fmt.Errorf("%s ended at its start with exit code %d; the end of its log:\n%s", p.Name, p.ExitCode(), tail)
+		case <-ctx.Done():
+			return fmt.Errorf("starting %s: %w (%w); the end of its log:\n%s", p.Name, context.Cause(ctx), last, p.LogTail(20))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// HTTPOK returns a check that a GET of the address answers 200. A nil client means a plain one.
+func HTTPOK(c *http.Client, address string) func(context.Context) error {
+	if c == nil {
+		c = &http.Client{Timeout: 2 * time.Second}
+	}
+	return func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := c.Do(req)
+		if err != nil {
+			return err
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("GET %s: %s", address, answer.Status)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,171 @@
+// Package test is the harness of all suites, the demo and the playground: a real control plane with our manifests
+// installed, the operator as a process under its own service account, and a client for each user.
+//
+// A suite whose cases run in several processes starts one World in the first of them and connects from all:
+//
+//	var world *test.World
+//
+//	var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+//		w, err := test.Start(ctx, test.Options{})
+//		Expect(err).NotTo(HaveOccurred())
+//		DeferCleanup(w.Stop)
+//		return w.Bytes()
+//	}, func(data []byte) {
+//		var err error
+//		world, err = test.Connect(data)
+//		Expect(err).NotTo(HaveOccurred())
+//	})
+//
+// The cases share it, each with tenants of its own names. A case that stops something starts a World of its own.
+package test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// Options say how a World differs from the usual one: overlay standard, an audit log, one operator.
+type Options struct {
+	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on.
+	ControlPlane controlplane.Options
+	// Overlay is the kustomization that is applied; empty means config/overlays/standard.
+	Overlay string
+	// Operator's options; Kubeconfig and Dir are filled in, and Config is that of the overlay unless it is given.
+	Operator OperatorOptions
+	// WithoutOperator starts none; StartOperator then does.
+	WithoutOperator bool
+}
+
+// World is one control plane with our manifests and an operator.
+type World struct {
+	controlplane.Access
+	// Plugins is the folder of our kubectl plugins.
+	Plugins string
+	// OperatorConfig is the text of the configuration file that the overlay deploys.
+	OperatorConfig string
+	// Operator that runs, nil if there is none. In a process that only connected it can be read, not stopped.
+	Operator *Operator
+
+	// ControlPlane is nil in a process that only connected.
+	ControlPlane *controlplane.ControlPlane `json:"-"`
+	options      Options
+	clients      *clients
+}
+
+// Start starts a World. When it fails, nothing is left behind.
+func Start(ctx context.Context, options Options) (*World, error) {
+	if options.Overlay == "" {
+		options.Overlay = "config/overlays/standard"
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := Render(options.Overlay)
+	if err != nil {
+		return nil, err
+	}
+	options.ControlPlane.Audit = true
+	before := options.ControlPlane.BeforeControllers
+	options.ControlPlane.BeforeControllers = func(cp *controlplane.ControlPlane) error {
+		if err := Apply(ctx, cp.Config(controlplane.Admin), manifests.Definitions()); err != nil || before == nil {
+			return err
+		}
+		return before(cp)
+	}
+	cp, err := controlplane.Start(ctx, options.ControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(),
+		ControlPlane: cp, options: options,
+	}
+	if err := w.furnish(ctx, manifests.Rest()); err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+func (w *World) furnish(ctx context.Context, rest Manifests) error {
+	if err := Apply(ctx, w.Config(controlplane.Admin), rest); err != nil {
+		return err
+	}
+	if err := w.connect(); err != nil {
+		return err
+	}
+	if w.ControlPlane.Controllers != nil {
+		if err := aggregated(ctx, w.Admin(), rest); err != nil {
+			return err
+		}
+	}
+	if w.options.WithoutOperator {
+		return nil
+	}
+	_, err := w.StartOperator(ctx)
+	return err
+}
+
+// StartOperator starts the operator of a World that has none yet.
+func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
+	options := w.options.Operator
+	options.Kubeconfig = w.Kubeconfig(controlplane.Operator)
+	if options.Dir == "" {
+		options.Dir = filepath.Join(w.Dir, "operator")
+	}
+	if options.Config == "" && options.ConfigFile == "" {
+		options.Config = w.OperatorConfig
+	}
+	o, err := StartOperator(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	w.Operator = o
+	return o, nil
+}
+
+// Stop ends the operator, then the control plane, and removes all files. A process that only connected stops nothing.
+func (w *World) Stop() error {
+	if w.ControlPlane == nil {
+		return nil
+	}
+	var err error
+	if w.Operator != nil {
+		_, err = w.Operator.Stop()
+	}
+	return errors.Join(err, w.ControlPlane.Stop())
+}
+
+// Bytes describes the World for Connect in another process.
+func (w *World) Bytes() []byte {
+	data, err := json.Marshal(w)
+	if err != nil { // it holds nothing but strings
+		panic(fmt.Sprintf("describing the world: %v", err))
+	}
+	return data
+}
+
+// Connect returns a World that another process started and described by Bytes.
+func Connect(data []byte) (*World, error) {
+	w := &World{}
+	if err := json.Unmarshal(data, w); err != nil {
+		return nil, fmt.Errorf("connecting to the world of another process: %w", err)
+	}
+	return w, w.connect()
+}
+
+// Kubectl runs kubectl as a user, with our plugins. The code is kubectl's exit code, -1 if it didn't run.
+func (w *World) Kubectl(ctx context.Context, user string, args ...string) (stdout, stderr string, code int) {
+	return w.KubectlWith(ctx, user, "", args...)
+}
+
+// KubectlWith runs kubectl as a user with some input, for `apply -f -`.
+func (w *World) KubectlWith(ctx context.Context, user, stdin string, args ...string) (stdout, stderr string, code int) {
+	k := Kubectl{Path: w.KubectlPath, Plugins: w.Plugins, Home: filepath.Join(w.Dir, "home")}
+	return k.Run(ctx, w.Kubeconfig(user), user, stdin, args...)
+}
