@@ -18,6 +18,11 @@ SAVE ?= .dev/warren-objects-$(shell date -u +%Y%m%dT%H%M%SZ).yaml
 KUBECTL ?= $(shell command -v kubectl || echo bin/kubectl)
 # Arguments of the operator for `make run`.
 ARGS ?=
+# docker, podman or buildah: what `make docker-build` and `make docker-push` work with.
+CONTAINER_TOOL ?= docker
+# What `make image` builds for, and where to.
+ARCH ?= $(shell go env GOARCH)
+IMAGE_TAR ?= dist/image.tar
 # Suites run this many processes at once: their cases wait more than they compute.
 PROCS ?= 6
 
@@ -118,6 +123,11 @@ test-long: export TEST_WINDOW = full
 test-long: build controlplane ## The same with the full waiting times of the specification; reports in .reports/long.
 	@hack/test.sh .reports/long
 
+.PHONY: e2e-node
+e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
+	@go build -o bin/e2e-node ./test/e2e
+	@bin/e2e-node
+
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 	@go run ./hack/speccoverage
@@ -130,6 +140,22 @@ build: ## Build bin/manager and bin/kubectl-warren with its other names.
 	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
 	@for name in kubectl-create-lns kubectl_complete-warren; do \
 		ln -f bin/kubectl-warren "bin/$$name" 2>/dev/null || cp -f bin/kubectl-warren "bin/$$name"; done
+
+.PHONY: image
+image: ## Write dist/image.tar, the image as a file, without any container tool: IMG names it, ARCH chooses the machine.
+	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make image IMG=registry.example/warren:v1" >&2; exit 1; }
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
+	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" bin/linux-$(ARCH)/manager
+
+.PHONY: docker-build
+docker-build: ## Build the image with Docker, or with CONTAINER_TOOL=podman or buildah: IMG names it.
+	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make docker-build IMG=registry.example/warren:v1" >&2; exit 1; }
+	@$(CONTAINER_TOOL) build --build-arg VERSION="$(VERSION)" --build-arg COMMIT="$(COMMIT)" -t "$(IMG)" .
+
+.PHONY: docker-push
+docker-push: ## Push the image.
+	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make docker-push IMG=registry.example/warren:v1" >&2; exit 1; }
+	@$(CONTAINER_TOOL) push "$(IMG)"
 
 .PHONY: build-installer
 build-installer: ## Write dist/install.yaml: the overlay as one file. IMG names the image.

@@ -7,6 +7,9 @@ import (
 	"os"
 	"runtime"
 
+	// The image is empty but for the binary: without these roots no certificate of the outside world, such as that of a
+	// warehouse, could be trusted. Where the system has roots, the system's are taken.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -147,10 +148,13 @@ func reach(ctx context.Context, cfg *rest.Config) error {
 	var last error
 	err = wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
 		last = d.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
-		return last == nil, nil
+		return last == nil || apierrors.IsUnauthorized(last), nil
 	})
-	if err != nil {
-		return fmt.Errorf("the API server at %s does not answer; check the address and the token: %w", cfg.Host, errors.Join(last, ctx.Err()))
+	switch {
+	case apierrors.IsUnauthorized(last):
+		return fmt.Errorf("the API server at %s does not accept the credentials; check the token: %w", cfg.Host, last)
+	case err != nil:
+		return fmt.Errorf("the API server at %s does not answer; check the address: %w", cfg.Host, errors.Join(last, ctx.Err()))
 	}
 	return nil
 }

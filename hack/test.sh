@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1
 shift
+# The operator that the suites run gets the race detector too.
+case " $* " in *" -race "*) export WARREN_RACE=1 ;; esac
 mkdir -p "$reports"
 rm -f "$reports"/*.json
 

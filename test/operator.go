@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/warren-tenancy/warren/test/process"
 )
@@ -67,7 +68,10 @@ func StartOperator(ctx context.Context, options OperatorOptions) (*Operator, err
 		return o.process, o.Start(ctx)
 	})
 	if err != nil {
-		return nil, errors.Join(err, o.process.Kill())
+		if o.process != nil {
+			err = errors.Join(err, o.process.Kill())
+		}
+		return nil, err
 	}
 	return o, nil
 }
@@ -119,6 +123,29 @@ func (o *Operator) Restart(ctx context.Context) error {
 		return err
 	}
 	return o.Start(ctx)
+}
+
+// Sound tells of a data race or a panic in the log, also one that the operator survived.
+func (o *Operator) Sound() error {
+	log := o.Log()
+	for _, sign := range []string{"WARNING: DATA RACE", "Observed a panic", "panic: "} {
+		if i := strings.Index(log, sign); i >= 0 {
+			return fmt.Errorf("the operator's log has %q:\n%s", sign, log[i:min(len(log), i+4000)])
+		}
+	}
+	return nil
+}
+
+// end stops the operator if it runs. One that ends badly is an error.
+func (o *Operator) end() error {
+	if !o.process.Running() {
+		return o.Sound()
+	}
+	code, err := o.Stop()
+	if code != 0 {
+		err = errors.Join(err, fmt.Errorf("the operator ended with exit code %d; the end of its log:\n%s", code, o.process.LogTail(20)))
+	}
+	return errors.Join(err, o.Sound())
 }
 
 // Process is the operator's process, for signals and for its end; nil in a process that didn't start it.

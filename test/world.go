@@ -129,14 +129,15 @@ func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
 	return o, nil
 }
 
-// Stop ends the operator, then the control plane, and removes all files. A process that only connected stops nothing.
+// Stop ends the operator, then the control plane, and removes all files. An operator that ends badly, or whose log has a
+// data race or a panic, is an error. A process that only connected stops nothing.
 func (w *World) Stop() error {
 	if w.ControlPlane == nil {
 		return nil
 	}
 	var err error
 	if w.Operator != nil {
-		_, err = w.Operator.Stop()
+		err = w.Operator.end()
 	}
 	return errors.Join(err, w.ControlPlane.Stop())
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/access"
@@ -20,6 +21,7 @@ type outcome struct {
 	conflicts []access.Key // someone else's objects under names of ours
 	forbidden []string     // what the API server doesn't let the operator do
 	contended []access.Key // objects that others wrote faster than this pass could
+	busy      []access.Key // shared objects that are being written for other tenants right now
 	rootless  bool         // the root Namespace takes no new objects
 	errs      []error
 }
@@ -40,8 +42,13 @@ func (e conflictError) Error() string {
 // errContended says that an object changed under each of several tries.
 var errContended = errors.New("the object has changed under each try")
 
-// tries paces writes of an object that others write too: a shared pair may have many tenants at once.
-var tries = wait.Backoff{Duration: 5 * time.Millisecond, Factor: 1.6, Jitter: 0.5, Steps: 9, Cap: 200 * time.Millisecond}
+// errBusy says that another worker is writing the shared object. Waiting for it would keep this one from revoking what other
+// tenants have revoked; competing with it would cost both of them refused writes.
+var errBusy = errors.New("the object is being written for another tenant")
+
+// tries is how often a step is tried on an object that others write too: a shared pair may have many tenants at once. There is
+// no pause between them, since whoever was faster is done.
+const tries = 6
 
 // act does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
 // revocation has failed.
@@ -62,10 +69,11 @@ func (r *Reconciler) act(ctx context.Context, tenant *v1alpha1.LNamespace, plan 
 		r.timeRevocation(tenant.Name, changes)
 		if err != nil {
 			unsound[key] = true
-			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}))
+			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))
 			done.failed(key, err)
 		}
 	}
+	slices.SortFunc(done.conflicts, func(a, b access.Key) int { return strings.Compare(a.String(), b.String()) })
 	return done
 }
 
@@ -74,6 +82,8 @@ func (o *outcome) failed(key access.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
 		o.conflicts = append(o.conflicts, key)
+	case errors.Is(err, errBusy):
+		o.busy = append(o.busy, key)
 	case errors.Is(err, errContended):
 		o.contended = append(o.contended, key)
 	case key.Namespace != "" && (apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)):
@@ -94,9 +104,19 @@ func (r *Reconciler) isLeaving(tenant *v1alpha1.LNamespace) bool {
 // kept up to date for the steps that follow.
 func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, actual access.Actual) ([]change, error) {
 	key := access.KeyOf(step.Desired)
-	pace := tries
+	if access.Shared(step.Desired) {
+		if _, taken := r.writing.LoadOrStore(key, true); taken {
+			return nil, errBusy
+		}
+		defer r.writing.Delete(key)
+		existing, err := r.cached(ctx, key) // another tenant may have written it since this pass began
+		if err != nil {
+			return nil, err
+		}
+		actual.Put(key, existing)
+	}
 	var changes []change
-	for range tries.Steps {
+	for range tries {
 		before := actual[key]
 		after, finished, err := r.try(ctx, tenant, step, before)
 		if err == nil {
@@ -117,11 +137,6 @@ func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, ac
 			return changes, err
 		}
 		actual.Put(key, existing)
-		select {
-		case <-ctx.Done():
-			return changes, fmt.Errorf("writing %s: %w", key, ctx.Err())
-		case <-time.After(pace.Step()):
-		}
 	}
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }

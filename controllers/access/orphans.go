@@ -76,7 +76,7 @@ func (o orphans) Reconcile(ctx context.Context, key access.Key) (ctrl.Result, er
 	if err := o.delete(ctx, object, unchanged(object)); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(ignoreConflict(err))
 	}
-	ctrllog.FromContext(ctx).Info("deleted an access object without a tenant", "object", key.String())
+	ctrllog.FromContext(ctx).V(1).Info("deleted an access object without a tenant", "object", key.String())
 	return ctrl.Result{}, nil
 }
 

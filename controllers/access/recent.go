@@ -6,9 +6,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/access"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // recent remembers own writes until the watch has brought them, so that a tenant that is looked at again at once isn't

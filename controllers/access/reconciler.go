@@ -88,6 +88,7 @@ type Reconciler struct {
 	patience workqueue.TypedRateLimiter[string]
 	changed  sync.Map // tenant → time.Time of the change of its LNamespace that hasn't been acted on yet
 	leaving  sync.Map // tenant → UID of the LNamespace for which Withdraw was called
+	writing  sync.Map // keys of shared objects that a worker is at
 	blocked  obstacles
 }
 

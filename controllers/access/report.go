@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/access"
 )
+
+// quietTries is how often a tenant whose objects others write at the same time is looked at again before that is reported.
+const quietTries = 3
 
 // finding is something that keeps AccessReady from being True.
 type finding struct {
@@ -67,6 +72,15 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 	if seen.deleting {
 		return ctrl.Result{}, nil // its finalizer reports
 	}
+	if len(done.busy) > 0 {
+		r.tellChanges(tenant, false, done.changes)
+		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
+	}
+	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
+		r.patience.When(tenant.Name) // counts
+		r.tellChanges(tenant, false, done.changes)
+		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
+	}
 	r.blocked.set(tenant.Name, done.conflicts)
 	found := findings(tenant, seen, done)
 	if seen.group.pending && len(found) == 0 {
@@ -90,6 +104,9 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 			s.Sudo = access.SudoStatus(tenant, seen.input)
 		}
 	})
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // the LNamespace is being written all the time
+	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}

@@ -41,12 +41,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.setupOrphans(mgr); err != nil {
 		return err
 	}
-	objects := func() handler.EventHandler { return handler.EnqueueRequestsFromMapFunc(r.tenantsOf) }
 	err := ctrl.NewControllerManagedBy(mgr).Named("access").
 		For(&v1alpha1.LNamespace{}, builder.WithPredicates(r.specChanged())).
-		Watches(&rbacv1.ClusterRole{}, objects()).
-		Watches(&rbacv1.ClusterRoleBinding{}, objects()).
-		Watches(&rbacv1.RoleBinding{}, objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
+		Watches(&rbacv1.ClusterRole{}, r.objects()).
+		Watches(&rbacv1.ClusterRoleBinding{}, r.objects()).
+		Watches(&rbacv1.RoleBinding{}, r.objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scans()).
@@ -116,6 +115,26 @@ func (r *Reconciler) specChanged() predicate.Predicate {
 func notCopied(object client.Object) bool {
 	labels := object.GetLabels()
 	return labels[v1alpha1.LabelInheritedFrom] == "" || object.GetNamespace() == labels[v1alpha1.LabelTenant]
+}
+
+// objects asks for every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing
+// the square of their number: where only owners have changed, it asks for those whose ownership has.
+func (r *Reconciler) objects() handler.EventHandler {
+	all := handler.EnqueueRequestsFromMapFunc(r.tenantsOf)
+	return handler.Funcs{
+		CreateFunc: all.Create, DeleteFunc: all.Delete, GenericFunc: all.Generic,
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			tenants, only := access.OwnersChanged(e.ObjectOld, e.ObjectNew)
+			if !only {
+				all.Update(ctx, e, queue)
+				return
+			}
+			r.recent.observe(e.ObjectNew)
+			for _, tenant := range tenants {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+			}
+		},
+	}
 }
 
 // tenantsOf maps an event on an access object to every tenant that it is of. The caller does so for the old and the new object.

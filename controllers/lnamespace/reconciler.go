@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -45,6 +46,9 @@ type Reconciler struct {
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(population{r.Client}); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lnamespace").
 		For(&v1alpha1.LNamespace{}).
@@ -134,11 +138,8 @@ func adoptable(s *forest.Snapshot, n *forest.Namespace) bool {
 	return marked && kind != forest.SubNamespace && kind != forest.Template && !halted && n.Labels[v1alpha1.LabelProtected] != v1alpha1.True
 }
 
-// settled keeps on saying how the namespace became ours.
+// settled is true of a namespace that is ours; write keeps on saying how it became so.
 func settled(lns *v1alpha1.LNamespace) verdict {
-	if was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady); was != nil && was.Reason == string(v1alpha1.ReasonAdopted) {
-		return verdict{reason: v1alpha1.ReasonAdopted, message: was.Message, ready: true}
-	}
 	return verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
 }
 

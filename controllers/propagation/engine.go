@@ -69,7 +69,7 @@ func DefaultTiming() Timing {
 	return Timing{
 		ConflictMax:  45 * time.Second,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		KindMin: 5 * time.Second, KindMax: 5 * time.Minute,
+		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute,
 		EventQuiet: 5 * time.Minute,
 		Write:      30 * time.Second,
 	}
@@ -83,6 +83,7 @@ type Engine struct {
 	queue    workqueue.TypedDelayingInterface[key]
 	bodies   *bodies
 	reading  singleflight.Group
+	arrivals *arrivals
 
 	mu       sync.Mutex // guards all below; never held across a request or a call of the queue
 	world    *propagate.World
@@ -108,6 +109,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	e := &Engine{
 		Options: o, writer: w, observer: observer, settings: s,
 		bodies:   newBodies(),
+		arrivals: newArrivals(),
 		world:    propagate.NewWorld(o.Index.Snapshot()),
 		kinds:    map[schema.GroupKind]*kindRun{},
 		seen:     map[schema.GroupKind]string{},
@@ -145,7 +147,7 @@ func (w watching) Start(ctx context.Context) error {
 	}
 	w.Index.Subscribe(w.forestChanged)
 	w.startKinds(ctx)
-	<-ctx.Done()
+	w.observer.Observe(ctx, definitions, "", w.arrivals) // until ctx is done
 	w.stopKinds()
 	return nil
 }

@@ -75,10 +75,13 @@ func (e *Engine) stopKinds() {
 	}
 }
 
-// watchKind waits until the API server serves the kind, then watches it until ctx is done.
+// watchKind waits until the API server serves the kind, which a change of a CRD may announce, then watches it until ctx
+// is done.
 func (e *Engine) watchKind(ctx context.Context, run *kindRun) {
-	backoff := wait.Backoff{Duration: e.Timing.KindMin, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+	first := wait.Backoff{Duration: e.Timing.KindMin, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+	backoff := first
 	for {
+		changed := e.arrivals.changed()
 		mapping, err := e.mapping(run.kind)
 		if err == nil {
 			e.mu.Lock()
@@ -94,6 +97,8 @@ func (e *Engine) watchKind(ctx context.Context, run *kindRun) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-changed:
+			backoff = first
 		case <-time.After(backoff.Step()):
 		}
 	}

@@ -185,7 +185,8 @@ func (e *Engine) inspect(ctx context.Context, r schema.GroupVersionResource, slo
 	if err != nil {
 		return err
 	}
-	if found.Content != source.Content {
+	// What is there beyond the source, and is nobody's, was added by mutating admission, and would be added again.
+	if found.Content != source.Content && (over.Foreign || !source.Within(found)) {
 		over.Drifted = true
 		return e.update(ctx, r, slot, action, over)
 	}

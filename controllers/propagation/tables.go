@@ -86,6 +86,11 @@ func (f *feed) Lost(err error) {
 
 func (f *feed) put(meta *metav1.PartialObjectMetadata) []key {
 	f.noteSeen(meta.ResourceVersion)
+	if f.role == sourcesAndCopies {
+		if from := f.unmarked(meta); from != "" {
+			return f.putUnmarked(meta, from)
+		}
+	}
 	var keys []key
 	if f.role != copiesAlone {
 		keys = f.putSource(f.slot(meta), meta)
@@ -94,6 +99,34 @@ func (f *feed) put(meta *metav1.PartialObjectMetadata) []key {
 		keys = append(keys, f.putCopy(f.slot(meta), meta)...)
 	}
 	return keys
+}
+
+// unmarked is the source's namespace of a copy of ours that somebody took the label off, or "". Where every object is
+// watched it would pass for a source; elsewhere the watch shows it as gone, and the POST that follows finds it.
+func (f *feed) unmarked(meta *metav1.PartialObjectMetadata) string {
+	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	if _, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
+		return ""
+	}
+	sources, _ := f.engine.world.Forest.Sources(meta.Namespace)
+	for _, from := range sources.Names {
+		if hash.Place == propagate.PlaceOf(f.slot(meta), from) {
+			return from
+		}
+	}
+	return ""
+}
+
+// putUnmarked takes a copy without its label for what it is: drifted.
+func (f *feed) putUnmarked(meta *metav1.PartialObjectMetadata, from string) []key {
+	e, slot := f.engine, f.slot(meta)
+	meta = meta.DeepCopy()
+	metav1.SetMetaDataLabel(&meta.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
+	keys := f.putCopy(slot, meta)
+	if c := e.world.Copy(slot); c != nil && c.ResourceVersion == meta.ResourceVersion {
+		c.Drifted = true
+	}
+	return append(keys, f.sourceGone(slot)...)
 }
 
 func (f *feed) putSource(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
@@ -149,7 +182,7 @@ func (f *feed) sourceGone(slot propagate.Slot) []key {
 	}
 	e.world.DeleteSource(slot)
 	e.bodies.drop(slot)
-	return []key{sourceOf(slot)}
+	return []key{sourceOf(slot), slotKey(slot)} // it may have been in the way of a copy from above
 }
 
 func (f *feed) copyGone(slot propagate.Slot) []key {

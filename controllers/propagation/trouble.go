@@ -27,6 +27,7 @@ var (
 type trouble struct {
 	reason v1alpha1.Reason // Conflict, CopyRejected, or "" for what passes by itself
 	tries  int
+	told   bool // the owner of the source knows
 }
 
 func (t *trouble) obstructed() bool { return t != nil && t.reason == v1alpha1.ReasonConflict }
@@ -61,15 +62,15 @@ func refused(err error) bool {
 // again with a back-off. In mode create the obstacle satisfies what is wanted: nothing is said.
 func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen bool) {
 	e.mu.Lock()
-	t, first := e.trouble(slot, v1alpha1.ReasonConflict)
+	t, _ := e.trouble(slot, v1alpha1.ReasonConflict)
 	source := e.world.Source(action.Source)
-	uid, say := "", source != nil && source.Mode != v1alpha1.ModeCreate
+	uid, say := "", source != nil && source.Mode != v1alpha1.ModeCreate && !t.told
 	if say {
-		uid = source.UID
+		uid, e.troubles[slot].told = source.UID, true
 	}
 	lowest, highest := e.settings.RetryMin, min(e.settings.RetryMax, e.Timing.ConflictMax)
 	e.mu.Unlock()
-	if first && say {
+	if say {
 		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonConflict,
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
@@ -140,7 +141,7 @@ func (e *Engine) recovered(k key) { e.clearTrouble(k.slot) }
 // settled forgets the trouble of a slot that is right now, and says so where a conflict had been reported.
 func (e *Engine) settled(slot propagate.Slot, action propagate.Action) {
 	t := e.clearTrouble(slot)
-	if !t.obstructed() || action.Verb == propagate.Nothing {
+	if !t.obstructed() || !t.told || action.Verb == propagate.Nothing {
 		return
 	}
 	e.mu.Lock()

@@ -39,7 +39,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	if reason == "" {
-		err := r.delete(ctx, child)
+		err := r.delete(ctx, s, child)
 		switch {
 		case apierrors.IsConflict(err):
 			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
@@ -73,12 +73,32 @@ func keep(s *forest.Snapshot, child *forest.Namespace, parent string) (v1alpha1.
 }
 
 // delete asks for the deletion of a namespace if it is still the one that was seen.
-func (r *Reconciler) delete(ctx context.Context, n *forest.Namespace) error {
+func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) error {
+	resourceVersion, err := r.bequeath(ctx, s, n)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
 	uid := types.UID(n.UID)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-	err := r.Client.Delete(ctx, namespace, client.Preconditions{UID: &uid, ResourceVersion: &n.ResourceVersion})
+	err = r.Client.Delete(ctx, namespace, client.Preconditions{UID: &uid, ResourceVersion: &resourceVersion})
 	hierarchy.Count("delete", err)
 	return client.IgnoreNotFound(err)
+}
+
+// bequeath writes on a namespace that goes with sub-namespaces below it that they may go too: the ancestor that said so
+// is often gone before the contents of this one are deleted, and nobody else would know.
+func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
+	told := n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.Rules().AllowCascading
+	if told || len(s.BoundChildren(n.Name)) == 0 {
+		return n.ResourceVersion, nil
+	}
+	yes := v1alpha1.True
+	written, err := hierarchy.Write(ctx, r.Client, n, forest.Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}})
+	if err != nil {
+		return "", err
+	}
+	r.Index.Observe(written)
+	return written.ResourceVersion, nil
 }
 
 func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {

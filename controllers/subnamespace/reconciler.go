@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
@@ -55,6 +56,9 @@ type Reconciler struct {
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	r.room, r.waiting, r.failures = map[string]bool{}, map[string]map[string]bool{}, map[string]int{}
+	if err := metrics.Registry.Register(population{r.Client}); err != nil {
+		return err
+	}
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("subnamespace").
 		For(&v1alpha1.SubNamespace{}).

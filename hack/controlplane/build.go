@@ -57,8 +57,11 @@ func lock(ctx context.Context, file string) (func(), error) {
 		fmt.Fprintln(os.Stderr, "another build of this control plane is under way: waiting for it")
 		locked, err = l.TryLockContext(ctx, time.Second)
 	}
-	if err != nil || !locked {
-		return nil, fmt.Errorf("locking %s: %w", file, errors.Join(err, ctx.Err()))
+	switch {
+	case ctx.Err() != nil:
+		return nil, errors.New("interrupted while another build was under way")
+	case err != nil:
+		return nil, fmt.Errorf("locking %s: %w", file, err)
 	}
 	return func() { _ = l.Unlock() }, nil
 }

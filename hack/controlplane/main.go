@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	version := flag.String("version", cache.DefaultVersion, "Kubernetes version: "+strings.Join(cache.Versions(), ", "))
+	version := flag.String("version", cache.Version(), "Kubernetes version: "+strings.Join(cache.Versions(), ", "))
 	components := flag.String("components", "",
 		"more components, separated by commas: "+strings.Join(cache.NodeComponents(), ", "))
 	flag.Parse()

@@ -16,8 +16,9 @@ import (
 const (
 	// oldestGo is what the youngest of the Kubernetes versions asks for.
 	oldestGo = "go1.26"
-	// roomNeeded is what a first build takes, most of it in Go's own caches.
-	roomNeeded = 6 << 30
+	// What a first build takes: most of it in Go's own caches, the rest for the linker and for the result.
+	roomForCaches  = 6 << 30
+	roomForResults = 2 << 30
 )
 
 // preflight says in one sentence what would otherwise surface after minutes of compiling.
@@ -39,12 +40,9 @@ func preflight(ctx context.Context, dir string) error {
 	if err := newEnough(answers[0]); err != nil {
 		return err
 	}
-	for _, folder := range append(answers[1:], dir, os.TempDir()) {
-		if err := roomIn(folder); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(
+		roomIn(answers[1], roomForCaches, "GOCACHE"), roomIn(answers[2], roomForCaches, "GOMODCACHE"),
+		roomIn(dir, roomForResults, "XDG_CACHE_HOME"), roomIn(os.TempDir(), roomForResults, "TMPDIR"))
 }
 
 func newEnough(goVersion string) error {
@@ -58,14 +56,15 @@ func newEnough(goVersion string) error {
 	return nil
 }
 
-func roomIn(folder string) error {
+// roomIn refuses a folder with less room than needed, and names the variable that leads elsewhere.
+func roomIn(folder string, needed uint64, variable string) error {
 	free, err := freeBytes(folder)
 	if err != nil {
 		return fmt.Errorf("looking for free disk space in %s: %w", folder, err)
 	}
-	if free < roomNeeded {
-		return fmt.Errorf("%s has %.1f GiB of free disk space: the build of the control plane needs %d GiB, free some or set GOCACHE, GOMODCACHE, XDG_CACHE_HOME and TMPDIR to another disk",
-			folder, float64(free)/(1<<30), roomNeeded>>30)
+	if free < needed {
+		return fmt.Errorf("%s has %.1f GiB of free disk space: the build of the control plane needs %d GiB, free some or set %s to another disk",
+			folder, float64(free)/(1<<30), needed>>30, variable)
 	}
 	return nil
 }

@@ -1,11 +1,15 @@
 // Command demo stands behind `make demo`: it starts a control plane and the operator on loopback, in a temporary
 // folder, walks through the story of script.go with kubectl and each user's own token, and checks every answer. It
 // leaves no process and no file behind, also when it is interrupted.
+//
+// With -connect it plays on a control plane that somebody else started, such as that of `make e2e-node`; -until and
+// -after choose a part of the story.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -18,10 +22,14 @@ import (
 )
 
 func main() {
+	connect := flag.String("connect", "", "a file that describes a control plane with an operator, in place of one of its own")
+	after := flag.String("after", "", "with -connect: leave out the scenes up to this one")
+	until := flag.String("until", "", "with -connect: leave out the scenes behind this one")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)
 	go endWithParent(ctx, cancel)
-	err := demo(ctx)
+	err := play(ctx, *connect, *after, *until)
 	interrupted := ctx.Err() != nil
 	cancel()
 	stop()
@@ -44,6 +52,13 @@ func endWithParent(ctx context.Context, cancel context.CancelFunc) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+func play(ctx context.Context, connect, after, until string) error {
+	if connect != "" {
+		return visit(ctx, connect, after, until)
+	}
+	return demo(ctx)
 }
 
 func demo(ctx context.Context) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +29,14 @@ func TestParseUsers(t *testing.T) {
 	for _, text := range []string{":g", "eve:", "eve::g", "admin", "a/b", "config"} {
 		if users, err := parseUsers(text); err == nil {
 			t.Errorf("USERS=%q: got %v, want an error", text, users)
+		}
+	}
+}
+
+func TestHintNamesSamplesThatAreThere(t *testing.T) {
+	for _, file := range samples() {
+		if _, err := os.Stat(filepath.Join("..", "..", file)); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // The supervisor reports over a pipe, one message a line; these two are its last words to up.
@@ -99,16 +101,29 @@ func follow(p place, reports io.Reader) error {
 	return fmt.Errorf("the supervisor ended without a word: see %s", p.log())
 }
 
-// hint prints what to type next.
+// hint prints what to type next: mia makes a tenant, alice grows it.
 func hint(p place) {
 	fmt.Printf(`
-  export PATH=%s:$PATH
-  export KUBECONFIG=%s   # a plain user; bob, carol, dave and mia have theirs, too
-  kubectl apply -k config/samples   # once more when the operator has made the namespace
-  kubectl warren tree
+  export PATH=%[1]s/bin:$PATH
+  export KUBECONFIG=%[2]s
+  kubectl create -f %[4]s
+  kubectl wait --for=condition=Ready lns/payments
+  export KUBECONFIG=%[3]s
+  kubectl create -f %[5]s -f %[6]s
+  kubectl warren tree payments
 
-The cluster admin's is %s.
-The operator's configuration is %s, its log %s.
+The other users have theirs beside these; the cluster admin's is %[7]s.
+The operator's configuration is %[8]s, its log %[9]s.
 To end it: make down
-`, p.root+"/bin", p.kubeconfig("alice"), p.kubeconfig("admin"), p.config(), p.dev("manager.log"))
+`, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), samples()[0], samples()[1], samples()[2],
+		p.kubeconfig(controlplane.Admin), p.config(), p.dev("manager.log"))
+}
+
+// samples are a tenant, a sub-namespace of it, and a Secret that reaches the whole tree.
+func samples() [3]string {
+	return [3]string{
+		"config/samples/tenancy_v1alpha1_lnamespace.yaml",
+		"config/samples/tenancy_v1alpha1_subnamespace.yaml",
+		"config/samples/propagated_secret.yaml",
+	}
 }

@@ -28,7 +28,7 @@ func Judge(existing, desired Object) Verdict {
 	switch {
 	case !labelledAlike(existing, desired):
 		return Conflict
-	case len(Owners(existing)) == 0 && !(grantsAlike(existing, desired) && SameSubjects(existing, desired)):
+	case len(Owners(existing)) == 0 && (!grantsAlike(existing, desired) || !SameSubjects(existing, desired)):
 		return Conflict
 	case !MustRecreate(existing, desired) && equality.Semantic.DeepEqual(existing, Restore(existing, desired)):
 		return Equal
@@ -73,10 +73,9 @@ func Restore(existing, desired Object) Object {
 	restored := existing.DeepCopyObject().(Object)
 	restored.SetLabels(restoreKeys(existing.GetLabels(), desired.GetLabels()))
 	restored.SetAnnotations(restoreKeys(existing.GetAnnotations(), desired.GetAnnotations()))
-	shared := desired.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 	references := restored.GetOwnerReferences()
 	for _, own := range desired.GetOwnerReferences() {
-		references = withOwner(references, own, shared)
+		references = withOwner(references, own, Shared(desired))
 	}
 	restored.SetOwnerReferences(references)
 
@@ -103,17 +102,29 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 	return restored
 }
 
-// Expected is the object that the operator writes under the name and labels of existing: a role with its rules, a binding
-// with its roleRef. A tenant binding has no subjects, since only the tenant knows them, and a tenant role the fewest rules.
-// It is false for an object of another name, or that only looks like one of ours.
+// Expected is the object that the operator writes under the name and labels of existing, as far as these tell: only the tenant
+// knows a binding's subjects, the ClusterRole of users, and whether a Group or a ServiceAccount is among the sudoers. It is
+// false for an object of another name, or that only looks like one of ours.
 func Expected(existing Object) (Object, bool) {
-	tenant := &v1alpha1.LNamespace{}
-	tenant.Name = existing.GetLabels()[v1alpha1.LabelTenant]
-	objects := For(tenant, Facts{Mode: v1alpha1.SudoLegacy}).all()
 	if user, ok := SelfUser(existing.GetName()); ok {
 		self := selfPair(user, nil)
-		objects = []Object{self.Role, self.Binding}
+		return sameKey(existing, []Object{self.Role, self.Binding})
 	}
+	tenant := &v1alpha1.LNamespace{}
+	tenant.Name = existing.GetLabels()[v1alpha1.LabelTenant]
+	facts := Facts{Mode: v1alpha1.SudoLegacy}
+	if ref, ok := roleRef(existing); ok {
+		facts.UserClusterRole = ref.Name
+	}
+	if role, ok := existing.(*rbacv1.ClusterRole); ok && len(role.Rules) == len(sudoRules(tenant.Name, anyGroup)) {
+		tenant.Spec.Sudoers = anyGroup
+	}
+	return sameKey(existing, For(tenant, facts).all())
+}
+
+var anyGroup = []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup}}
+
+func sameKey(existing Object, objects []Object) (Object, bool) {
 	for _, object := range objects {
 		if KeyOf(object) == KeyOf(existing) {
 			return object, labelledAlike(existing, object)

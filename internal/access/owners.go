@@ -1,8 +1,10 @@
 package access
 
 import (
+	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +40,11 @@ func Owners(object Object) []metav1.OwnerReference {
 func ownsAsLNamespace(reference metav1.OwnerReference) bool {
 	gv, err := schema.ParseGroupVersion(reference.APIVersion)
 	return err == nil && gv.Group == v1alpha1.Domain && reference.Kind == kindLNamespace
+}
+
+// Shared says whether the object is one that several tenants may own.
+func Shared(object Object) bool {
+	return object.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 }
 
 // withOwner puts own among references, in the place of one of the same tenant whatever its UID, and once. Others'
@@ -82,10 +89,31 @@ func Release(existing Object, tenant string) (Object, bool) {
 	return released, true
 }
 
-func sameReference(a, b metav1.OwnerReference) bool {
-	return a.UID == b.UID && a.Name == b.Name && a.Kind == b.Kind && a.APIVersion == b.APIVersion &&
-		(a.Controller == nil) == (b.Controller == nil) && (a.BlockOwnerDeletion == nil) == (b.BlockOwnerDeletion == nil)
+// OwnersChanged names the tenants whose ownership of a shared object differs between two versions of it. It is false if the
+// object isn't shared or anything else differs, which concerns all of its tenants.
+func OwnersChanged(before, after Object) ([]string, bool) {
+	if !Shared(before) {
+		return nil, false
+	}
+	rest := before.DeepCopyObject().(Object)
+	rest.SetResourceVersion(after.GetResourceVersion())
+	rest.SetManagedFields(after.GetManagedFields())
+	rest.SetOwnerReferences(after.GetOwnerReferences())
+	if !equality.Semantic.DeepEqual(rest, after) {
+		return nil, false
+	}
+	tenants := map[string]bool{}
+	for _, two := range [][2]Object{{before, after}, {after, before}} {
+		for _, owner := range Owners(two[0]) {
+			if !slices.ContainsFunc(Owners(two[1]), func(o metav1.OwnerReference) bool { return sameReference(o, owner) }) {
+				tenants[owner.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(tenants)), len(tenants) > 0
 }
+
+func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // LastOwner says whether no one but the tenant owns the object, marked references aside.
 func LastOwner(existing Object, tenant string) bool {

@@ -129,7 +129,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	}
 	_, narrower := Narrow(existing, binding)
 	recreate := MustRecreate(existing, binding)
-	if p.actual.Judge(binding) != Drift || !(narrower || recreate) {
+	if p.actual.Judge(binding) != Drift || (!narrower && !recreate) {
 		return
 	}
 	switch {

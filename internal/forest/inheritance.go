@@ -62,7 +62,9 @@ func (n *Namespace) ours() map[string]bool {
 	}
 	ours := map[string]bool{}
 	for key := range strings.SplitSeq(list, ",") {
-		ours[key] = true
+		if !never(strings.TrimPrefix(key, "@")) { // a forged list must not take away what shapes the forest
+			ours[key] = true
+		}
 	}
 	return ours
 }
@@ -70,13 +72,14 @@ func (n *Namespace) ours() map[string]bool {
 // effective are the values that the operator wants on a namespace (written), and those that flow on from it (flowing).
 type effective struct {
 	written, flowing map[string]string
-	refused          []string // keys whose value only a person may set, or that the configuration doesn't allow
+	left             map[string]bool // keys whose wanted value only a person may set: what stands there stays
+	refused          []string        // keys of the spec that the configuration doesn't allow, with their marks
 }
 
 // effective computes rule E of the behaviour page for one namespace, given what flows into it. First hit wins: the bound
 // SubNamespace's spec, what comes from above, what someone else set here.
 func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effective {
-	e := effective{written: map[string]string{}, flowing: map[string]string{}}
+	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
 	own, ours := d.of(n), n.ours()
 	for key, value := range own {
 		if d.inherits(key) && !ours[d.mark+key] {
@@ -95,15 +98,18 @@ func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effecti
 			}
 		}
 	}
-	slices.Sort(e.refused)
 	return e
 }
 
 func (e *effective) take(d side, key, value string) {
 	if d.mark == "" && key == enforceLevel && value == privileged {
-		e.refused = append(e.refused, key)
+		e.left[key] = true
+		if _, ok := e.flowing[key]; !ok && d.inherits(key) {
+			e.flowing[key] = value // so that those below leave theirs too, instead of losing it
+		}
 		return
 	}
+	delete(e.left, key)
 	e.written[key] = value
 	if d.inherits(key) {
 		e.flowing[key] = value
@@ -114,31 +120,30 @@ func (e *effective) take(d side, key, value string) {
 func (s *Snapshot) inherited(name string) [2]effective {
 	var result [2]effective
 	sources, _ := s.Sources(name)
+	way := append(slices.Clone(sources.Names), name)
 	for i, d := range s.rules.sides() {
-		flowing := map[string]string{}
-		for _, at := range sources.Names {
-			flowing = d.effective(s.Namespace(at), s.owner(at), flowing).flowing
-		}
-		result[i] = d.effective(s.Namespace(name), s.owner(name), flowing)
-		if sources.Unknown != "" {
-			s.freeze(d, name, &result[i])
+		for step, at := range way {
+			n := s.Namespace(at)
+			result[i] = d.effective(n, s.owner(at), result[i].flowing)
+			if step == 0 && sources.Unknown != "" {
+				d.freeze(n, &result[i])
+			}
 		}
 	}
 	return result
 }
 
-// freeze keeps what came from templates that can't be judged now: every key of ours that nothing else accounts for.
-func (s *Snapshot) freeze(d side, name string, e *effective) {
-	n := s.Namespace(name)
+// freeze keeps what came to n from templates that can't be judged now: every key of ours that nothing else accounts for.
+// Only the namespace that references the template is frozen so; what is below it goes on inheriting from there.
+func (d side) freeze(n *Namespace, e *effective) {
 	for key := range n.ours() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
-		if isAnnotation != (d.mark == "@") {
+		if isAnnotation != (d.mark == "@") || !d.inherits(bare) {
 			continue
 		}
 		if value, ok := d.of(n)[bare]; ok {
 			if _, wanted := e.written[bare]; !wanted {
-				e.written[bare] = value
-				e.flowing[bare] = value
+				e.take(d, bare, value)
 			}
 		}
 	}
@@ -160,7 +165,12 @@ func (s *Snapshot) RefusedKeys(name string) []string {
 		return nil
 	}
 	both := s.inherited(name)
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(both[0].refused, both[1].refused))))
+	refused := slices.Concat(both[0].refused, both[1].refused)
+	for key := range both[0].left {
+		refused = append(refused, key)
+	}
+	slices.Sort(refused)
+	return slices.Compact(refused)
 }
 
 // flows says whether what flows on from the namespace called name differs between two snapshots.

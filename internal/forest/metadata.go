@@ -25,13 +25,27 @@ func (s *Snapshot) Desired(name string) Change {
 	if n == nil || n.Terminating || s.rules.protected(n) {
 		return Change{}
 	}
-	if fixed := s.restored(n); fixed != n {
-		return diff(n, s.WithNamespace(fixed).wanted(fixed))
+	fixed := s.restored(n)
+	if fixed != n {
+		s = s.WithNamespace(fixed)
 	}
 	if s.Place(name).Halted() {
-		return Change{}
+		return diff(n, fixed)
 	}
-	return diff(n, s.wanted(n))
+	return diff(n, s.wanted(fixed))
+}
+
+// clone is n with maps of its own.
+func (n *Namespace) clone() *Namespace {
+	c := *n
+	c.Labels, c.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
+	if c.Labels == nil {
+		c.Labels = map[string]string{}
+	}
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	return &c
 }
 
 // restored is n with the labels that its LNamespace gives a root; n itself where nothing differs.
@@ -43,14 +57,10 @@ func (s *Snapshot) restored(n *Namespace) *Namespace {
 	if n.Type() == v1alpha1.TypeRoot && n.Template() == tenant.Template {
 		return n
 	}
-	fixed := *n
-	fixed.Labels = maps.Clone(n.Labels)
-	if fixed.Labels == nil {
-		fixed.Labels = map[string]string{}
-	}
+	fixed := n.clone()
 	fixed.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	set(fixed.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return &fixed
+	return fixed
 }
 
 func set(m map[string]string, key, value string) {
@@ -63,20 +73,12 @@ func set(m map[string]string, key, value string) {
 
 // wanted is n as it should be.
 func (s *Snapshot) wanted(n *Namespace) *Namespace {
-	w := *n
-	w.Labels, w.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
-	if w.Labels == nil {
-		w.Labels = map[string]string{}
-	}
-	if w.Annotations == nil {
-		w.Annotations = map[string]string{}
-	}
-	place := s.Place(n.Name)
-	derive(&w, place.Path)
+	w, place := n.clone(), s.Place(n.Name)
+	derive(w, place.Path)
 	if place.Kind == None {
 		w.inherit(n, [2]effective{})
 		delete(w.Annotations, v1alpha1.AnnotationCascading)
-		return &w
+		return w
 	}
 	w.inherit(n, s.inherited(n.Name))
 	if tenant := s.Tenant(n.Name); tenant != nil && tenant.UID == n.TenantUID() {
@@ -86,7 +88,7 @@ func (s *Snapshot) wanted(n *Namespace) *Namespace {
 		}
 		set(w.Annotations, v1alpha1.AnnotationCascading, cascading)
 	}
-	return &w
+	return w
 }
 
 // derive sets the keys that follow from the path alone.
@@ -118,7 +120,7 @@ func (n *Namespace) inherit(old *Namespace, e [2]effective) {
 			_, wanted := e[i].written[key]
 			switch {
 			case wanted || !was[d.mark+key]:
-			case slices.Contains(e[i].refused, key): // the value from above is a person's to set: leave what stands
+			case e[i].left[key]:
 				ours = append(ours, d.mark+key)
 			default:
 				delete(now, key)
@@ -172,16 +174,12 @@ func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
 // Adoption is what makes the namespace of tenant's name its root: its keys come, the cluster admin's mark goes.
 func (s *Snapshot) Adoption(tenant *Tenant) Change {
 	old := s.Namespace(tenant.Name)
-	n := *old
-	n.Labels, n.Annotations = maps.Clone(old.Labels), maps.Clone(old.Annotations)
-	if n.Labels == nil {
-		n.Labels = map[string]string{}
-	}
+	n := old.clone()
 	delete(n.Annotations, v1alpha1.AnnotationAdopt)
 	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
 	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return diff(old, s.WithTenant(tenant).complete(&n))
+	return diff(old, s.WithTenant(tenant).complete(n))
 }
 
 func (s *Snapshot) complete(n *Namespace) *Namespace { return s.WithNamespace(n).wanted(n) }

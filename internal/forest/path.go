@@ -2,7 +2,6 @@ package forest
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -135,11 +134,7 @@ func (s *Snapshot) SelectableLabels(name string) map[string]string {
 	if n == nil {
 		return nil
 	}
-	seen := *n
-	seen.Labels, seen.Annotations = maps.Clone(n.Labels), map[string]string{}
-	if seen.Labels == nil {
-		seen.Labels = map[string]string{}
-	}
-	derive(&seen, s.Place(name).Path)
+	seen := n.clone()
+	derive(seen, s.Place(name).Path)
 	return seen.Labels
 }

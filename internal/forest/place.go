@@ -50,9 +50,15 @@ func (p Place) Depth() int { return len(p.Path) - 1 }
 
 // KindOf is what the labels of n make of it, sound or not.
 func (s *Snapshot) KindOf(n *Namespace) Kind {
-	switch {
-	case n == nil || s.rules.protected(n):
+	if n == nil || s.rules.protected(n) {
 		return None
+	}
+	return n.kind()
+}
+
+// kind is what the labels of n would make of it if it were not protected.
+func (n *Namespace) kind() Kind {
+	switch {
 	case n.Parent() != "":
 		return SubNamespace
 	case n.Type() == v1alpha1.TypeRoot:
@@ -70,7 +76,7 @@ func (s *Snapshot) Place(name string) Place {
 	n := s.Namespace(name)
 	p := Place{Kind: s.KindOf(n)}
 	if p.Kind == None {
-		if n != nil && n.managed() {
+		if n != nil && n.kind() != None {
 			p.Halt = Halt{v1alpha1.ReasonProtected, name + " is a protected namespace"}
 		}
 		return p
@@ -85,9 +91,6 @@ func (s *Snapshot) Place(name string) Place {
 	p.Path, p.Halt = s.climb(n)
 	return p
 }
-
-// managed says whether the labels of n would put it in the forest if it were not protected.
-func (n *Namespace) managed() bool { return n.Type() != "" || n.Parent() != "" || n.Template() != "" }
 
 func invalidLabels(n *Namespace) string {
 	switch {
@@ -109,7 +112,7 @@ func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
 	for at := n; at.Parent() != ""; {
 		up, halt := s.step(at)
 		if halt.Reason != "" {
-			if at != n {
+			if at != n && halt.Reason != v1alpha1.ReasonAncestorHalted { // which names the ancestor already
 				halt = Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + at.Name + " is halted (" + string(halt.Reason) + ")"}
 			}
 			return nil, halt

@@ -1,8 +1,13 @@
 package propagate
 
+import (
+	"maps"
+	"strings"
+)
+
 // adapt drops from a source's content what belongs to it alone, kind by kind, and completes what would mean something
 // else in another namespace.
-func adapt(slot Slot, object map[string]any, labels map[string]string) {
+func adapt(slot Slot, object map[string]any, labels, annotations map[string]string) {
 	switch slot.Kind.String() {
 	case "Service":
 		adaptService(nested(object, "spec"))
@@ -12,6 +17,7 @@ func adapt(slot Slot, object map[string]any, labels map[string]string) {
 		adaptSubjects(slot.Namespace, object)
 	case "PersistentVolumeClaim":
 		delete(nested(object, "spec"), "volumeName")
+		maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "pv.kubernetes.io/") })
 	case "Job.batch":
 		adaptJob(object, labels)
 	}

@@ -51,12 +51,12 @@ func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 		labels:      rules.written(meta.Labels, rules.ExcludedLabel),
 		annotations: rules.written(meta.Annotations, rules.ExcludedAnnotation),
 	}
-	b.Meta = digestMaps(b.labels, b.annotations)
 	head := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"]}
 	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
 		delete(object, key)
 	}
-	adapt(slot, object, b.labels)
+	adapt(slot, object, b.labels, b.annotations)
+	b.Meta = digestMaps(b.labels, b.annotations)
 	if b.head, err = json.Marshal(head); err != nil {
 		return nil, fmt.Errorf("writing %s: %w", slot, err)
 	}

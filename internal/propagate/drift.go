@@ -24,12 +24,23 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 		Kept:        r.kept(meta),
 	}
 	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
+	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
 	for _, entry := range meta.ManagedFields {
 		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != nil {
 			c.Foreign = true
 		}
 	}
 	return c
+}
+
+// foreignMark says whether a key of ours stands on a copy that we write on none.
+func foreignMark(keys map[string]string, ours string) bool {
+	for key := range keys {
+		if v1alpha1.IsReservedKey(key) && key != ours && key != v1alpha1.LabelAccess && key != v1alpha1.LabelTenant {
+			return true
+		}
+	}
+	return false
 }
 
 // kept is what others added and a PUT carries over; nil if there is nothing.

@@ -36,7 +36,7 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 		return "Secrets of type " + secretType + " are never propagated"
 	case slot.Kind.Group == "" && slices.Contains(builtIn[slot.Kind.Kind], slot.Name):
 		return "the platform writes " + slot.Name + " into every namespace"
-	case slot.Kind.Kind == "ConfigMap" && labels["owner"] == "helm" && strings.HasPrefix(slot.Name, "sh.helm.release.v1."):
+	case slot.Kind == (schema.GroupKind{Kind: "ConfigMap"}) && labels["owner"] == "helm" && strings.HasPrefix(slot.Name, "sh.helm.release.v1."):
 		return "Helm releases are never propagated"
 	case r.NeverPropagate != nil && r.NeverPropagate(slot.Kind, slot.Name, secretType, labels):
 		return "the configuration says so (propagation.neverPropagate)"
@@ -45,10 +45,12 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 }
 
 // SourceOf reads a source from its metadata. ok is false for an object that is no source: one that did not opt in where
-// its kind asks for that, or a copy.
+// its kind asks for that, or a copy, distributed ones and those whose label somebody took off included.
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
-	if _, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; copied || mode == Remove || !opted && mode != All {
+	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
+	copied = copied || ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash]) != Hash{}
+	if copied || mode == Remove || !opted && mode != All {
 		return nil, false
 	}
 	if !opted {

@@ -81,7 +81,7 @@ func (w *World) wanted(slot Slot, sources forest.Sources) (Slot, *Source, verdic
 		switch {
 		case s == nil || s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		case s.Invalid != "" || s.Terminating || w.terminating(from):
+		case s.Invalid != "" || s.Terminating: // a terminating namespace is on nobody's way
 			return at, s, frozen
 		case s.Excluded != "":
 			continue
@@ -93,11 +93,6 @@ func (w *World) wanted(slot Slot, sources forest.Sources) (Slot, *Source, verdic
 		return at, s, wanted
 	}
 	return Slot{}, nil, unwanted
-}
-
-func (w *World) terminating(namespace string) bool {
-	n := w.Forest.Namespace(namespace)
-	return n == nil || n.Terminating
 }
 
 // selects matches the namespace's labels; tree labels come from the forest, so that a label that is still to be written
@@ -153,10 +148,10 @@ func (w *World) planCopy(slot Slot, sources forest.Sources, c *Copy) Action {
 	}
 	hash := Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}
 	switch {
-	case c.Hash != hash || c.Drifted:
+	case c.Hash != hash || c.Drifted || c.Digest == 0 && c.Marked:
 		return w.write(Update, slot, at, s, sources)
 	case c.Digest == 0 && (c.Foreign || c.Meta != s.Meta):
-		return Action{Verb: Inspect, Source: at, Hash: hash}
+		return w.write(Inspect, slot, at, s, sources)
 	}
 	return Action{}
 }
@@ -165,9 +160,6 @@ func (w *World) planCopy(slot Slot, sources forest.Sources, c *Copy) Action {
 // may be behind, or its whole namespace may be going.
 func (w *World) planRemoval(from Slot) Action {
 	if w.sources[from.source()] != nil {
-		if w.terminating(from.Namespace) {
-			return Action{}
-		}
 		return Action{Verb: Delete, Source: from}
 	}
 	switch w.lost[from.source()] {
@@ -179,7 +171,7 @@ func (w *World) planRemoval(from Slot) Action {
 	return Action{Verb: Look, Source: from}
 }
 
-// write is a POST or a PUT, unless copies from namespaces that are no longer above must go first.
+// write is a POST or a PUT, or a look that may lead to one, unless copies from namespaces that are no longer above must go first.
 func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Sources) Action {
 	for from := range w.fromIn[slot.Namespace] {
 		if !sources.Has(from) && !sources.Frozen(from) {

@@ -1,9 +1,6 @@
 package propagate
 
 import (
-	"cmp"
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,9 +38,10 @@ type Copy struct {
 	// Digest covers the metadata as our own last write left it; see Digest. 0 after a start.
 	Digest uint64
 	// Meta covers labels and annotations, Foreign says that another manager owns a field that matters: what shows drift
-	// after a start.
+	// after a start. Marked says that a key of ours stands there which no copy carries: drift for certain.
 	Meta    uint64
 	Foreign bool
+	Marked  bool
 	// Drifted says that the copy differs from what we wrote there last.
 	Drifted bool
 	// Kept is what a PUT must carry over; nil for nearly all.
@@ -166,9 +164,10 @@ func (w *World) DeleteSource(slot Slot) {
 // Loss says what is known of the loss of the source at slot.
 func (w *World) Loss(slot Slot) Loss { return w.lost[slot.source()] }
 
-// SetLoss notes what a live look at a missing source has shown. A source that is there can't be lost.
+// SetLoss notes what a live look at a missing source has shown. A source that is there can't be lost, and one without
+// copies is of no interest.
 func (w *World) SetLoss(slot Slot, loss Loss) {
-	if w.Source(slot) == nil {
+	if w.Source(slot) == nil && w.HasCopies(slot) {
 		w.lost[slot.source()] = loss
 	}
 }
@@ -178,7 +177,7 @@ func (w *World) Copy(slot Slot) *Copy { return w.copies[slot] }
 
 // PutCopy adds or replaces the copy at slot.
 func (w *World) PutCopy(slot Slot, c *Copy) {
-	w.DeleteCopy(slot)
+	w.unlink(slot)
 	w.copies[slot] = c
 	add(w.copiesIn, slot.Namespace, slot.place())
 	add(w.copiesOf, slot.At(c.From).source(), slot.Namespace)
@@ -190,8 +189,15 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 	}
 }
 
-// DeleteCopy forgets the copy at slot.
+// DeleteCopy forgets the copy at slot, and with the last copy of a missing source what is known of its loss.
 func (w *World) DeleteCopy(slot Slot) {
+	c := w.copies[slot]
+	if w.unlink(slot); c != nil && !w.HasCopies(slot.At(c.From)) {
+		delete(w.lost, slot.At(c.From).source())
+	}
+}
+
+func (w *World) unlink(slot Slot) {
 	c := w.copies[slot]
 	if c == nil {
 		return
@@ -223,85 +229,4 @@ func drop[K, V comparable](m map[K]map[V]bool, key K, value V) {
 	if delete(m[key], value); len(m[key]) == 0 {
 		delete(m, key)
 	}
-}
-
-// SlotsIn are the slots in namespace that a plan may concern: where a copy stands, and where a source reaches.
-func (w *World) SlotsIn(namespace string) []Slot {
-	found := map[place]bool{}
-	for p := range w.copiesIn[namespace] {
-		found[p] = true
-	}
-	sources, _ := w.Forest.Sources(namespace)
-	for _, from := range sources.Names {
-		for p := range w.sourcesIn[from] {
-			found[p] = true
-		}
-	}
-	return slotsOf(found, namespace)
-}
-
-// SlotsOf are the slots that the source at slot may concern: every namespace below it, and every copy of it.
-func (w *World) SlotsOf(slot Slot) []Slot {
-	found := map[string]bool{}
-	for below := range w.Forest.Below(slot.Namespace) {
-		found[below] = true
-	}
-	for namespace := range w.copiesOf[slot.source()] {
-		found[namespace] = true
-	}
-	slots := make([]Slot, 0, len(found))
-	for namespace := range found {
-		slots = append(slots, slot.At(namespace))
-	}
-	slices.SortFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Namespace, b.Namespace) })
-	return slots
-}
-
-// SourcesIn are the sources of namespace.
-func (w *World) SourcesIn(namespace string) []Slot { return slotsOf(w.sourcesIn[namespace], namespace) }
-
-// Doubtful are the missing sources of namespace of which a live look could not say that they are lost.
-func (w *World) Doubtful(namespace string) []Slot {
-	var slots []Slot
-	for key, loss := range w.lost {
-		if loss == Doubtful && key.namespace == namespace {
-			slots = append(slots, Slot{key.kind, key.namespace, key.name})
-		}
-	}
-	return slots
-}
-
-// HasCopies says whether a copy of the source at slot stands anywhere.
-func (w *World) HasCopies(slot Slot) bool { return len(w.copiesOf[slot.source()]) > 0 }
-
-// Kind are the slots of all sources and of all copies of a kind.
-func (w *World) Kind(kind schema.GroupKind) (sources, copies []Slot) {
-	for key := range w.sources {
-		if key.kind == kind {
-			sources = append(sources, Slot{kind, key.namespace, key.name})
-		}
-	}
-	for slot := range w.copies {
-		if slot.Kind == kind {
-			copies = append(copies, slot)
-		}
-	}
-	return sources, copies
-}
-
-// Len counts the sources and the copies of ours of a kind.
-func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
-	a, b := w.Kind(kind)
-	return len(a), len(b)
-}
-
-func slotsOf(places map[place]bool, namespace string) []Slot {
-	slots := make([]Slot, 0, len(places))
-	for p := range places {
-		slots = append(slots, Slot{p.kind, namespace, p.name})
-	}
-	slices.SortFunc(slots, func(a, b Slot) int {
-		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
-	})
-	return slots
 }

@@ -25,7 +25,7 @@ import (
 
 // Options say how a control plane differs from the usual one. The zero value is the usual one.
 type Options struct {
-	// Version of Kubernetes; empty means cache.DefaultVersion.
+	// Version of Kubernetes; empty means cache.Version.
 	Version string
 	// Dir holds all files. Empty means a temporary folder of its own. It is created if need be, and removed by Stop.
 	Dir string
@@ -74,7 +74,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 func prepare(options Options) (*ControlPlane, error) {
 	if options.Version == "" {
-		options.Version = cache.DefaultVersion
+		options.Version = cache.Version()
 	}
 	bin, err := binaries(options.Version)
 	if err != nil {
@@ -103,7 +103,7 @@ func binaries(version string) (string, error) {
 	case os.Getenv(cache.DirEnv) != "":
 		return "", fmt.Errorf("%s=%s lacks %s: put them there, or unset it and run: make controlplane",
 			cache.DirEnv, bin, strings.Join(missing, ", "))
-	case version != cache.DefaultVersion:
+	case version != cache.Version():
 		return "", fmt.Errorf("control plane %s is not built; run: go run ./hack/controlplane -version %s", version, version)
 	}
 	return "", fmt.Errorf("control plane %s is not built; run: make controlplane", version)

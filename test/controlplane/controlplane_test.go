@@ -177,6 +177,7 @@ func stopLeavesNothing(t *testing.T, cp *controlplane.ControlPlane) {
 func TestMissingBinariesNameTheCommandThatBuildsThem(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Setenv("WARREN_CONTROLPLANE", "")
+	t.Setenv("WARREN_KUBERNETES_VERSION", "")
 	_, err := controlplane.Start(t.Context(), controlplane.Options{})
 	if err == nil || err.Error() != "control plane 1.36.3 is not built; run: make controlplane" {
 		t.Errorf("got %v", err)

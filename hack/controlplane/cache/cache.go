@@ -16,6 +16,9 @@ import (
 // DefaultVersion is the Kubernetes version that is built and started where nobody asks for another one.
 const DefaultVersion = "1.36.3"
 
+// VersionEnv names the environment variable that asks for another version, in everything that starts a control plane.
+const VersionEnv = "WARREN_KUBERNETES_VERSION"
+
 // EtcdVersion is the module version of etcd that stands under every Kubernetes version.
 const EtcdVersion = "v3.6.16"
 
@@ -25,6 +28,14 @@ const DirEnv = "WARREN_CONTROLPLANE"
 
 // layout changes when the cache folder's content changes in a way that the other settings don't show.
 const layout = "1"
+
+// Version is the one that VersionEnv asks for, else DefaultVersion.
+func Version() string {
+	if version := os.Getenv(VersionEnv); version != "" {
+		return version
+	}
+	return DefaultVersion
+}
 
 // Versions are the Kubernetes versions that are known to build.
 func Versions() []string { return []string{"1.36.3", "1.35.4", "1.34.4"} }

@@ -47,6 +47,17 @@ func TestUnknownVersionIsRefusedWithTheKnownOnes(t *testing.T) {
 	}
 }
 
+func TestVersionIsTheDefaultUnlessTheEnvironmentAsksForAnother(t *testing.T) {
+	t.Setenv(VersionEnv, "")
+	if got := Version(); got != DefaultVersion {
+		t.Errorf("got %s", got)
+	}
+	t.Setenv(VersionEnv, "1.34.4")
+	if got := Version(); got != "1.34.4" {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestMissingWantsExecutableFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string, mode os.FileMode) {

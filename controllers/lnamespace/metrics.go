@@ -1,0 +1,37 @@
+package lnamespace
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// population counts the LNamespaces of the cache when it is asked.
+type population struct{ client client.Reader }
+
+var lnamespaces = prometheus.NewDesc("warren_lnamespaces", "LNamespaces by their condition Ready.", []string{"ready"}, nil)
+
+// Describe implements prometheus.Collector.
+func (population) Describe(to chan<- *prometheus.Desc) { to <- lnamespaces }
+
+// Collect implements prometheus.Collector.
+func (p population) Collect(to chan<- prometheus.Metric) {
+	list := &v1alpha1.LNamespaceList{}
+	if err := p.client.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
+		return // the cache has not been filled yet
+	}
+	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}
+	for i := range list.Items {
+		status := "Unknown"
+		if ready := v1alpha1.FindCondition(list.Items[i].Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+			status = string(ready.Status)
+		}
+		counts[status]++
+	}
+	for status, n := range counts {
+		to <- prometheus.MustNewConstMetric(lnamespaces, prometheus.GaugeValue, float64(n), status)
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// visit plays a part of the story on a control plane that somebody else started and will stop: the file is what
+// test.World.Bytes says of it.
+func visit(ctx context.Context, file, after, until string) error {
+	scenes, err := part(script(), after, until)
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading where to play: %w", err)
+	}
+	world, err := test.Connect(data)
+	if err != nil {
+		return err
+	}
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(root); err != nil { // the script names its files from here
+		return fmt.Errorf("changing into the clone: %w", err)
+	}
+	p := &player{root: root, world: world}
+	if err := p.play(ctx, scenes); err != nil {
+		return err
+	}
+	fmt.Printf("\nAll %d expectations held. %s.\n", p.checked, strings.Join(p.times, ", "))
+	return nil
+}
+
+// part returns the scenes that follow one, up to another; an empty name means the story's beginning or end.
+func part(scenes []scene, after, until string) ([]scene, error) {
+	from, to := 0, len(scenes)
+	for name, end := range map[string]*int{after: &from, until: &to} {
+		if name == "" {
+			continue
+		}
+		i := slices.IndexFunc(scenes, func(s scene) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("the story has no scene %q", name)
+		}
+		*end = i + 1
+	}
+	return scenes[from:max(from, to)], nil
+}

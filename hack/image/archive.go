@@ -1,0 +1,126 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	_ "crypto/sha256" // go-digest takes the algorithms that are linked in
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/distribution/reference"
+	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// user is a number, for no file of the image could tell whose name it is, and runAsNonRoot wants to see that it isn't 0.
+const user = "65532:65532"
+
+// image is an image of one layer.
+type image struct {
+	name       reference.NamedTagged
+	platform   v1.Platform
+	created    time.Time
+	entrypoint string
+	labels     map[string]string
+	layer      []byte // a tar file
+}
+
+// layerOf is a tar file with the binary alone, owned by root and executable by all.
+func layerOf(binary string, modified time.Time) ([]byte, error) {
+	content, err := os.ReadFile(binary)
+	if err != nil {
+		return nil, fmt.Errorf("reading the binary: %w", err)
+	}
+	var layer bytes.Buffer
+	w := tarWriter{Writer: tar.NewWriter(&layer), modified: modified}
+	w.file(filepath.Base(binary), 0o755, content)
+	return layer.Bytes(), w.finish()
+}
+
+// archive writes the image as an OCI layout. manifest.json is Docker's table of contents of the same blobs.
+func (i image) archive(out io.Writer) error {
+	w := tarWriter{Writer: tar.NewWriter(out), modified: i.created}
+	layer := w.blob(v1.MediaTypeImageLayer, i.layer)
+	config := w.blob(v1.MediaTypeImageConfig, encode(i.config(layer.Digest)))
+	manifest := w.blob(v1.MediaTypeImageManifest, encode(v1.Manifest{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
+		Config: config, Layers: []v1.Descriptor{layer},
+	}))
+	manifest.Platform = &i.platform
+	// containerd goes by the first key, others by the second.
+	manifest.Annotations = map[string]string{
+		"io.containerd.image.name": i.name.String(), v1.AnnotationRefName: i.name.Tag(),
+	}
+	w.file(v1.ImageIndexFile, 0o644, encode(v1.Index{
+		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{manifest},
+	}))
+	w.file("manifest.json", 0o644, encode([]dockerImage{{
+		Config: blobPath(config.Digest), RepoTags: []string{reference.FamiliarString(i.name)}, Layers: []string{blobPath(layer.Digest)},
+	}}))
+	w.file(v1.ImageLayoutFile, 0o644, encode(v1.ImageLayout{Version: v1.ImageLayoutVersion}))
+	return w.finish()
+}
+
+func (i image) config(layer digest.Digest) v1.Image {
+	return v1.Image{
+		Created: &i.created, Platform: i.platform,
+		Config: v1.ImageConfig{User: user, Entrypoint: []string{i.entrypoint}, WorkingDir: "/", Labels: i.labels},
+		RootFS: v1.RootFS{Type: "layers", DiffIDs: []digest.Digest{layer}},
+	}
+}
+
+// dockerImage is an entry of Docker's manifest.json.
+type dockerImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// tarWriter writes files whose headers say nothing of the machine. The first error stays, and finish returns it.
+type tarWriter struct {
+	*tar.Writer
+	modified time.Time
+	err      error
+}
+
+func (w *tarWriter) blob(mediaType string, content []byte) v1.Descriptor {
+	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(content), Size: int64(len(content))}
+	w.file(blobPath(d.Digest), 0o644, content)
+	return d
+}
+
+func (w *tarWriter) file(name string, mode int64, content []byte) {
+	if w.err != nil {
+		return
+	}
+	w.err = w.WriteHeader(&tar.Header{
+		Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: w.modified, Format: tar.FormatUSTAR,
+	})
+	if w.err == nil {
+		_, w.err = w.Write(content)
+	}
+}
+
+func (w *tarWriter) finish() error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.Close()
+}
+
+func blobPath(d digest.Digest) string {
+	return v1.ImageBlobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
+}
+
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil { // they hold nothing but strings, numbers and a date
+		panic(fmt.Sprintf("encoding a part of the image: %v", err))
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+// Command image writes the image of one static binary to a file, without a daemon and without root:
+//
+//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager
+//
+// The file is an OCI layout that Docker's format stands in too, as `docker save` writes it, so that docker load,
+// podman load, ctr images import, kind load and skopeo all take it. The same binary gives the same bytes;
+// SOURCE_DATE_EPOCH, in seconds, dates the image, else it is of 1970.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+func main() {
+	name := flag.String("name", "", "the image's name with its tag")
+	out := flag.String("o", "", "the file to write")
+	version := flag.String("version", "", "the version, for the image's labels")
+	revision := flag.String("revision", "", "the commit, for the image's labels")
+	flag.Parse()
+	if err := run(*name, *out, *version, *revision, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(name, out, version, revision string, binaries []string) error {
+	if len(binaries) != 1 || out == "" {
+		return errors.New("usage: image -name NAME:TAG -o FILE BINARY")
+	}
+	ref, err := parseName(name)
+	if err != nil {
+		return err
+	}
+	p, err := platformOf(binaries[0])
+	if err != nil {
+		return err
+	}
+	created, err := sourceDate(os.Getenv("SOURCE_DATE_EPOCH"))
+	if err != nil {
+		return err
+	}
+	layer, err := layerOf(binaries[0], created)
+	if err != nil {
+		return err
+	}
+	i := image{
+		name: ref, platform: p, created: created, layer: layer, entrypoint: "/" + filepath.Base(binaries[0]),
+		labels: labels(version, revision),
+	}
+	if err := writeByRename(out, i.archive); err != nil {
+		return err
+	}
+	fmt.Printf("wrote %s: %s, %s, %.1f MB\n", out, ref, p.OS+"/"+p.Architecture, float64(len(layer))/1e6)
+	return nil
+}
+
+// sourceDate is the date of everything in the image: reproducible builds agree on this variable.
+func sourceDate(epoch string) (time.Time, error) {
+	if epoch == "" {
+		return time.Unix(0, 0).UTC(), nil
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil || seconds < 0 {
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is %q: must be seconds since 1970", epoch)
+	}
+	return time.Unix(seconds, 0).UTC(), nil
+}
+
+func labels(version, revision string) map[string]string {
+	all := map[string]string{}
+	for key, value := range map[string]string{"version": version, "revision": revision} {
+		if value != "" {
+			all["org.opencontainers.image."+key] = value
+		}
+	}
+	return all
+}

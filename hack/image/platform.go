@@ -1,0 +1,27 @@
+package main
+
+import (
+	"debug/buildinfo"
+	"fmt"
+
+	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// platformOf reads from the binary what it was built for, and refuses what could not start in an empty image.
+func platformOf(binary string) (v1.Platform, error) {
+	info, err := buildinfo.ReadFile(binary)
+	if err != nil {
+		return v1.Platform{}, fmt.Errorf("reading how %s was built: %w; it must be a Go program", binary, err)
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if settings["GOOS"] != "linux" {
+		return v1.Platform{}, fmt.Errorf("%s is built for GOOS=%s: an image needs GOOS=linux", binary, settings["GOOS"])
+	}
+	if settings["CGO_ENABLED"] != "0" {
+		return v1.Platform{}, fmt.Errorf("%s is built with CGO_ENABLED=%s: the image has no C library, build with CGO_ENABLED=0", binary, settings["CGO_ENABLED"])
+	}
+	return v1.Platform{OS: "linux", Architecture: settings["GOARCH"]}, nil
+}

@@ -1,0 +1,144 @@
+package forest_test
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// seed gives a fuzz target enough scripts that a plain test run is a test of the property, and always of the same ones.
+func seed(f *testing.F, scripts int) {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test wants the same numbers each time
+	for range scripts {
+		bytes := make([]byte, 200+random.IntN(400))
+		for i := range bytes {
+			bytes[i] = byte(random.Uint32())
+		}
+		f.Add(bytes)
+	}
+}
+
+// A snapshot does not depend on the order in which its facts came, nor on what came in between; and no later change
+// shows in it.
+func FuzzSnapshot(f *testing.F) {
+	seed(f, 60)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		s, script := forest.New(rules()), &script{bytes: bytes, tenants: true}
+		var snapshots []*forest.Snapshot
+		var said []string
+		for !script.done() {
+			s, _ = script.change(s)
+			snapshots, said = append(snapshots, s), append(said, answers(s))
+		}
+		for i, snapshot := range snapshots {
+			if diff := cmp.Diff(said[i], answers(snapshot)); diff != "" {
+				t.Fatalf("snapshot %d of %d says something else now: -then, +now:\n%s", i, len(snapshots), diff)
+			}
+		}
+		fresh := forest.New(rules())
+		for _, name := range slices.Backward(append(slices.Clone(pool), "gone")) {
+			for _, sub := range s.SubsNamed(name) {
+				fresh = fresh.WithSub(sub)
+			}
+			if n := s.Namespace(name); n != nil {
+				fresh = fresh.WithNamespace(n)
+			}
+			if tenant := s.Tenant(name); tenant != nil {
+				fresh = fresh.WithTenant(tenant)
+			}
+		}
+		if diff := cmp.Diff(answers(fresh), answers(s)); diff != "" {
+			t.Fatalf("-built from scratch, +grown by changes:\n%s", diff)
+		}
+	})
+}
+
+// Whatever changes, everything that differs is named by Affected; and an own write concerns only where it is written.
+func FuzzAffected(f *testing.F) {
+	seed(f, 150)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		s, script := forest.New(rules()), &script{bytes: bytes, tenants: true}
+		for !script.done() {
+			now, name := script.change(s)
+			requireComplete(t, s, now, name)
+			if s = now; script.pick(2) == 0 {
+				continue
+			}
+			name = pickOf(script, pool...)
+			n, c := s.Namespace(name), s.Desired(name)
+			if n == nil || c.Empty() {
+				continue
+			}
+			now = s.WithNamespace(written(n, c))
+			requireComplete(t, s, now, name)
+			after := now.Namespace(name)
+			if affected := now.Affected(s, name); len(affected) > 1 && after.Type() == n.Type() && after.Template() == n.Template() {
+				t.Fatalf("an own write on %s (%v) is said to affect %v", name, patchOf(c), affected)
+			}
+			s = now
+		}
+	})
+}
+
+func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
+	t.Helper()
+	affected := now.Affected(old, name)
+	if len(affected) == 0 || affected[0] != name {
+		t.Fatalf("Affected(%q) = %v lacks the namespace itself", name, affected)
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(affected)))) != len(affected) {
+		t.Fatalf("Affected(%q) = %v names one twice", name, affected)
+	}
+	for _, other := range pool {
+		if slices.Contains(affected, other) {
+			continue
+		}
+		before, okBefore := old.Sources(other)
+		after, okAfter := now.Sources(other)
+		switch {
+		case !reflect.DeepEqual(old.Place(other), now.Place(other)):
+			t.Fatalf("%s changed; the place of %s went from %v to %v, but only %v are affected", name, other, old.Place(other), now.Place(other), affected)
+		case !slices.Equal(before.Names, after.Names) || before.Unknown != after.Unknown || okBefore != okAfter:
+			t.Fatalf("%s changed; the sources of %s went from %v to %v, but only %v are affected", name, other, before, after, affected)
+		case !reflect.DeepEqual(old.Desired(other), now.Desired(other)):
+			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other, patchOf(old.Desired(other)), patchOf(now.Desired(other)), affected)
+		}
+	}
+}
+
+// In whatever order namespaces are written, each is written at most once, and all end as the rules say.
+func FuzzDesired(f *testing.F) {
+	seed(f, 150)
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		s, script := forest.New(rules()), &script{bytes: bytes}
+		for !script.done() {
+			for range 12 {
+				s, _ = script.change(s)
+			}
+			want := ruled{s}.all()
+			order := slices.Clone(pool)
+			for i := range order {
+				j := script.pick(i + 1)
+				order[i], order[j] = order[j], order[i]
+			}
+			before := s.Len()
+			after, writes, ok := settled(s, order)
+			if !ok || writes > before {
+				t.Fatalf("%d namespaces took %d writes; settled: %t", before, writes, ok)
+			}
+			got := map[string]*forest.Namespace{}
+			for name := range after.All() {
+				got[name] = written(after.Namespace(name), forest.Change{})
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("-by the rules, +settled:\n%s", diff)
+			}
+			s = after
+		}
+	})
+}

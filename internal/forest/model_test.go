@@ -1,0 +1,167 @@
+package forest_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// ruled says how namespaces should end, by the text of the specification and plain recursion over the labels: a second
+// opinion on the package, which shares no code with it. It knows no LNamespaces.
+type ruled struct{ facts *forest.Snapshot }
+
+// all is every namespace as it should end.
+func (r ruled) all() map[string]*forest.Namespace {
+	result := map[string]*forest.Namespace{}
+	for name := range r.facts.All() {
+		result[name] = r.end(name)
+	}
+	return result
+}
+
+func (r ruled) get(name string) *forest.Namespace { return r.facts.Namespace(name) }
+
+func (r ruled) guarded(name string) bool {
+	return r.get(name).Labels[v1alpha1.LabelProtected] == "true" || strings.HasPrefix(name, "kube-")
+}
+
+// sound says whether the labels of one namespace hold no contradiction.
+func (r ruled) sound(name string) bool {
+	l := r.get(name).Labels
+	t := l[v1alpha1.LabelType]
+	return (t == "" || t == "root" || t == "template") && (t == "" || l[v1alpha1.LabelParent] == "") &&
+		!strings.ContainsAny(l[v1alpha1.LabelParent]+l[v1alpha1.LabelTemplate], "_,@")
+}
+
+// path is the way from the root, or nil; seen are those on the way here.
+func (r ruled) path(name string, seen ...string) []string {
+	n := r.get(name)
+	if n == nil || slices.Contains(seen, name) || r.guarded(name) || !r.sound(name) || len(seen) > 0 && n.Terminating {
+		return nil
+	}
+	parent := n.Labels[v1alpha1.LabelParent]
+	if parent == "" {
+		if n.Labels[v1alpha1.LabelType] != "root" {
+			return nil
+		}
+		return []string{name}
+	}
+	up := r.path(parent, append(seen, name)...)
+	if up == nil {
+		return nil
+	}
+	return append(slices.Clone(up), name)
+}
+
+// chained says whether the templates of a namespace, all the way up, can be judged.
+func (r ruled) chained(name string, seen ...string) bool {
+	up := r.get(name).Labels[v1alpha1.LabelTemplate]
+	if up == "" {
+		return true
+	}
+	t := r.get(up)
+	return t != nil && !t.Terminating && !r.guarded(up) && t.Labels[v1alpha1.LabelType] == "template" && t.Labels[v1alpha1.LabelParent] == "" &&
+		up != name && !slices.Contains(seen, up) && r.chained(up, append(seen, name)...)
+}
+
+func (r ruled) end(name string) *forest.Namespace {
+	before := r.get(name)
+	n := written(before, forest.Change{})
+	parent, member := before.Labels[v1alpha1.LabelParent], before.Labels[v1alpha1.LabelTemplate] != ""
+	switch before.Labels[v1alpha1.LabelType] {
+	case "root", "template":
+		member = true
+	}
+	halted := member && !r.sound(name) || parent != "" && r.path(name) == nil
+	if before.Terminating || r.guarded(name) || halted {
+		return n
+	}
+	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, treeKey) })
+	delete(n.Annotations, ancestryKey)
+	if path := r.path(name); path != nil {
+		for i, ancestor := range path {
+			n.Labels[ancestor+treeKey] = fmt.Sprint(len(path) - 1 - i)
+		}
+		n.Annotations[ancestryKey] = strings.Join(path, "/")
+	}
+	if !member && parent == "" {
+		delete(n.Annotations, cascadingKey)
+	}
+	r.endKeys(n, before, member || parent != "")
+	return n
+}
+
+// endKeys settles everything that may be inherited; team and env flow, memo flows among annotations.
+func (r ruled) endKeys(n, before *forest.Namespace, member bool) {
+	var noted []string
+	for _, key := range []string{"@memo", "@note", "app", "env", "foo", "memo", "team", "tier"} {
+		now, bare := n.Labels, key
+		if strings.HasPrefix(key, "@") {
+			now, bare = n.Annotations, key[1:]
+		}
+		own, stands := r.own(before, key)
+		value, wanted := "", false
+		if member {
+			value, wanted = r.given(before, key)
+		}
+		switch {
+		case wanted && stands && own == value: // theirs
+		case wanted:
+			now[bare] = value
+			noted = append(noted, key)
+		case !stands:
+			delete(now, bare)
+		}
+	}
+	if delete(n.Annotations, inheritedKey); len(noted) > 0 {
+		n.Annotations[inheritedKey] = strings.Join(noted, ",")
+	}
+}
+
+func (r ruled) own(n *forest.Namespace, key string) (string, bool) {
+	if slices.Contains(strings.Split(n.Annotations[inheritedKey], ","), key) {
+		return "", false
+	}
+	return standing(n, key)
+}
+
+func standing(n *forest.Namespace, key string) (string, bool) {
+	if bare, ok := strings.CutPrefix(key, "@"); ok {
+		value, ok := n.Annotations[bare]
+		return value, ok
+	}
+	value, ok := n.Labels[key]
+	return value, ok
+}
+
+// given is what rules 1 and 2 give a namespace.
+func (r ruled) given(n *forest.Namespace, key string) (string, bool) {
+	parent, l := n.Labels[v1alpha1.LabelParent], n.Labels
+	if sub := r.facts.Sub(parent, n.Name); sub != nil && parent != "" && l[v1alpha1.LabelBound] == "true" && slices.Contains([]string{"team", "app", "@memo", "@note"}, key) {
+		if value, ok := standing(&forest.Namespace{Labels: sub.Labels, Annotations: sub.Annotations}, key); ok {
+			return value, true
+		}
+	}
+	if !slices.Contains([]string{"team", "env", "@memo"}, key) {
+		return "", false
+	}
+	up := parent
+	if up == "" {
+		if up = l[v1alpha1.LabelTemplate]; up == "" {
+			return "", false
+		}
+		if !r.chained(n.Name) { // what came from there stays
+			value, ok := standing(n, key)
+			_, theirs := r.own(n, key)
+			return value, ok && !theirs
+		}
+	}
+	if value, ok := r.given(r.get(up), key); ok {
+		return value, true
+	}
+	return r.own(r.get(up), key)
+}

@@ -1,0 +1,138 @@
+package forest_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// script turns the bytes of a fuzzer into changes of a small forest, in which collisions are frequent.
+type script struct {
+	bytes   []byte
+	tenants bool // LNamespaces too, whose operator writes type and template
+}
+
+var pool = []string{"a", "b", "c", "d", "e", "f", "t", "u", "kube-k"}
+
+func (s *script) done() bool { return len(s.bytes) == 0 }
+
+// pick returns a number below n; 0 when the script is over.
+func (s *script) pick(n int) int {
+	if s.done() {
+		return 0
+	}
+	b := s.bytes[0]
+	s.bytes = s.bytes[1:]
+	return int(b) % n
+}
+
+func pickOf[T any](s *script, from ...T) T { return from[s.pick(len(from))] }
+
+// change applies one change, and names the namespace that it concerns.
+func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
+	name := pickOf(s, pool...)
+	kinds := 10
+	if s.tenants {
+		kinds = 12
+	}
+	switch s.pick(kinds) {
+	case 0:
+		return f.WithoutNamespace(name), name
+	case 1:
+		parent := pickOf(s, pool...)
+		return f.WithSub(&forest.Sub{Parent: parent, Name: name, Labels: s.keys("team", "app", "foo"), Annotations: s.keys("memo", "note")}), name
+	case 2:
+		return f.WithoutSub(pickOf(s, pool...), name), name
+	case 3, 4, 5:
+		return f.WithNamespace(s.edited(f, name)), name
+	case 10:
+		return f.WithoutTenant(name), name
+	case 11:
+		return f.WithTenant(&forest.Tenant{Name: name, UID: "uid-" + name, Template: pickOf(s, "", "t", "gone"), AllowCascading: s.pick(2) == 0, Deleting: s.pick(6) == 5}), name
+	}
+	return f.WithNamespace(s.namespace(name)), name
+}
+
+// namespace is a new namespace, as a person or a backup makes it.
+func (s *script) namespace(name string) *forest.Namespace {
+	n := namespace(name)
+	n.UID = fmt.Sprint("uid-", name, s.pick(2))
+	parents := append(slices.Clone(pool), "gone", "Bad_Name")
+	switch s.pick(12) {
+	case 0:
+		below(pickOf(s, parents...))(n)
+		root(n)
+	case 1, 2:
+		root(n)
+	case 3:
+		template(n)
+	case 4:
+		typed("rooot")(n)
+	case 5:
+	default:
+		below(pickOf(s, parents...))(n)
+	}
+	if s.pick(3) == 0 {
+		references(pickOf(s, "t", "u", "c", "gone", "Bad_Name"))(n)
+	}
+	for _, t := range []trait{bound, protected, terminating, inherited("team"), inherited("@memo,env"), placed("gone/" + name),
+		annotation("tenancy.warren.dev/lnamespace-uid", "uid-"+name)} {
+		if s.pick(5) == 4 {
+			t(n)
+		}
+	}
+	for key, value := range s.keys("team", "env", "app", "memo", "tier") {
+		n.Labels[key] = value
+	}
+	for key, value := range s.keys("memo", "note") {
+		n.Annotations[key] = value
+	}
+	return n
+}
+
+// edited is the namespace as it stands, with one key changed or removed.
+func (s *script) edited(f *forest.Snapshot, name string) *forest.Namespace {
+	old := f.Namespace(name)
+	if old == nil {
+		return s.namespace(name)
+	}
+	n := written(old, forest.Change{})
+	keys, key := n.Labels, pickOf(s, "team", "env", "app", "tenancy.warren.dev/parent", "tenancy.warren.dev/type", "tenancy.warren.dev/template", "tenancy.warren.dev/bound")
+	if s.pick(4) == 0 {
+		keys, key = n.Annotations, pickOf(s, "memo", "note", "tenancy.warren.dev/inherited", "tenancy.warren.dev/cascading")
+	}
+	if s.pick(3) == 0 {
+		delete(keys, key)
+	} else {
+		keys[key] = pickOf(s, append([]string{"root", "template", "true", "x", "y", "team,@memo"}, pool...)...)
+	}
+	return n
+}
+
+func (s *script) keys(names ...string) keys {
+	result := keys{}
+	for _, name := range names {
+		if value := s.pick(4); value > 0 {
+			result[name] = fmt.Sprint("v", value)
+		}
+	}
+	return result
+}
+
+// answers is everything that a snapshot says, as text.
+func answers(s *forest.Snapshot) string {
+	var b strings.Builder
+	for _, name := range append(slices.Clone(pool), "gone", "Bad_Name") {
+		sources, ok := s.Sources(name)
+		count, going := s.Descendants(name)
+		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(s.Desired(name)), s.Children(name), s.Instances(name),
+			s.BoundChildren(name), slices.Sorted(s.Below(name)), count, going, s.CascadingAllowed(name), s.RefusedKeys(name), s.SelectableLabels(name))
+		for _, sub := range append(s.Subs(name), s.SubsNamed(name)...) {
+			_, _ = fmt.Fprintln(&b, *sub)
+		}
+	}
+	_, _ = fmt.Fprintln(&b, s.Len(), slices.Sorted(s.All()))
+	return b.String()
+}

@@ -1,0 +1,98 @@
+package propagate
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SlotsIn are the slots in namespace that a plan may concern: where a copy stands, and where a source reaches.
+func (w *World) SlotsIn(namespace string) []Slot {
+	found := map[place]bool{}
+	for p := range w.copiesIn[namespace] {
+		found[p] = true
+	}
+	sources, _ := w.Forest.Sources(namespace)
+	for _, from := range sources.Names {
+		for p := range w.sourcesIn[from] {
+			found[p] = true
+		}
+	}
+	return slotsOf(found, namespace)
+}
+
+// SlotsOf are the slots that the source at slot may concern: every namespace below it, and every copy of it.
+func (w *World) SlotsOf(slot Slot) []Slot {
+	found := map[string]bool{}
+	for below := range w.Forest.Below(slot.Namespace) {
+		found[below] = true
+	}
+	for namespace := range w.copiesOf[slot.source()] {
+		found[namespace] = true
+	}
+	slots := make([]Slot, 0, len(found))
+	for namespace := range found {
+		slots = append(slots, slot.At(namespace))
+	}
+	slices.SortFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	return slots
+}
+
+// SourcesIn are the sources of namespace.
+func (w *World) SourcesIn(namespace string) []Slot { return slotsOf(w.sourcesIn[namespace], namespace) }
+
+// Doubtful are the missing sources of namespace of which a live look could not say that they are lost.
+func (w *World) Doubtful(namespace string) []Slot {
+	var slots []Slot
+	for key, loss := range w.lost {
+		if loss == Doubtful && key.namespace == namespace {
+			slots = append(slots, Slot{key.kind, key.namespace, key.name})
+		}
+	}
+	return slots
+}
+
+// HasCopies says whether a copy of the source at slot stands anywhere.
+func (w *World) HasCopies(slot Slot) bool { return len(w.copiesOf[slot.source()]) > 0 }
+
+// Kind are the slots of all sources and of all copies of a kind.
+func (w *World) Kind(kind schema.GroupKind) (sources, copies []Slot) {
+	for key := range w.sources {
+		if key.kind == kind {
+			sources = append(sources, Slot{kind, key.namespace, key.name})
+		}
+	}
+	for slot := range w.copies {
+		if slot.Kind == kind {
+			copies = append(copies, slot)
+		}
+	}
+	return sources, copies
+}
+
+// Len counts the sources and the copies of ours of a kind.
+func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
+	for key := range w.sources {
+		if key.kind == kind {
+			sources++
+		}
+	}
+	for slot, c := range w.copies {
+		if slot.Kind == kind && c.Ours {
+			copies++
+		}
+	}
+	return sources, copies
+}
+
+func slotsOf(places map[place]bool, namespace string) []Slot {
+	slots := make([]Slot, 0, len(places))
+	for p := range places {
+		slots = append(slots, Slot{p.kind, namespace, p.name})
+	}
+	slices.SortFunc(slots, func(a, b Slot) int {
+		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
+	})
+	return slots
+}

@@ -1,0 +1,132 @@
+package propagate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var configMap = schema.GroupKind{Kind: "ConfigMap"}
+
+func in(namespace string, kind schema.GroupKind, name string) propagate.Slot {
+	return propagate.Slot{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// populated has two sources above a1, a copy of each in mode update and create, and a stranger's object.
+func populated() *propagate.World {
+	w := world(acme(), source("acme", update), source("zeta", update), copied("a1", "acme", update), copied("b", "acme", create), copied("z", "acme", update, forged),
+		copiedTo(in("a1", configMap, "m"), "a", update))
+	w.SetKind(configMap, propagate.All, true)
+	w.PutSource(in("a", configMap, "m"), &propagate.Source{Mode: update})
+	return w
+}
+
+func TestSlots(t *testing.T) {
+	w := populated()
+	sources, copies := w.Kind(secret)
+	cases := map[string]struct{ got, want []propagate.Slot }{
+		"InANamespace":       {w.SlotsIn("a1"), []propagate.Slot{in("a1", configMap, "m"), at("a1")}},
+		"WhereASourceComes":  {w.SlotsIn("a"), []propagate.Slot{at("a")}},
+		"WhereACopyIsLeft":   {w.SlotsIn("z"), []propagate.Slot{at("z")}},
+		"Nowhere":            {w.SlotsIn("solo"), nil},
+		"OfASource":          {w.SlotsOf(at("acme")), []propagate.Slot{at("a"), at("a1"), at("b"), at("z")}},
+		"OfAMissingSource":   {w.SlotsOf(at("solo")), nil},
+		"SourcesOf":          {w.SourcesIn("a"), []propagate.Slot{in("a", configMap, "m")}},
+		"SourcesOfAnother":   {w.SourcesIn("a1"), nil},
+		"SourcesOfTheKind":   {sources, []propagate.Slot{at("acme"), at("zeta")}},
+		"CopiesOfTheKind":    {copies, []propagate.Slot{at("a1"), at("b"), at("z")}},
+		"OfAKindNobodyKnows": {w.SourcesIn("b"), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			anyOrder := cmpopts.SortSlices(func(a, b propagate.Slot) bool { return a.String() < b.String() })
+			if name == "InANamespace" {
+				anyOrder = nil
+			}
+			if diff := cmp.Diff(tc.want, tc.got, cmpopts.EquateEmpty(), anyOrder); diff != "" {
+				t.Errorf("-want, +got:\n%s", diff)
+			}
+		})
+	}
+	if s, c := w.Len(secret); s != 2 || c != 2 {
+		t.Errorf("Len = %d, %d, want 2 sources and 2 copies of ours", s, c)
+	}
+}
+
+func TestForgetKind(t *testing.T) {
+	w := populated()
+	w.ForgetKind(secret)
+	if s, c := w.Kind(secret); s != nil || c != nil || w.HasCopies(at("acme")) || w.Source(at("acme")) != nil || w.Copy(at("a1")) != nil {
+		t.Errorf("still known: %v, %v", s, c)
+	}
+	if s, c := w.Len(configMap); s != 1 || c != 1 {
+		t.Errorf("another kind lost something: %d, %d", s, c)
+	}
+	w.SetKind(secret, propagate.OptIn, true)
+	source("acme", update)(w)
+	copied("a1", "zeta", update)(w)
+	w.ForgetKind(secret)
+	w.SetKind(secret, propagate.OptIn, true)
+	source("acme", update)(w)
+	if got := w.Plan(at("a1")); got.Verb != propagate.Create {
+		t.Errorf("a forgotten copy of an old ancestor still holds the namespace up: %v", got)
+	}
+}
+
+func TestHasCopies(t *testing.T) {
+	w := world(acme(), copied("a", "acme", update), copied("b", "acme", create))
+	w.DeleteCopy(at("a"))
+	if !w.HasCopies(at("acme")) || w.HasCopies(at("a")) {
+		t.Error("one copy of acme's is left, and none of a's")
+	}
+	w.DeleteCopy(at("b"))
+	w.DeleteCopy(at("b"))
+	if w.HasCopies(at("acme")) {
+		t.Error("no copy is left")
+	}
+	copied("a", "acme", update)(w)
+	copied("a", "zeta", update)(w)
+	if w.HasCopies(at("acme")) || !w.HasCopies(at("zeta")) {
+		t.Error("a copy that is replaced counts for its new source alone")
+	}
+}
+
+func TestLoss(t *testing.T) {
+	w := world(acme(), copied("a", "acme", update), copied("b", "acme", update), copied("z", "zeta", update))
+	is := func(what string, want propagate.Loss) {
+		t.Helper()
+		if got := w.Loss(at("acme")); got != want {
+			t.Errorf("%s: Loss = %d, want %d", what, got, want)
+		}
+	}
+	is("at first nothing is known", propagate.Unverified)
+	w.SetLoss(at("acme"), propagate.Doubtful)
+	is("a look could not say", propagate.Doubtful)
+	if diff := cmp.Diff([]propagate.Slot{at("acme")}, w.Doubtful("acme")); diff != "" {
+		t.Errorf("Doubtful(acme): -want, +got:\n%s", diff)
+	}
+	if got := w.Doubtful("zeta"); got != nil {
+		t.Errorf("Doubtful(zeta) = %v", got)
+	}
+	w.SetLoss(at("acme"), propagate.Confirmed)
+	if got := w.Doubtful("acme"); got != nil {
+		t.Errorf("Doubtful(acme) = %v after it was confirmed", got)
+	}
+	copied("a", "acme", update, vanishing)(w)
+	is("a copy that is put again changes nothing", propagate.Confirmed)
+	w.DeleteCopy(at("a"))
+	is("while one copy is left it must be known", propagate.Confirmed)
+	w.DeleteCopy(at("b"))
+	is("with the last copy it is forgotten", propagate.Unverified)
+	w.SetLoss(at("acme"), propagate.Confirmed)
+	is("without copies it is of no interest", propagate.Unverified)
+	copied("a", "acme", update)(w)
+	w.SetLoss(at("acme"), propagate.Confirmed)
+	source("acme", update)(w)
+	w.SetLoss(at("acme"), propagate.Confirmed)
+	is("a source that is there is not lost", propagate.Unverified)
+}

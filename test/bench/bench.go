@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// bench is a world in which something is measured.
+type bench struct {
+	*test.World
+	scale scale
+}
+
+// root is the namespace of the sources.
+const root = "bench"
+
+func child(i int) string { return fmt.Sprintf("bench-%05d", i) }
+
+// plant makes the root and its children, and waits until the operator, which must run, has labelled them.
+func (b *bench) plant(ctx context.Context, children int) error {
+	if err := b.Admin().Create(ctx, build.Root(root)); err != nil {
+		return err
+	}
+	err := inParallel(ctx, children, func(ctx context.Context, i int) error {
+		return b.Admin().Create(ctx, build.Child(child(i), root))
+	})
+	if err != nil {
+		return err
+	}
+	return waitFor(ctx, "tree labels on every child", func(ctx context.Context) (bool, error) {
+		namespaces := &corev1.NamespaceList{}
+		err := b.Admin().List(ctx, namespaces, client.MatchingLabels{v1alpha1.TreeLabel(root): "1"})
+		return len(namespaces.Items) == children, err
+	})
+}
+
+// start runs the operator and waits until it is ready and idle.
+func (b *bench) start(ctx context.Context) error {
+	if b.Operator == nil {
+		if _, err := b.StartOperator(ctx); err != nil {
+			return err
+		}
+	} else if err := b.Operator.Start(ctx); err != nil {
+		return err
+	}
+	return b.idle(ctx)
+}
+
+// idle waits until the operator has nothing left to do and has written nothing for a second.
+func (b *bench) idle(ctx context.Context) error {
+	return waitFor(ctx, "an idle operator", func(ctx context.Context) (bool, error) {
+		m, err := b.Operator.Metrics(ctx)
+		if err != nil || m.Value("warren_propagation_pending_actions", nil) > 0 {
+			return false, err
+		}
+		mark, err := b.Mark(ctx)
+		if err != nil {
+			return false, err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+		writes, err := b.Writes(ctx, mark)
+		return len(writes) == 0, err
+	})
+}
+
+// secret is a source of one KiB that isn't one yet.
+func secret(name, fill string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: root, Name: name},
+		Type:       corev1.SecretTypeOpaque,
+		Data:       map[string][]byte{"key": []byte(strings.Repeat(fill, 1024))},
+	}
+}
+
+// inParallel calls do for 0 to n-1, 16 at a time, and returns the first error.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	next := make(chan int)
+	for range 16 {
+		workers.Go(func() {
+			for i := range next {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+// waitFor asks until the answer is yes, for ten minutes at most.
+func waitFor(ctx context.Context, what string, done func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	for {
+		ok, err := done(ctx)
+		if err != nil {
+			return fmt.Errorf("waiting for %s: %w", what, err)
+		}
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// configure gives the operator a configuration of its own, before its first start.
+func (b *bench) configure(text string) {
+	b.OperatorConfig = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n" + text + "\n"
+}

@@ -1,0 +1,161 @@
+// Bench measures the budgets B1 to B7 of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
+// that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
+//
+//	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
+//	go run ./test/bench -cold
+//
+// BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4 and B5.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// scale is how much is measured.
+type scale struct {
+	children, sources, rounds int
+	// small judges only counts, and looks for a shorter time.
+	small bool
+	idle  time.Duration
+}
+
+func main() {
+	s := scale{children: 300, sources: 10, rounds: 7, idle: 60 * time.Second}
+	if os.Getenv("BENCH_SCALE") == "small" {
+		s = scale{children: 30, sources: 10, rounds: 3, small: true, idle: 5 * time.Second}
+	}
+	flag.IntVar(&s.children, "children", s.children, "namespaces below the root")
+	flag.IntVar(&s.rounds, "rounds", s.rounds, "rounds of floor and operator")
+	flag.DurationVar(&s.idle, "idle", s.idle, "how long idleness is watched")
+	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
+	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7", "the budgets to measure")
+	flag.Parse()
+	log.SetLogger(logr.Discard()) // the harness uses the client alone
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	measure := func() (bool, error) { return run(ctx, s, strings.Split(*only, ",")) }
+	if *cold {
+		measure = func() (bool, error) { return runCold(ctx, s) }
+	}
+	ok, err := measure()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// part measures some budgets on a world of its own.
+type part struct {
+	ids     []string
+	measure func(context.Context, *bench) ([]result, error)
+}
+
+var parts = []part{
+	{[]string{"B1", "B2", "B3", "B4"}, fanOut},
+	{[]string{"B5"}, restart},
+	{[]string{"B6"}, depth},
+	{[]string{"B7"}, memory},
+}
+
+func run(ctx context.Context, s scale, only []string) (bool, error) {
+	ok := true
+	for _, p := range parts {
+		wanted := map[string]bool{}
+		for _, id := range p.ids {
+			for _, o := range only {
+				wanted[id] = wanted[id] || o == id
+			}
+		}
+		if !anyTrue(wanted) {
+			continue
+		}
+		results, err := p.on(ctx, s)
+		if err != nil {
+			return false, err
+		}
+		for _, r := range results {
+			if wanted[r.id] {
+				fmt.Println(r)
+				ok = ok && r.passed
+			}
+		}
+	}
+	return ok, nil
+}
+
+// runCold measures B8, each size on a world of its own.
+func runCold(ctx context.Context, s scale) (bool, error) {
+	sizes := []int{10, 20, 50, 100}
+	if s.small {
+		sizes = []int{1, 2}
+	}
+	var runs []cold
+	for _, trees := range sizes {
+		p := part{measure: func(ctx context.Context, b *bench) ([]result, error) {
+			c, err := coldStart(ctx, b, trees)
+			runs = append(runs, c)
+			return nil, err
+		}}
+		if _, err := p.on(ctx, s); err != nil {
+			return false, err
+		}
+	}
+	r := judge(runs)
+	fmt.Println(r)
+	return r.passed, nil
+}
+
+func (p part) on(ctx context.Context, s scale) ([]result, error) {
+	manager, err := test.BuildManager(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w, err := test.Start(ctx, test.Options{WithoutOperator: true, Operator: test.OperatorOptions{Manager: manager}})
+	if err != nil {
+		return nil, err
+	}
+	results, err := p.measure(ctx, &bench{World: w, scale: s})
+	if stopped := w.Stop(); err == nil {
+		err = stopped
+	}
+	return results, err
+}
+
+func anyTrue(m map[string]bool) bool {
+	for _, v := range m {
+		if v {
+			return true
+		}
+	}
+	return false
+}
+
+// result is what came out for one budget.
+type result struct {
+	id, text string
+	passed   bool
+}
+
+// String is the line that is printed.
+func (r result) String() string {
+	verdict := "FAIL"
+	if r.passed {
+		verdict = "PASS"
+	}
+	return fmt.Sprintf("%s %s %s", r.id, r.text, verdict)
+}

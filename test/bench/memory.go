@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const mebibyte = 1 << 20
+
+// memory measures B7: what the operator needs for its copies, and that other objects of the same kind cost it nothing.
+func memory(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.fixture(ctx); err != nil {
+		return nil, err
+	}
+	few, err := b.resident(ctx)
+	if err != nil {
+		return nil, err
+	}
+	strangers, many := 20000, 10000
+	if b.scale.small {
+		strangers, many = 500, 100
+	}
+	if err := b.strangers(ctx, strangers); err != nil {
+		return nil, err
+	}
+	crowded, err := b.resident(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.grow(ctx, many); err != nil {
+		return nil, err
+	}
+	large, err := b.resident(ctx)
+	if err != nil {
+		return nil, err
+	}
+	within := func(used float64, children int) bool {
+		return used <= 64*mebibyte+1024*float64(b.scale.sources*(children+1))
+	}
+	return []result{{
+		id: "B7",
+		text: fmt.Sprintf("memory %d copies %.1f MiB; with %d other Secrets %+.1f MiB; %d copies %.1f MiB, budget %.1f MiB, +8 MiB, %.1f MiB",
+			b.scale.sources*b.scale.children, few/mebibyte, 2*strangers, (crowded-few)/mebibyte, b.scale.sources*many, large/mebibyte,
+			64+float64(b.scale.sources*(b.scale.children+1))/1024, 64+float64(b.scale.sources*(many+1))/1024),
+		passed: within(few, b.scale.children) && crowded-few <= 8*mebibyte && within(large, many),
+	}}, nil
+}
+
+// resident is the operator's resident memory after it has been idle.
+func (b *bench) resident(ctx context.Context) (float64, error) {
+	select {
+	case <-time.After(b.scale.idle):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	m, err := b.Operator.Metrics(ctx)
+	return m.Value("process_resident_memory_bytes", nil), err
+}
+
+// strangers makes Secrets that are no sources: n outside the tree, n inside.
+func (b *bench) strangers(ctx context.Context, n int) error {
+	if err := b.Admin().Create(ctx, build.Namespace("bench-plain")); err != nil {
+		return err
+	}
+	return inParallel(ctx, 2*n, func(ctx context.Context, i int) error {
+		namespace := "bench-plain"
+		if i%2 == 0 {
+			namespace = child(i / 2 % b.scale.children)
+		}
+		return b.Admin().Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("stranger-%d", i)},
+			Data:       map[string][]byte{"key": []byte(strings.Repeat("x", 8<<10))},
+		})
+	})
+}
+
+// grow adds children until there are n.
+func (b *bench) grow(ctx context.Context, n int) error {
+	o, err := b.observe(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.watch.Stop()
+	o.expect(watch.Added, b.scale.sources*(n-b.scale.children))
+	err = inParallel(ctx, n-b.scale.children, func(ctx context.Context, i int) error {
+		c := build.Child(child(b.scale.children+i), root)
+		c.Labels[v1alpha1.LabelCreatedBy] = "bench"
+		return b.Admin().Create(ctx, c)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := o.wait(ctx); err != nil {
+		return err
+	}
+	return b.idle(ctx)
+}

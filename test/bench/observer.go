@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// seen is what an observer knows of a copy.
+type seen struct {
+	uid, resourceVersion, hash string
+	at                         time.Time
+}
+
+// observer watches the metadata of all copies of Secrets: the same for floor and operator. It counts as events come, so
+// that looking costs nothing.
+type observer struct {
+	watch watch.Interface
+
+	mu      sync.Mutex
+	copies  map[string]seen // by namespace/name
+	changed map[string]bool // those with another hash since the phase began
+	goal    watch.EventType
+	left    int
+	reached chan time.Time
+}
+
+func (b *bench) observe(ctx context.Context) (*observer, error) {
+	c, err := metadata.NewForConfig(b.Config(controlplane.Admin))
+	if err != nil {
+		return nil, err
+	}
+	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"})
+	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom}
+	list, err := secrets.List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	options.ResourceVersion = list.ResourceVersion
+	w, err := secrets.Watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	o := &observer{watch: w, copies: map[string]seen{}, changed: map[string]bool{}, reached: make(chan time.Time, 1)}
+	for i := range list.Items {
+		o.take(watch.Event{Type: watch.Added, Object: &list.Items[i]})
+	}
+	go func() {
+		for event := range w.ResultChan() {
+			o.take(event)
+		}
+	}()
+	return o, nil
+}
+
+func (o *observer) take(event watch.Event) {
+	meta, ok := event.Object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	key := meta.Namespace + "/" + meta.Name
+	old, known := o.copies[key]
+	now := seen{string(meta.UID), meta.ResourceVersion, meta.Annotations[v1alpha1.AnnotationSourceHash], time.Now()}
+	counts := false
+	switch event.Type {
+	case watch.Added:
+		counts = !known
+		o.copies[key] = now
+	case watch.Modified:
+		counts = known && now.hash != old.hash && !o.changed[key]
+		o.changed[key] = o.changed[key] || counts
+		o.copies[key] = now
+	case watch.Deleted:
+		counts = known
+		delete(o.copies, key)
+	}
+	if counts && event.Type == o.goal {
+		if o.left--; o.left == 0 {
+			o.reached <- time.Now()
+		}
+	}
+}
+
+// expect begins a phase that ends with the nth event of a type: a copy added, its hash changed for the first time, or it
+// deleted.
+func (o *observer) expect(goal watch.EventType, n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.goal, o.left, o.changed = goal, n, map[string]bool{}
+}
+
+// wait returns when the phase ended.
+func (o *observer) wait(ctx context.Context) (time.Time, error) {
+	select {
+	case at := <-o.reached:
+		return at, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-time.After(15 * time.Minute):
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return time.Time{}, fmt.Errorf("after 15 min %d %s events were still missing", o.left, o.goal)
+	}
+}
+
+// all returns what is in sight.
+func (o *observer) all() map[string]seen {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.copies)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// budget of create, update and delete, in times of the floor.
+const budget = 1.15
+
+// quotient judges one phase by the median of the rounds' quotients.
+func quotient(id, name string, floor, operator []times, phase int, small bool) result {
+	var quotients []float64
+	var f, o []time.Duration
+	for i := range floor {
+		f, o = append(f, floor[i][phase]), append(o, operator[i][phase])
+		quotients = append(quotients, float64(operator[i][phase])/float64(floor[i][phase]))
+	}
+	ratio := median(quotients)
+	return result{
+		id: id,
+		text: fmt.Sprintf("%s floor %.2fs operator %.2fs ratio %.2f (min %.2f max %.2f) budget %.2f", name,
+			median(f).Seconds(), median(o).Seconds(), ratio, slices.Min(quotients), slices.Max(quotients), budget),
+		passed: small || ratio <= budget,
+	}
+}
+
+// outlier says whether the last round's floor is too far from the median to trust that round: the machine was busy.
+func outlier(floor []times) bool {
+	if len(floor) < 3 {
+		return false
+	}
+	for phase := range floor[0] {
+		var all []time.Duration
+		for _, t := range floor {
+			all = append(all, t[phase])
+		}
+		m, last := median(all), all[len(all)-1]
+		if last > 2*m || m > 2*last {
+			return true
+		}
+	}
+	return false
+}
+
+func median[T float64 | time.Duration](values []T) T {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

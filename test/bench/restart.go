@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// fixture has sources × children copies of Secrets, settled.
+func (b *bench) fixture(ctx context.Context) error {
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	if err := b.plant(ctx, b.scale.children); err != nil {
+		return err
+	}
+	o, err := b.observe(ctx)
+	if err != nil {
+		return err
+	}
+	defer o.watch.Stop()
+	o.expect(watch.Added, b.scale.sources*b.scale.children)
+	for i := range b.scale.sources {
+		s := secret(fmt.Sprintf("s-%d", i), "a")
+		s.Labels = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
+		if err := b.Admin().Create(ctx, s); err != nil {
+			return err
+		}
+	}
+	if _, err := o.wait(ctx); err != nil {
+		return err
+	}
+	return b.idle(ctx)
+}
+
+// restart measures B5: what is written when the operator starts and nothing has changed.
+func restart(ctx context.Context, b *bench) ([]result, error) {
+	b.configure("propagation: {kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role, mode: All}]}")
+	for i := range 50 {
+		role := &rbacv1.Role{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "bench-roles", Name: fmt.Sprintf("r-%02d", i)},
+			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}},
+		}
+		if i == 0 {
+			if err := b.Admin().Create(ctx, build.Root(role.Namespace)); err != nil {
+				return nil, err
+			}
+			if err := b.Admin().Create(ctx, build.Child("bench-roles-child", role.Namespace)); err != nil {
+				return nil, err
+			}
+		}
+		if err := b.Admin().Create(ctx, role); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.fixture(ctx); err != nil {
+		return nil, err
+	}
+	writes, err := b.writesOfRestart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := result{id: "B5", passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0",
+		b.scale.sources*b.scale.children+50, b.scale.idle, len(writes))}
+	for i, w := range writes {
+		if i < 5 {
+			r.text += "\n   " + w.String()
+		}
+	}
+	return []result{r}, nil
+}
+
+// writesOfRestart restarts the operator and returns what it wrote until it had been idle for a while.
+func (b *bench) writesOfRestart(ctx context.Context) ([]audit.Request, error) {
+	mark, err := b.Mark(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Operator.Restart(ctx); err != nil {
+		return nil, err
+	}
+	select {
+	case <-time.After(b.scale.idle):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return b.Writes(ctx, mark)
+}

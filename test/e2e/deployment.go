@@ -1,0 +1,127 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const (
+	operatorNamespace = "warren-system"
+	deployment        = "warren-controller-manager"
+	replicas          = 2
+)
+
+func (r *run) deploy(ctx context.Context) error {
+	if err := r.make(ctx, "deploy", "IMG="+image, "OVERLAY="+overlay); err != nil {
+		return err
+	}
+	r.saw("make deploy IMG=%s OVERLAY=%s", image, overlay)
+	if err := r.until(ctx, soon, "two replicas", r.replicasReady); err != nil {
+		return err
+	}
+	leader, err := r.leader(ctx)
+	if err != nil {
+		return err
+	}
+	var namespace corev1.Namespace
+	if err := r.world.Admin().Get(ctx, client.ObjectKey{Name: operatorNamespace}, &namespace); err != nil {
+		return err
+	}
+	profile := namespace.Labels["pod-security.kubernetes.io/enforce"]
+	if profile != "restricted" {
+		return fmt.Errorf("namespace %s enforces the pod security profile %q: must be restricted", operatorNamespace, profile)
+	}
+	r.saw("%d replicas are Ready under the profile %s; %s leads", replicas, profile, leader)
+	return nil
+}
+
+// make runs a target of our Makefile on the node, as a cluster admin would.
+func (r *run) make(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "make", args...)
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+r.world.Kubeconfig(controlplane.Admin), "KUBECTL="+r.world.KubectlPath,
+		"KUBECACHEDIR="+filepath.Join(r.dir, "kubectl"), "KUBERC=off")
+	if answer, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make %s: %w:\n%s", strings.Join(args, " "), err, strings.TrimSpace(string(answer)))
+	}
+	return nil
+}
+
+func (r *run) replicasReady(ctx context.Context) error {
+	var d appsv1.Deployment
+	if err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: deployment}, &d); err != nil {
+		return err
+	}
+	if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas || s.UpdatedReplicas != replicas {
+		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.why(ctx))
+	}
+	// A leader is there as soon as one replica has the Lease, which says nothing of their probes.
+	_, err := r.leader(ctx)
+	return err
+}
+
+// why says what the pods wait for.
+func (r *run) why(ctx context.Context) string {
+	pods, err := r.pods(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var states []string
+	for _, pod := range pods {
+		for _, c := range pod.Status.ContainerStatuses {
+			switch {
+			case c.State.Waiting != nil:
+				states = append(states, pod.Name+" waits: "+c.State.Waiting.Reason+" "+c.State.Waiting.Message)
+			case c.State.Terminated != nil:
+				states = append(states, pod.Name+" ended: "+c.State.Terminated.Reason+" "+c.State.Terminated.Message)
+			}
+		}
+	}
+	return strings.Join(states, "; ")
+}
+
+func (r *run) pods(ctx context.Context) ([]corev1.Pod, error) {
+	var list corev1.PodList
+	err := r.world.Admin().List(ctx, &list, client.InNamespace(operatorNamespace))
+	return list.Items, err
+}
+
+// collectorKnowsUs waits until the garbage collector has learnt our kinds, which it does every 30 s: until then it
+// deletes nothing that a tenant owned, and the demo would have to wait for it. An owner that never was shows it.
+func (r *run) collectorKnowsUs(ctx context.Context) error {
+	orphan := build.ConfigMap("default", "orphan", "")
+	orphan.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: "nobody", UID: "nobody",
+	}}
+	if err := r.world.Admin().Create(ctx, orphan); err != nil {
+		return fmt.Errorf("asking the garbage collector: %w", err)
+	}
+	err := r.until(ctx, 2*soon, "the garbage collector learns our kinds", func(ctx context.Context) error {
+		err := r.world.Admin().Get(ctx, client.ObjectKeyFromObject(orphan), orphan)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(err, errors.New("an object whose owner doesn't exist is still there"))
+	})
+	if err == nil {
+		r.saw("the garbage collector knows our kinds")
+	}
+	return err
+}

@@ -1,0 +1,123 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/e2e/node"
+)
+
+// run is one run on one node.
+type run struct {
+	supplies
+	clock
+	node  *node.Node
+	world *test.World
+}
+
+// overlay that is deployed: the demo's people make their tenants by themselves.
+const overlay = "open"
+
+// inside plays all scenes and returns the exit code.
+func inside(began string) int {
+	log.SetLogger(logr.Discard())                                             // of the client library, which says nothing that answers don't
+	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} { // none can be reached from here
+		_, _ = os.Unsetenv(name), os.Unsetenv(strings.ToUpper(name))
+	}
+	// Well above a minute, which is usual, and below what anyone would wait for a hang.
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
+	defer cancel()
+	c, err := parseClock(began)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		return failed
+	}
+	r := &run{supplies: supplies{dir: node.Dir()}, clock: c}
+	for _, scene := range []func(context.Context) error{
+		r.startNode, r.deploy, r.collectorKnowsUs,
+		r.demoUntil("propagation"), r.killLeader, r.demoAfter("propagation"),
+		r.look, r.undeploy, r.remains,
+	} {
+		if err := scene(ctx); err != nil {
+			r.saw("FAILED: %v", err)
+			r.keepLogs(ctx)
+			return failed
+		}
+	}
+	return 0
+}
+
+func (r *run) startNode(ctx context.Context) error {
+	n, err := node.Start(ctx, r.pause())
+	if err != nil {
+		return err
+	}
+	r.node = n
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	r.world, err = test.Connect((&test.World{Access: n.ControlPlane.Access, Plugins: root + "/bin"}).Bytes())
+	if err != nil {
+		return err
+	}
+	r.saw("a node of Kubernetes %s is Ready", n.ControlPlane.Version)
+	if err := n.Import(ctx, r.image()); err != nil {
+		return err
+	}
+	r.saw("the image is loaded")
+	return nil
+}
+
+// kubectl runs as the cluster admin; a failure is an error that says what it answered.
+func (r *run) kubectl(ctx context.Context, args ...string) (string, error) {
+	return r.kubectlAs(ctx, controlplane.Admin, args...)
+}
+
+func (r *run) kubectlAs(ctx context.Context, user string, args ...string) (string, error) {
+	stdout, stderr, code := r.world.Kubectl(ctx, user, args...)
+	if code != 0 {
+		return "", fmt.Errorf("kubectl %s, as %s: exit code %d: %s", strings.Join(args, " "), user, code, strings.TrimSpace(stdout+stderr))
+	}
+	return strings.TrimSpace(stdout), nil
+}
+
+// soon is how long anything may take on a busy machine, unless a lease or a back-off is in its way.
+const soon = 60 * time.Second
+
+// until asks until nothing is wrong any more. After that time, what is still wrong is the error, as is a component of
+// the node that has ended.
+func (r *run) until(ctx context.Context, within time.Duration, what string, wrong func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
+		if err := r.node.Running(); err != nil {
+			return false, err
+		}
+		problem := wrong(ctx)
+		if problem == nil {
+			return true, nil
+		}
+		if ctx.Err() == nil { // else it says no more than that the time is over
+			last = problem
+		}
+		return false, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case wait.Interrupted(err):
+		return fmt.Errorf("%s: not within %s: %w", what, within, last)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,86 @@
+//go:build linux
+
+// Command e2e stands behind `make e2e-node`: it starts a real Kubernetes node in namespaces of its own, loads the image,
+// deploys the operator as an admin would, plays the demo against two replicas, kills the leader while work is under
+// way, takes the operator off again, and looks at what is left, in the cluster and on the machine. It needs root and
+// some Debian packages; where they are missing it says so and exits with 2.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/warren-tenancy/warren/test/e2e/node"
+)
+
+// insideMode is the argument of the process that runs inside the node's enclosure.
+const insideMode = "inside"
+
+// failed inside is told to the process outside by this exit code; the inner one has said why.
+const failed = 1
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case node.InitMode:
+			node.Init(os.Args[2:])
+		case insideMode:
+			os.Exit(inside(os.Args[2]))
+		}
+		fmt.Fprintf(os.Stderr, "error: unknown argument %q: e2e takes none\n", os.Args[1])
+		os.Exit(failed)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err := outside(ctx)
+	interrupted := ctx.Err() != nil
+	stop()
+	var lack missing
+	switch {
+	case interrupted:
+		fmt.Fprintln(os.Stderr, "\ne2e-node: interrupted")
+		os.Exit(130)
+	case errors.As(err, &lack):
+		fmt.Fprintln(os.Stderr, "e2e-node: "+err.Error())
+		os.Exit(2)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "e2e-node: "+err.Error())
+		os.Exit(failed)
+	}
+}
+
+// missing is an error that the machine is to blame for.
+type missing struct{ error }
+
+// outside prepares what needs the outer network, then runs the rest inside.
+func outside(ctx context.Context) (err error) {
+	c := clock{time.Now()}
+	if err := requirements(ctx); err != nil {
+		return missing{err}
+	}
+	enclosure, err := node.NewEnclosure()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, enclosure.Close())
+		if err == nil {
+			c.saw("all of it is gone: no process, mount, interface, cgroup or file is left")
+		}
+	}()
+	s := supplies{dir: enclosure.Dir}
+	c.saw("building the node's programs, the image and the demo")
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	c.saw("built")
+	code, err := enclosure.Run(ctx, insideMode, c.String())
+	if err == nil && code != 0 {
+		err = fmt.Errorf("it failed; the logs are in %s", s.reports())
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/warren-tenancy/warren/hack/controlplane/cache"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/e2e/node"
+)
+
+// image is pulled from nowhere: the kubelet finds it by its name and tag.
+const image = "localhost/warren:e2e"
+
+// supplies are the files that are made outside, where Go can download modules, and used inside, where it can't.
+type supplies struct{ dir string }
+
+func (s supplies) image() string { return filepath.Join(s.dir, "warren.tar") }
+func (s supplies) pause() string { return filepath.Join(s.dir, "pause.tar") }
+func (s supplies) demo() string  { return filepath.Join(s.dir, "demo") }
+
+// reports is where the logs of a failed run go.
+func (s supplies) reports() string { return filepath.Join(".reports", "e2e-node") }
+
+// requirements says what this machine lacks, before anything is built.
+func requirements(ctx context.Context) error {
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	bin, err := cache.Root()
+	if err != nil {
+		return err
+	}
+	for _, program := range []string{"go", "make"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%s is not in the PATH: it builds what runs on the node", program)
+		}
+	}
+	folders, err := exec.CommandContext(ctx, "go", "env", "GOROOT", "GOCACHE", "GOMODCACHE").Output()
+	if err != nil {
+		return fmt.Errorf("asking the go command for its folders: %w", err)
+	}
+	return node.Missing(append(strings.Fields(string(folders)), root, bin, os.TempDir())...)
+}
+
+func (s supplies) prepare(ctx context.Context) error {
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(root); err != nil {
+		return fmt.Errorf("changing into the clone: %w", err)
+	}
+	// Of a make that calls this program: its variables are none of the makes that this program calls.
+	for _, name := range []string{"MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL"} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
+	}
+	pause := filepath.Join(s.dir, "pause")
+	for _, command := range [][]string{
+		{"go", "run", "./hack/controlplane", "-components", strings.Join(cache.NodeComponents(), ",")},
+		{"make", "build", "image", "IMG=" + image, "IMAGE_TAR=" + s.image()},
+		{"env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-o", pause, "./test/e2e/pause"},
+		{"go", "run", "./hack/image", "-name", node.PauseImage, "-o", s.pause(), pause},
+		{"go", "build", "-o", s.demo(), "./hack/demo"},
+		// So that the tools of `make deploy` are built when there is no network any more.
+		{"hack/render.sh", overlay, image},
+	} {
+		if err := prepareBy(ctx, command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareBy shows what a command says to stderr, such as how far a build is, and what else it said when it fails.
+func prepareBy(ctx context.Context, command []string) error {
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	answer, err := cmd.Output()
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", strings.Join(command, " "), err), errors.New(strings.TrimSpace(string(answer))))
+	}
+	return nil
+}

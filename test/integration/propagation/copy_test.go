@@ -1,0 +1,209 @@
+package propagation_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a copy", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	// given makes the Secret of PROP-P1 and waits for its copies.
+	given := func(ctx context.Context, name string) *corev1.Secret {
+		s := build.Secret(f.acme, name, "1", "app", "x")
+		s.Data["second"] = []byte("2")
+		f.create(ctx, build.Source(s, v1alpha1.ModeUpdate))
+		f.copied(ctx, s, f.tree()...)
+		return s
+	}
+
+	It("PROP-P1 appears in every namespace below a source, by one write each", func(ctx SpecContext) {
+		s := build.Secret(f.acme, "s", "1", "app", "x")
+		s.Data["second"] = []byte("2")
+		f.create(ctx, s)
+		l := f.ledger(ctx, "secrets")
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		f.copied(ctx, s, f.tree()...)
+		l.come(ctx, counts{"create": 3})
+		Expect(l.gets(ctx, f.tree()...)).To(BeZero(), l.String)
+		Expect(l.gets(ctx, f.acme)).To(Equal(1), l.String)
+	})
+
+	It("PROP-P2 follows its source, by one write each", func(ctx SpecContext) {
+		s := given(ctx, "s")
+		l := f.ledger(ctx, "secrets")
+		change(ctx, f, s, func(s *corev1.Secret) {
+			delete(s.Data, "second")
+			delete(s.Labels, "app")
+			s.Data["key"] = []byte("3")
+		})
+		f.copied(ctx, s, f.tree()...)
+		l.come(ctx, counts{"update": 3})
+		Expect(l.gets(ctx, f.tree()...)).To(BeZero(), l.String)
+		l.guarded(ctx)
+	})
+
+	for what, end := range map[string]func(context.Context, *corev1.Secret){
+		"loses the label": func(ctx context.Context, s *corev1.Secret) { f.label(ctx, s, v1alpha1.LabelPropagate, "") },
+		"says none": func(ctx context.Context, s *corev1.Secret) {
+			f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeNone)
+		},
+		"is deleted": func(ctx context.Context, s *corev1.Secret) { f.remove(ctx, s) },
+	} {
+		It("PROP-P3 goes when its source "+what, func(ctx SpecContext) {
+			s := given(ctx, "s")
+			for _, namespace := range f.tree() {
+				f.create(ctx, build.Secret(namespace, "t", "untouched"))
+			}
+			before := at(ctx, f, build.Secret(f.a, "t", ""), f.a)
+			l, namespaces := f.ledger(ctx, "secrets"), f.ledger(ctx, "namespaces")
+			end(ctx, s)
+			f.absent(ctx, s, f.tree()...)
+			l.come(ctx, counts{"delete": 3})
+			l.guarded(ctx)
+			Expect(l.gets(ctx, f.tree()...)).To(BeZero(), l.String)
+			Expect(l.gets(ctx, f.acme)+namespaces.count(ctx, anyRequest)["get"]).To(BeNumerically("<=", 2), l.String)
+			Expect(at(ctx, f, before, f.a)).To(Equal(before))
+		})
+	}
+
+	It("PROP-P4 comes to a new namespace straight from its source", func(ctx SpecContext) {
+		upper, lower := given(ctx, "s"), build.Source(build.ConfigMap(f.a, "m", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, lower, build.Child(f.prefix+"a2", f.a))
+		f.copied(ctx, upper, f.prefix+"a2")
+		f.copied(ctx, lower, f.prefix+"a2")
+	})
+
+	It("PROP-P5 is made of every object of a kind in mode All", func(ctx SpecContext) {
+		r, r2 := build.Role(f.acme, "r", "get"), build.Role(f.a, "r2", "list")
+		f.create(ctx, r, r2)
+		f.copied(ctx, r, f.tree()...)
+		f.copied(ctx, r2, f.a1)
+		f.staysAbsent(ctx, r2, f.b, f.acme)
+	})
+
+	It("PROP-P6 equals its source, whatever that is", func(ctx SpecContext) {
+		root := f.prefix + strings.Repeat("x", 63-len(f.prefix))
+		f.create(ctx, build.Root(root), build.Child(f.prefix+"child", root))
+		yes := true
+		empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.acme, Name: "empty"}}
+		binary := build.ConfigMap(f.acme, "binary", "text")
+		binary.BinaryData = map[string][]byte{"raw": {0, 0xff, 0xfe}}
+		immutable := build.Secret(f.acme, "immutable", "for ever")
+		immutable.Immutable = &yes
+		role := build.Role(f.acme, "a:b.c", "get")
+		for _, source := range []client.Object{empty, binary, immutable, role} {
+			f.create(ctx, build.Source(source, v1alpha1.ModeUpdate))
+			f.copied(ctx, source, f.tree()...)
+		}
+		long := build.Source(build.Secret(root, strings.Repeat("n", 253), "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, long)
+		f.copied(ctx, long, f.prefix+"child")
+	})
+
+	It("PROP-P7 has nothing that binds it to its source's owner", func(ctx SpecContext) {
+		owner := build.ConfigMap(f.acme, "owner", "1")
+		f.create(ctx, owner)
+		s := build.Annotated(build.Secret(f.acme, "", "1", "argocd.argoproj.io/instance", "app"), corev1.LastAppliedConfigAnnotation, "{}")
+		s.GenerateName = "made-"
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}
+		f.create(ctx, build.Source(s, v1alpha1.ModeUpdate))
+		f.copied(ctx, s, f.tree()...)
+		for _, namespace := range f.tree() {
+			found := at(ctx, f, s, namespace)
+			Expect(found.OwnerReferences).To(BeEmpty())
+			Expect(found.GenerateName).To(BeEmpty())
+			Expect(found.Annotations).NotTo(HaveKey(corev1.LastAppliedConfigAnnotation))
+			Expect(found.Labels).NotTo(HaveKey("argocd.argoproj.io/instance"))
+		}
+		Consistently(ctx, func(ctx context.Context) ([]string, error) { return f.standing(ctx, s, f.tree()...) }).
+			WithTimeout(test.Quiet(10*time.Second)).Should(HaveLen(3), "the garbage collector has no reason to delete it")
+	})
+
+	It("PROP-P8 waits until its source's namespace is in a tree", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.solo, "s", "1"), v1alpha1.ModeUpdate)
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, s)
+		l.rests(ctx, counts{})
+		Expect(f.events(ctx, s, "")).To(BeEmpty())
+		f.labelNamespace(ctx, f.solo, v1alpha1.LabelType, v1alpha1.TypeRoot)
+		f.create(ctx, build.Child(f.prefix+"child", f.solo))
+		f.copied(ctx, s, f.prefix+"child")
+	})
+
+	It("PROP-P9 has nothing to do with copies of that name of other kinds", func(ctx SpecContext) {
+		secret := build.Source(build.Secret(f.acme, "same", "secret"), v1alpha1.ModeUpdate)
+		configMap := build.Source(build.ConfigMap(f.acme, "same", "config"), v1alpha1.ModeUpdate)
+		role := build.Role(f.acme, "same", "get")
+		f.create(ctx, secret, configMap, role)
+		f.copied(ctx, secret, f.tree()...)
+		f.copied(ctx, configMap, f.tree()...)
+		f.copied(ctx, role, f.tree()...)
+		f.remove(ctx, secret)
+		f.absent(ctx, secret, f.tree()...)
+		f.staysCopied(ctx, configMap, f.tree()...)
+		f.staysCopied(ctx, role, f.tree()...)
+	})
+
+	It("PROP-P10 never goes back to an older value", func(ctx SpecContext) {
+		s := given(ctx, "s")
+		seen, err := f.Admin().Watch(ctx, &corev1.SecretList{}, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.acme})
+		Expect(err).NotTo(HaveOccurred())
+		defer seen.Stop()
+		for i := 10; i < 30; i++ {
+			before := s.DeepCopy()
+			s.Data["key"] = []byte(strconv.Itoa(i))
+			Expect(f.Admin().Patch(ctx, s, client.MergeFrom(before))).To(Succeed())
+		}
+		f.copied(ctx, s, f.tree()...)
+		last := map[string]int{}
+		Eventually(ctx, func() map[string]int {
+			for {
+				select {
+				case event := <-seen.ResultChan():
+					found := event.Object.(*corev1.Secret)
+					value, err := strconv.Atoi(string(found.Data["key"]))
+					Expect(err).NotTo(HaveOccurred())
+					Expect(event.Type).NotTo(Equal(watch.Deleted))
+					Expect(value).To(BeNumerically(">=", last[found.Namespace]), "in %s", found.Namespace)
+					last[found.Namespace] = value
+				default:
+					return last
+				}
+			}
+		}).Should(Equal(map[string]int{f.a: 29, f.a1: 29, f.b: 29}))
+	})
+
+	// The page's PROP-P11 also asks for a condition.
+	It("that exceeds the server's limit is refused, told, and delays nobody", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		const limit = 256 << 10 // of all annotations together
+		s.Annotations = map[string]string{"long": strings.Repeat("x", limit-len("long"))}
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, s)
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("may not be more than")), explain(world))
+		other := given(ctx, "other")
+		f.copied(ctx, other, f.tree()...)
+		refused := func(ctx context.Context) int { return l.writes(ctx)["create"] - 3 }
+		Eventually(ctx, refused).Should(BeNumerically(">", 3), "it is tried again")
+		Expect(refused(ctx)).To(BeNumerically("<", 100), "with a back-off")
+		f.staysAbsent(ctx, s, f.tree()...)
+		change(ctx, f, s, func(s *corev1.Secret) { s.Annotations = nil })
+		f.copied(ctx, s, f.tree()...)
+	})
+})

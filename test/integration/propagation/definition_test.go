@@ -1,0 +1,60 @@
+package propagation_test
+
+import (
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("a configured kind", func() {
+	It("PROP-X1 may be served later", func(ctx SpecContext) {
+		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
+		Expect(w.Admin().Create(ctx, &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: "gadgets", Labels: map[string]string{"tenancy.warren.dev/aggregate-to-kinds": "true"}},
+			Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
+			}},
+		})).To(Succeed())
+		state := func(ctx SpecContext, state string) float64 {
+			metrics, err := w.Operator.Metrics(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			return metrics.Value("warren_config_kind", map[string]string{"kind": "Gadget", "state": state})
+		}
+		Eventually(state).WithArguments(ctx, "pending").Should(Equal(1.0), "the operator is ready without it")
+		crd, err := manifest(widgets("Gadget", "gadgets"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed()) // Established
+		f := grow(ctx, w)
+		g := build.Source(widget("Gadget", f.acme, "g", "blue"), v1alpha1.ModeUpdate)
+		f.create(ctx, g)
+		f.copied(ctx, g, f.tree()...)
+	})
+
+	for config, sentence := range map[string]string{
+		"{kind: Pod}": "propagation.kinds[0].kind: Forbidden: Pod can't be propagated",
+		"{group: rbac.authorization.k8s.io, kind: RoleBinding, mode: Remove}": `propagation.kinds[0].mode: Invalid value: "Remove": must be OptIn or All`,
+		"{kind: Secret, mode: all}":                             `propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
+		"{group: rbac.authorization.k8s.io, kind: ClusterRole}": `propagation.kinds[0].kind: Forbidden: "ClusterRole" is cluster-scoped`,
+		"{kind: Secret}\n  - {kind: Secret}":                    "propagation.kinds[1]: Duplicate value",
+	} {
+		It("PROP-X3 that can't be is refused at the start: "+strings.ReplaceAll(config, "\n", ""), func(ctx SpecContext) {
+			o, err := test.StartOperator(ctx, test.OperatorOptions{
+				Kubeconfig: world.Kubeconfig(controlplane.Operator), Dir: filepath.Join(GinkgoT().TempDir(), "operator"),
+				Config: setup{Kinds: []string{config}}.config(),
+			})
+			if o != nil {
+				DeferCleanup(o.Stop)
+			}
+			Expect(err).To(MatchError(ContainSubstring(sentence)))
+		})
+	}
+})

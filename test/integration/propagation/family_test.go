@@ -1,0 +1,132 @@
+package propagation_test
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// family is the fixture of the page, under names of its own: acme ⊃ a ⊃ a1, acme ⊃ b; zeta ⊃ z; template tmpl; solo is
+// plain.
+type family struct {
+	*test.World
+	// prefix starts all of its names.
+	prefix                              string
+	acme, a, a1, b, zeta, z, tmpl, solo string
+}
+
+// grow makes a family. All its namespaces end with the World.
+func grow(ctx context.Context, w *test.World) *family {
+	GinkgoHelper()
+	p := strings.ToLower(rand.Text()[:8]) + "-"
+	f := &family{World: w, prefix: p, acme: p + "acme", a: p + "a", a1: p + "a1", b: p + "b", zeta: p + "zeta", z: p + "z", tmpl: p + "tmpl", solo: p + "solo"}
+	f.create(ctx, build.Root(f.acme), build.Child(f.a, f.acme), build.Child(f.a1, f.a), build.Child(f.b, f.acme),
+		build.Root(f.zeta), build.Child(f.z, f.zeta), build.Template(f.tmpl), build.Namespace(f.solo))
+	return f
+}
+
+// tree are the namespaces below acme.
+func (f *family) tree() []string { return []string{f.a, f.a1, f.b} }
+
+func (f *family) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(f.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s/%s", object, object.GetNamespace(), object.GetName())
+	}
+}
+
+// change reads an object, changes it and sends the difference. The object is the new one then.
+func change[T client.Object](ctx context.Context, f *family, object T, edit func(T)) {
+	GinkgoHelper()
+	Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	before := object.DeepCopyObject().(client.Object)
+	edit(object)
+	Expect(f.Admin().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+}
+
+// label sets labels, in pairs; an empty value takes one off.
+func (f *family) label(ctx context.Context, object client.Object, labels ...string) {
+	GinkgoHelper()
+	change(ctx, f, object, func(object client.Object) {
+		all := object.GetLabels()
+		if all == nil {
+			all = map[string]string{}
+		}
+		for i := 0; i+1 < len(labels); i += 2 {
+			if all[labels[i]] = labels[i+1]; labels[i+1] == "" {
+				delete(all, labels[i])
+			}
+		}
+		object.SetLabels(all)
+	})
+}
+
+// labelNamespace is label for the namespace of that name.
+func (f *family) labelNamespace(ctx context.Context, name string, labels ...string) {
+	GinkgoHelper()
+	f.label(ctx, build.Namespace(name), labels...)
+}
+
+// move puts a namespace below another parent; "" makes it plain.
+func (f *family) move(ctx context.Context, name, parent string) {
+	GinkgoHelper()
+	f.labelNamespace(ctx, name, v1alpha1.LabelParent, parent)
+}
+
+func (f *family) remove(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(f.Admin().Delete(ctx, object)).To(Succeed(), "deleting %T %s/%s", object, object.GetNamespace(), object.GetName())
+	}
+}
+
+// at returns the object of the same kind and name in another namespace. It must be there.
+func at[T client.Object](ctx context.Context, f *family, object T, namespace string) T {
+	GinkgoHelper()
+	other := object.DeepCopyObject().(T)
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: object.GetName()}, other)).To(Succeed())
+	return other
+}
+
+func kindOf(object client.Object) schema.GroupVersionKind {
+	GinkgoHelper()
+	kind, err := apiutil.GVKForObject(object, test.Scheme())
+	Expect(err).NotTo(HaveOccurred())
+	return kind
+}
+
+// reports are the HierarchyConfigurations of a namespace, on which conditions would stand.
+func (f *family) reports(ctx context.Context, namespace string) []v1alpha1.HierarchyConfiguration {
+	GinkgoHelper()
+	list := &v1alpha1.HierarchyConfigurationList{}
+	Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	return list.Items
+}
+
+// events are the messages of the Events on an object with that reason; "" means any.
+func (f *family) events(ctx context.Context, object client.Object, reason v1alpha1.Reason) []string {
+	list := &corev1.EventList{}
+	if err := f.Admin().List(ctx, list, client.InNamespace(object.GetNamespace())); err != nil {
+		return []string{err.Error()}
+	}
+	var messages []string
+	for _, event := range list.Items {
+		if about := event.InvolvedObject; about.Name == object.GetName() && about.Kind == kindOf(object).Kind && (reason == "" || event.Reason == string(reason)) {
+			for range max(event.Count, 1) {
+				messages = append(messages, event.Message)
+			}
+		}
+	}
+	return messages
+}

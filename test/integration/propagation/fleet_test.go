@@ -1,0 +1,246 @@
+package propagation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const (
+	fleetSize    = 300
+	fleetSources = 10
+	// fleetTime is how long a fan-out to all of them may take on a busy machine.
+	fleetTime = 2 * time.Minute
+)
+
+// fleet is a root with many children.
+type fleet struct {
+	*family
+	sources []*corev1.Secret
+}
+
+func newFleet(ctx context.Context, f *family) *fleet {
+	GinkgoHelper()
+	var makers errgroup.Group
+	makers.SetLimit(8)
+	for i := range fleetSize - len(f.tree()) {
+		makers.Go(func() error { return f.Admin().Create(ctx, build.Child(fmt.Sprint(f.prefix, "n", i), f.acme)) })
+	}
+	Expect(makers.Wait()).To(Succeed())
+	return &fleet{family: f}
+}
+
+// propagate makes all Secrets of the fleet sources in that mode.
+func (f *fleet) propagate(ctx context.Context, mode string) {
+	GinkgoHelper()
+	for _, s := range f.sources {
+		f.label(ctx, s, v1alpha1.LabelPropagate, mode)
+	}
+}
+
+// copies counts the Secrets that come from acme.
+func (f *fleet) copies(ctx context.Context) (int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	err := f.Admin().List(ctx, list, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.acme})
+	return len(list.Items), err
+}
+
+// settles waits until every Secret of the fleet is a source and copied everywhere.
+func (f *fleet) settles(ctx context.Context) {
+	GinkgoHelper()
+	f.propagate(ctx, v1alpha1.ModeUpdate)
+	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(200 * time.Millisecond).
+		Should(BeNumerically(">=", fleetSize*fleetSources))
+}
+
+// reaches waits until so many copies stand there.
+func (f *fleet) reaches(ctx context.Context, n int) {
+	GinkgoHelper()
+	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(200 * time.Millisecond).Should(Equal(n))
+}
+
+// passes waits until the number of copies is strictly between two numbers: in the middle of a fan-out.
+func (f *fleet) passes(ctx context.Context, low, high int) {
+	GinkgoHelper()
+	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(10 * time.Millisecond).
+		Should(And(BeNumerically(">", low), BeNumerically("<", high)))
+}
+
+// mostPerCopy is the highest number of accepted writes to one copy.
+func mostPerCopy(ctx context.Context, l *ledger) int {
+	per, most := map[string]int{}, 0
+	for _, r := range l.read(ctx) {
+		name := r.Name
+		if name == "" && r.Event.ObjectRef != nil {
+			name = r.Event.ObjectRef.Name
+		}
+		if r.IsWrite() && r.Code < 300 && name != "" {
+			per[r.Namespace+"/"+name]++
+			most = max(most, per[r.Namespace+"/"+name])
+		}
+	}
+	return most
+}
+
+var _ = Describe("many copies", Ordered, func() {
+	var f *fleet
+	BeforeAll(func(ctx SpecContext) {
+		f = newFleet(ctx, grow(ctx, start(ctx, setup{})))
+		for i := range fleetSources {
+			f.sources = append(f.sources, build.Secret(f.acme, fmt.Sprint("s", i), "1"))
+			f.create(ctx, f.sources[i])
+		}
+	})
+
+	It("PROP-Q1 delay no other source", func(ctx SpecContext) {
+		other := build.Secret(f.zeta, "other", "1")
+		f.create(ctx, other)
+		f.propagate(ctx, v1alpha1.ModeUpdate)
+		f.label(ctx, other, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		Eventually(ctx, f.differs).WithArguments(other, f.z).WithTimeout(time.Second).Should(Succeed())
+		Expect(f.copies(ctx)).To(BeNumerically("<", fleetSize*fleetSources), "the fan-out is still under way")
+		f.reaches(ctx, fleetSize*fleetSources)
+	})
+
+	restarts := func(ctx context.Context, stop func() error) {
+		GinkgoHelper()
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		l := f.ledger(ctx, "secrets")
+		Expect(stop()).To(Succeed())
+		Expect(f.Operator.Start(ctx)).To(Succeed())
+		Consistently(ctx, f.Writes).WithArguments(mark).WithTimeout(test.Quiet(time.Minute)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		ofCopies := func(r audit.Request) bool { return r.Namespace != f.acme && r.Namespace != f.zeta && r.Verb == "get" }
+		Expect(l.count(ctx, ofCopies)).To(BeEmpty())
+	}
+
+	It("PROP-R1 cost nothing at a restart", func(ctx SpecContext) {
+		f.settles(ctx)
+		restarts(ctx, func() error { _, err := f.Operator.Stop(); return err })
+		restarts(ctx, f.Operator.Kill)
+	})
+
+	It("PROP-Q2 delay no deletion", func(ctx SpecContext) {
+		f.settles(ctx)
+		rb := build.Source(binding(f.acme, "rb", "view", "eve"), v1alpha1.ModeUpdate)
+		f.create(ctx, rb)
+		bindings := func(ctx context.Context) (int, error) {
+			list := &metav1.PartialObjectMetadataList{}
+			list.SetGroupVersionKind(kindOf(rb))
+			list.Kind += "List"
+			err := f.Admin().List(ctx, list, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.acme})
+			return len(list.Items), err
+		}
+		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(Equal(fleetSize))
+		l := f.ledger(ctx, "secrets")
+		for _, s := range f.sources {
+			change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
+		}
+		f.remove(ctx, rb)
+		Eventually(ctx, bindings).WithTimeout(2 * time.Second).Should(BeZero())
+		Expect(l.writes(ctx)["update"]).To(BeNumerically("<", fleetSize*fleetSources), "the fan-out is still under way")
+		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
+	})
+
+	It("PROP-R3 are finished after a crash, none written more than twice", func(ctx SpecContext) {
+		crash := func() {
+			GinkgoHelper()
+			Expect(f.Operator.Kill()).To(Succeed())
+			Expect(f.Operator.Start(ctx)).To(Succeed())
+		}
+		f.settles(ctx)
+		s := build.Source(build.Secret(f.acme, "crash", "1"), v1alpha1.ModeUpdate)
+		all := fleetSize * fleetSources
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, s)
+		f.passes(ctx, all, all+fleetSize)
+		crash()
+		f.reaches(ctx, all+fleetSize)
+		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
+
+		l = f.ledger(ctx, "secrets")
+		change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
+		Eventually(ctx, l.writes).WithPolling(10 * time.Millisecond).Should(HaveKeyWithValue("update", BeNumerically(">", 0)))
+		crash()
+		names := []string{f.a, f.a1, f.b}
+		for i := range fleetSize - 3 {
+			names = append(names, fmt.Sprint(f.prefix, "n", i))
+		}
+		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", BeNumerically(">=", fleetSize)))
+		f.copied(ctx, s, names...)
+		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
+
+		l = f.ledger(ctx, "secrets")
+		f.remove(ctx, s)
+		f.passes(ctx, all, all+fleetSize)
+		crash()
+		f.reaches(ctx, all)
+		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
+	})
+
+	It("PROP-R6 are finished after an outage of the API server", func(ctx SpecContext) {
+		f.settles(ctx)
+		s := build.Source(build.Secret(f.acme, "outage", "1"), v1alpha1.ModeUpdate)
+		all := fleetSize * fleetSources
+		f.create(ctx, s)
+		f.passes(ctx, all, all+fleetSize)
+		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed())
+		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(test.Quiet(30 * time.Second)).Should(BeFalse())
+		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
+		Eventually(ctx, f.copies).WithTimeout(35 * time.Second).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
+	})
+
+	It("PROP-R8 are finished by the other replica, and then nobody writes", func(ctx SpecContext) {
+		f.settles(ctx)
+		_, err := f.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		var replicas []*test.Operator
+		for i := range 2 {
+			o, err := test.StartOperator(ctx, test.OperatorOptions{
+				Kubeconfig: f.Kubeconfig(controlplane.Operator), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
+				Config: setup{}.config(), Args: []string{"--leader-elect"},
+			})
+			Expect(err).NotTo(HaveOccurred())
+			DeferCleanup(o.Stop)
+			replicas = append(replicas, o)
+		}
+		leads := func(ctx context.Context) (int, error) {
+			for i, o := range replicas {
+				metrics, err := o.Metrics(ctx)
+				if err != nil || metrics.Value("leader_election_master_status", nil) == 1 {
+					return i, err
+				}
+			}
+			return -1, nil
+		}
+		Eventually(ctx, leads).WithTimeout(time.Minute).Should(BeNumerically(">=", 0))
+		leader, err := leads(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		before, err := f.copies(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		s := build.Source(build.Secret(f.acme, "replicated", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.passes(ctx, before, before+fleetSize)
+		Expect(replicas[leader].Kill()).To(Succeed())
+		f.reaches(ctx, before+fleetSize)
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Consistently(ctx, f.Writes).WithArguments(mark).WithTimeout(test.Quiet(time.Minute)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+	})
+})

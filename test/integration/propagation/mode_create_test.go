@@ -1,0 +1,112 @@
+package propagation_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a source in mode create", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	given := func(ctx context.Context) *corev1.Secret {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeCreate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		return s
+	}
+	set := func(ctx context.Context, s *corev1.Secret, value string) {
+		change(ctx, f, s, func(s *corev1.Secret) { s.Data["key"] = []byte(value) })
+	}
+	valueIn := func(namespace string) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) {
+			s := &corev1.Secret{}
+			err := f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: "s"}, s)
+			return string(s.Data["key"]), err
+		}
+	}
+
+	It("PROP-C1 is copied once and then left alone", func(ctx SpecContext) {
+		s := given(ctx)
+		l := f.ledger(ctx, "secrets")
+		set(ctx, s, "2")
+		l.rests(ctx, counts{})
+		Expect(valueIn(f.a)(ctx)).To(Equal("1"))
+	})
+
+	// The page's PROP-C2 also asks for the policies.
+	It("lets a namespace edit its copy, and makes a deleted one again with the present content", func(ctx SpecContext) {
+		s := given(ctx)
+		l := f.ledger(ctx, "secrets")
+		set(ctx, build.Secret(f.a, "s", ""), "mine")
+		l.rests(ctx, counts{})
+		set(ctx, s, "2")
+		f.remove(ctx, build.Secret(f.a, "s", ""))
+		Eventually(ctx, valueIn(f.a)).Should(Equal("2"))
+		l.come(ctx, counts{"create": 1})
+	})
+
+	It("PROP-C3 leaves its copies behind", func(ctx SpecContext) {
+		s := given(ctx)
+		l := f.ledger(ctx, "secrets")
+		f.move(ctx, f.a, f.zeta)
+		l.rests(ctx, counts{})
+		f.label(ctx, s, v1alpha1.LabelPropagate, "")
+		l.rests(ctx, counts{})
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeCreate)
+		f.remove(ctx, s)
+		l.rests(ctx, counts{})
+		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
+	})
+
+	It("PROP-C4 is satisfied by whatever stands there", func(ctx SpecContext) {
+		own := build.Secret(f.a, "s", "own")
+		f.create(ctx, own)
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeCreate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.a1, f.b)
+		Consistently(ctx, valueIn(f.a)).Should(Equal("own"))
+		Expect(at(ctx, f, own, f.a).ResourceVersion).To(Equal(own.ResourceVersion))
+		Expect(f.events(ctx, s, "")).To(BeEmpty())
+		Expect(f.reports(ctx, f.a)).To(BeEmpty(), "no condition")
+		f.remove(ctx, own)
+		Eventually(ctx, valueIn(f.a)).WithTimeout(time.Minute).Should(Equal("1"))
+		f.copied(ctx, s, f.a)
+	})
+
+	It("PROP-C5 overwrites edits when it turns to update, and respects them when it turns back", func(ctx SpecContext) {
+		s := given(ctx)
+		set(ctx, build.Secret(f.a, "s", ""), "mine")
+		l := f.ledger(ctx, "secrets")
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		f.copied(ctx, s, f.tree()...)
+		l.come(ctx, counts{"update": 3})
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeCreate)
+		f.copied(ctx, s, f.tree()...)
+		l.come(ctx, counts{"update": 6})
+		set(ctx, build.Secret(f.a, "s", ""), "mine again")
+		l.rests(ctx, counts{"update": 6})
+		Expect(valueIn(f.a)(ctx)).To(Equal("mine again"))
+	})
+
+	It("PROP-C6 that turns to update is in conflict only with what is not its copy", func(ctx SpecContext) {
+		own := build.Secret(f.b, "s", "own")
+		f.create(ctx, own)
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeCreate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.a, f.a1)
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		f.copied(ctx, s, f.a, f.a1)
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(HaveLen(1), explain(world))
+		Consistently(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(ConsistOf(ContainSubstring(f.b)))
+		Expect(at(ctx, f, own, f.b).ResourceVersion).To(Equal(own.ResourceVersion))
+	})
+})

@@ -1,0 +1,120 @@
+package propagation_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a namespace that moves", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	sources := func(ctx context.Context, namespace string, names ...string) []*corev1.Secret {
+		var made []*corev1.Secret
+		for _, name := range names {
+			s := build.Source(build.Secret(namespace, name, namespace), v1alpha1.ModeUpdate)
+			f.create(ctx, s)
+			made = append(made, s)
+		}
+		return made
+	}
+	copied := func(ctx context.Context, sources []*corev1.Secret, namespaces ...string) {
+		GinkgoHelper()
+		for _, s := range sources {
+			f.copied(ctx, s, namespaces...)
+		}
+	}
+
+	It("PROP-V1 gets nothing of the new tree before all of the old one is gone", func(ctx SpecContext) {
+		for _, root := range []string{f.acme, f.zeta} {
+			f.labelNamespace(ctx, root, v1alpha1.LabelTemplate, f.tmpl)
+		}
+		above, old := sources(ctx, f.tmpl, "above"), sources(ctx, f.acme, "one", "two", "shared")
+		now := sources(ctx, f.zeta, "three", "four", "shared")
+		copied(ctx, above, f.a, f.a1)
+		copied(ctx, old, f.a, f.a1)
+		uid := at(ctx, f, old[2], f.a).UID
+		l := f.ledger(ctx, "secrets")
+		f.move(ctx, f.a, f.zeta)
+		copied(ctx, now, f.a, f.a1)
+		f.absent(ctx, old[0], f.a, f.a1)
+		f.absent(ctx, old[1], f.a, f.a1)
+		l.come(ctx, counts{"delete": 6, "create": 6})
+		l.removesFirst(ctx, f.a, f.a1)
+		Expect(at(ctx, f, old[2], f.a).UID).NotTo(Equal(uid))
+		ofTemplate := func(r audit.Request) bool { return r.Name == "above" && r.IsWrite() }
+		Expect(l.count(ctx, ofTemplate)).To(BeEmpty())
+	})
+
+	It("PROP-V3 to and fro fifty times ends with exactly what belongs there", func(ctx SpecContext) {
+		old, now := sources(ctx, f.acme, "one", "shared"), sources(ctx, f.zeta, "two", "shared")
+		copied(ctx, old, f.a, f.a1)
+		for range 25 {
+			f.move(ctx, f.a, f.zeta)
+			f.move(ctx, f.a, f.acme)
+		}
+		ends := func(g Gomega, ctx context.Context) {
+			for _, namespace := range []string{f.a, f.a1} {
+				list := &corev1.SecretList{}
+				g.Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+				g.Expect(list.Items).To(HaveLen(2))
+				for _, s := range list.Items {
+					g.Expect(s.Labels).To(HaveKeyWithValue(v1alpha1.LabelInheritedFrom, f.acme))
+				}
+			}
+		}
+		Eventually(ctx, ends).WithTimeout(30*time.Second).Should(Succeed(), explain(world))
+		Consistently(ctx, ends).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		copied(ctx, old, f.a, f.a1)
+		list := &corev1.SecretList{}
+		Expect(f.Admin().List(ctx, list, client.MatchingLabels{v1alpha1.LabelInheritedFrom: f.zeta})).To(Succeed())
+		for _, s := range list.Items {
+			Expect(s.Namespace).To(Equal(f.z), "nothing of zeta is left in acme's tree")
+		}
+		copied(ctx, now, f.z)
+	})
+
+	It("PROP-V4 to nowhere keeps its copies until it is back", func(ctx SpecContext) {
+		s := sources(ctx, f.acme, "s")[0]
+		f.copied(ctx, s, f.tree()...)
+		uid, uid1 := at(ctx, f, s, f.a).UID, at(ctx, f, s, f.a1).UID
+		f.move(ctx, f.a, f.prefix+"nowhere")
+		l := f.ledger(ctx, "secrets")
+		f.remove(ctx, s)
+		f.absent(ctx, s, f.b)
+		l.come(ctx, counts{"delete": 1})
+		Expect(at(ctx, f, s, f.a).UID).To(Equal(uid))
+		Expect(at(ctx, f, s, f.a1).UID).To(Equal(uid1))
+		f.move(ctx, f.a, f.acme)
+		f.absent(ctx, s, f.tree()...)
+	})
+
+	// The page's PROP-V5 also asks for the policies.
+	It("out of every tree loses its update copies and keeps the rest", func(ctx SpecContext) {
+		s := sources(ctx, f.acme, "s")[0]
+		rb := build.Source(binding(f.acme, "s", "view", "eve"), v1alpha1.ModeUpdate)
+		role, own := build.Role(f.acme, "s", "get"), build.Secret(f.a, "own", "own")
+		kept := build.Source(build.Secret(f.acme, "kept", "1"), v1alpha1.ModeCreate)
+		f.create(ctx, rb, role, own, kept)
+		for _, source := range []client.Object{s, rb, role, kept} {
+			f.copied(ctx, source, f.tree()...)
+		}
+		f.move(ctx, f.a, "")
+		for _, source := range []client.Object{s, rb, role} {
+			f.absent(ctx, source, f.a)
+			f.staysCopied(ctx, source, f.b)
+		}
+		f.staysCopied(ctx, kept, f.a, f.b)
+		Expect(at(ctx, f, own, f.a).ResourceVersion).To(Equal(own.ResourceVersion))
+	})
+})

@@ -1,0 +1,155 @@
+package propagation_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("where something else stands", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	unchanged := func(ctx context.Context, objects ...client.Object) {
+		GinkgoHelper()
+		Consistently(ctx, func(g Gomega, ctx context.Context) {
+			for _, object := range objects {
+				now := object.DeepCopyObject().(client.Object)
+				g.Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(object), now)).To(Succeed())
+				g.Expect(now.GetResourceVersion()).To(Equal(object.GetResourceVersion()))
+			}
+		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
+	}
+
+	// The page's PROP-K1 and PROP-K2 also ask for conditions.
+	It("the copy waits, and comes when the place is free", func(ctx SpecContext) {
+		own := build.Secret(f.a, "s", "own")
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, own, s)
+		f.copied(ctx, s, f.a1, f.b)
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(ConsistOf(ContainSubstring(f.a)))
+		l := f.ledger(ctx, "secrets")
+		unchanged(ctx, own)
+		Expect(l.writes(ctx)).To(BeEmpty(), "a conflict is not tried again by POST")
+		f.remove(ctx, own)
+		Eventually(ctx, f.differs).WithArguments(s, f.a).WithTimeout(time.Minute).Should(Succeed())
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflictResolved).Should(HaveLen(1))
+	})
+
+	It("as a source of its own, the copy from above comes soon after it has gone", func(ctx SpecContext) {
+		ownRole, ownSecret := build.Role(f.a, "s", "list"), build.Source(build.Secret(f.a, "s", "own"), v1alpha1.ModeUpdate)
+		role, s := build.Role(f.acme, "s", "get"), build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, ownRole, ownSecret, role, s)
+		f.copied(ctx, role, f.a1, f.b)
+		f.copied(ctx, s, f.a1, f.b)
+		Eventually(ctx, f.events).WithArguments(role, v1alpha1.ReasonConflict).Should(HaveLen(1))
+		unchanged(ctx, ownRole, ownSecret)
+		f.remove(ctx, ownRole, ownSecret)
+		f.copied(ctx, role, f.a)
+		f.copied(ctx, s, f.a)
+	})
+
+	It("PROP-K4 as the export of a copy, it is nobody's copy", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "!other"))
+		f.copied(ctx, s, f.tree()...)
+		b2, wanted := f.prefix+"b2", f.prefix+"wanted"
+		f.create(ctx, build.Child(b2, f.acme, "other", "true"), build.Namespace(wanted))
+		var exported []client.Object
+		for _, namespace := range []string{b2, f.z, wanted} {
+			object := at(ctx, f, s, f.a)
+			object.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: "s", Labels: object.Labels, Annotations: object.Annotations}
+			f.create(ctx, object)
+			exported = append(exported, object)
+		}
+		f.move(ctx, wanted, f.acme)
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(ConsistOf(ContainSubstring(wanted)))
+		unchanged(ctx, exported...)
+		f.remove(ctx, s)
+		f.absent(ctx, s, f.tree()...)
+		unchanged(ctx, exported...)
+	})
+
+	It("PROP-K5 with forged marks, it is never touched", func(ctx SpecContext) {
+		forge := func(name string) *corev1.Secret {
+			s := build.Secret(f.b, name, "forged", v1alpha1.LabelInheritedFrom, f.acme)
+			return build.Annotated(s, v1alpha1.AnnotationSourceHash, "update:0123456789abcdef:0123456789abcdef0123456789abcdef")
+		}
+		alone, inTheWay := forge("alone"), forge("s")
+		f.create(ctx, alone, inTheWay)
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.a, f.a1)
+		unchanged(ctx, alone, inTheWay)
+		f.remove(ctx, s)
+		f.absent(ctx, s, f.a, f.a1)
+		unchanged(ctx, alone, inTheWay)
+	})
+
+	It("PROP-K7 that is going, the copy waits without a word", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		old := at(ctx, f, s, f.a)
+		change(ctx, f, old, func(s *corev1.Secret) { s.Finalizers = []string{"example.com/held"} })
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeNone)
+		f.absent(ctx, s, f.a1, f.b)
+		Eventually(ctx, func(ctx context.Context) *metav1.Time { return at(ctx, f, s, f.a).DeletionTimestamp }).ShouldNot(BeNil())
+		old = at(ctx, f, s, f.a)
+		f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		f.copied(ctx, s, f.a1, f.b)
+		l := f.ledger(ctx, "secrets")
+		unchanged(ctx, old)
+		Expect(l.writes(ctx)).To(BeEmpty(), l.String)
+		change(ctx, f, old, func(s *corev1.Secret) { s.Finalizers = nil })
+		f.copied(ctx, s, f.a)
+		Expect(at(ctx, f, s, f.a).UID).NotTo(Equal(old.UID))
+		Expect(f.events(ctx, s, v1alpha1.ReasonConflict)).To(BeEmpty())
+	})
+
+	// The page's PROP-I8 also asks for a condition.
+	It("a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {
+		match := &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"kubernetes.io/metadata.name": f.b}}}
+		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: f.b},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					}}}},
+				Validations: []admissionregistrationv1.Validation{{Expression: "object.metadata.name != 'm'", Message: "no m here"}},
+			},
+		}
+		bound := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: f.b},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: f.b, MatchResources: match,
+				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
+		}
+		f.create(ctx, policy, bound)
+		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
+		Eventually(ctx, func(ctx context.Context) bool {
+			return apierrors.IsInvalid(f.Admin().Create(ctx, build.ConfigMap(f.b, "m", "1"), client.DryRunAll))
+		}).WithTimeout(30*time.Second).Should(BeTrue(), "the policy is in force")
+		m := build.Source(build.ConfigMap(f.acme, "m", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, m)
+		f.copied(ctx, m, f.a, f.a1)
+		Eventually(ctx, f.events).WithArguments(m, v1alpha1.ReasonCopyRejected).Should(ConsistOf(ContainSubstring("no m here")))
+		f.remove(ctx, bound)
+		Eventually(ctx, f.differs).WithArguments(m, f.b).WithTimeout(30 * time.Second).Should(Succeed())
+	})
+})

@@ -1,0 +1,155 @@
+package propagation_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("an operator behind a bad line", Ordered, func() {
+	const answersLost = 50
+	var (
+		f *family
+		g *gate
+		s = build.Source(build.Secret("", "s", "1"), v1alpha1.ModeUpdate)
+	)
+	BeforeAll(func(ctx SpecContext) {
+		f = grow(ctx, start(ctx, setup{WithoutOperator: true}))
+		g = newGate(f.World)
+		g.startOperator(ctx, f.World)
+		s.Namespace = f.acme
+	})
+
+	It("PROP-K6 takes no copy for an obstacle because an answer was lost", func(ctx SpecContext) {
+		below := f.tree()
+		for i := range answersLost {
+			below = append(below, fmt.Sprint(f.prefix, "n", i))
+			f.create(ctx, build.Child(fmt.Sprint(f.prefix, "n", i), f.acme))
+		}
+		var lost atomic.Int32
+		g.loseAnswers(func(r *http.Request) bool {
+			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets") && lost.Add(1) <= answersLost
+		})
+		f.create(ctx, s)
+		there := func(ctx context.Context) ([]string, error) { return f.standing(ctx, s, below...) }
+		Eventually(ctx, there).WithTimeout(30 * time.Second).Should(HaveLen(len(below)))
+		f.copied(ctx, s, below...)
+		Eventually(lost.Load).Should(BeNumerically(">=", answersLost))
+		Consistently(ctx, f.events).WithArguments(s, v1alpha1.Reason("")).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
+		metrics, err := f.Operator.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(metrics.Value("warren_propagation_conflicts", nil)).To(BeZero())
+	})
+
+	It("PROP-R4 deletes nothing before it has seen everything", func(ctx SpecContext) {
+		for _, slow := range []func(*http.Request) bool{
+			func(r *http.Request) bool {
+				return r.URL.Path == "/api/v1/secrets" && r.URL.Query().Get("labelSelector") == v1alpha1.LabelPropagate
+			},
+			func(r *http.Request) bool { return r.URL.Path == "/api/v1/namespaces" },
+		} {
+			_, err := f.Operator.Stop()
+			Expect(err).NotTo(HaveOccurred())
+			l := f.ledger(ctx, "secrets")
+			g.holdBack(slow)
+			started := make(chan error, 1)
+			go func() { started <- f.Operator.Start(ctx) }()
+			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))
+			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(30 * time.Second)).
+				Should(Equal(http.StatusInternalServerError))
+			g.release()
+			Eventually(started).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
+			l.rests(ctx, counts{})
+		}
+	})
+})
+
+// answers is the status code of a GET.
+func answers(ctx context.Context, url string) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}
+
+var _ = Describe("an operator that loses a right", func() {
+	It("PROP-R5 deletes nothing, says so, and goes on when it is back", func(ctx SpecContext) {
+		f := grow(ctx, start(ctx, setup{}))
+		source := func(name string) client.Object {
+			s := build.Source(build.Secret(f.acme, name, "1"), v1alpha1.ModeUpdate)
+			f.create(ctx, s)
+			f.copied(ctx, s, f.tree()...)
+			return s
+		}
+		allow := func(resources ...string) {
+			role := &rbacv1.ClusterRole{}
+			role.Name = "warren-kinds-configured"
+			change(ctx, f, role, func(role *rbacv1.ClusterRole) {
+				role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}}}
+			})
+			gathered := func(ctx context.Context) ([]string, error) {
+				all := &rbacv1.ClusterRole{}
+				err := f.Admin().Get(ctx, client.ObjectKey{Name: "warren-kinds"}, all)
+				var names []string
+				for _, rule := range all.Rules {
+					names = append(names, rule.Resources...)
+				}
+				return names, err
+			}
+			if len(resources) == 1 {
+				Eventually(ctx, gathered).WithTimeout(30 * time.Second).ShouldNot(ContainElement("secrets"))
+			} else {
+				Eventually(ctx, gathered).WithTimeout(30 * time.Second).Should(ContainElement("secrets"))
+			}
+		}
+		forbidden := func(ctx context.Context) (float64, error) {
+			metrics, err := f.Operator.Metrics(ctx)
+			return metrics.Value("warren_config_kind", map[string]string{"kind": "Secret", "state": "forbidden"}), err
+		}
+		atStart, running := source("start"), source("running")
+		l := f.ledger(ctx, "secrets")
+		without := func(gone client.Object, name string) {
+			f.remove(ctx, gone)
+			Eventually(ctx, forbidden).WithTimeout(30 * time.Second).Should(Equal(1.0))
+			m := build.Source(build.ConfigMap(f.acme, name, "1"), v1alpha1.ModeUpdate)
+			f.create(ctx, m)
+			f.copied(ctx, m, f.tree()...)
+			l.rests(ctx, l.writes(ctx))
+			Expect(f.standing(ctx, gone, f.tree()...)).To(HaveLen(3))
+			allow("configmaps", "secrets")
+			Eventually(ctx, f.standing).WithArguments(gone, f.a, f.a1, f.b).WithTimeout(30 * time.Second).Should(BeEmpty())
+			Eventually(ctx, forbidden).Should(BeZero())
+		}
+		By("forbidden at the start")
+		_, err := f.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		allow("configmaps")
+		Expect(f.Operator.Start(ctx)).To(Succeed())
+		without(atStart, "one")
+
+		By("forbidden while running")
+		allow("configmaps")
+		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed()) // a watch that is open is not asked for its right again
+		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
+		Eventually(ctx, forbidden).WithTimeout(30 * time.Second).Should(Equal(1.0))
+		without(running, "two")
+	})
+})

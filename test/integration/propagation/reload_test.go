@@ -1,0 +1,65 @@
+package propagation_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("the configuration", Ordered, func() {
+	// inForce is how long a reload may take.
+	const inForce = 10 * time.Second
+	var f *family
+	all := []string{"{kind: Secret}", "{kind: ConfigMap, mode: All}"}
+	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{Kinds: all})) })
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
+
+	It("PROP-N2 in mode All passes over what the platform writes everywhere", func(ctx SpecContext) {
+		m := build.ConfigMap(f.acme, "m", "1")
+		f.create(ctx, m)
+		f.move(ctx, f.solo, f.acme)
+		f.copied(ctx, m, append(f.tree(), f.solo)...)
+		root := build.ConfigMap(f.acme, "kube-root-ca.crt", "")
+		Consistently(ctx, f.events).WithArguments(root, v1alpha1.Reason("")).Should(BeEmpty())
+		metrics, err := f.Operator.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(metrics.Value("warren_propagation_conflicts", map[string]string{"kind": "ConfigMap"})).To(BeZero())
+	})
+
+	It("PROP-R7 that excludes one key more costs one write of each copy that has it", func(ctx SpecContext) {
+		with := build.Source(build.Secret(f.acme, "with", "1", "team/colour", "red"), v1alpha1.ModeUpdate)
+		without := build.Source(build.Secret(f.acme, "without", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, with, without)
+		f.copied(ctx, with, f.tree()...)
+		f.copied(ctx, without, f.tree()...)
+		l, m := f.ledger(ctx, "secrets"), f.ledger(ctx, "configmaps")
+		Expect(f.Operator.WriteConfig(setup{Kinds: all, Propagation: "  excludedLabels: [\"team/*\"]\n"}.config())).To(Succeed())
+		Eventually(ctx, l.writes).WithTimeout(inForce).Should(Equal(counts{"update": 3}), l.String)
+		l.rests(ctx, counts{"update": 3})
+		m.rests(ctx, counts{})
+	})
+
+	It("PROP-X4 of a kind in mode Remove takes its update copies away", func(ctx SpecContext) {
+		m := build.Source(build.ConfigMap(f.acme, "m", "1"), v1alpha1.ModeUpdate)
+		kept := build.Source(build.ConfigMap(f.acme, "kept", "1"), v1alpha1.ModeCreate)
+		f.create(ctx, m, kept)
+		f.copied(ctx, m, f.tree()...)
+		f.copied(ctx, kept, f.tree()...)
+		l := f.ledger(ctx, "configmaps")
+		Expect(f.Operator.WriteConfig(setup{Kinds: []string{"{kind: Secret}", "{kind: ConfigMap, mode: Remove}"}}.config())).To(Succeed())
+		Eventually(ctx, f.standing).WithArguments(m, f.a, f.a1, f.b).WithTimeout(inForce + soon).Should(BeEmpty())
+		l.come(ctx, counts{"delete": 3})
+		Expect(f.Operator.WriteConfig(setup{Kinds: []string{"{kind: Secret}"}}.config())).To(Succeed())
+		Eventually(ctx, func(ctx SpecContext) bool {
+			metrics, err := f.Operator.Metrics(ctx)
+			return err == nil && !metrics.Has("warren_config_kind", map[string]string{"kind": "ConfigMap"})
+		}).WithArguments(ctx).WithTimeout(inForce+soon).Should(BeTrue(), "the kind is taken out of the list")
+		f.remove(ctx, m)
+		l.rests(ctx, counts{"delete": 3})
+		f.staysCopied(ctx, kept, f.tree()...)
+	})
+})

@@ -1,0 +1,152 @@
+package propagation_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a selector", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	selecting := func(ctx context.Context, source client.Object, selector string) {
+		change(ctx, f, source, func(source client.Object) { build.Annotated(source, v1alpha1.AnnotationSelect, selector) })
+	}
+
+	It("PROP-S1 follows the labels of the namespaces", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
+		f.staysAbsent(ctx, s, f.tree()...)
+		f.labelNamespace(ctx, f.a, "tier", "web")
+		f.copied(ctx, s, f.a)
+		f.staysAbsent(ctx, s, f.a1, f.b)
+		f.labelNamespace(ctx, f.a, "tier", "")
+		f.absent(ctx, s, f.a)
+	})
+
+	It("PROP-S2 knows the tree, and a change of it costs the difference", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "none=here"))
+		l, sum := f.ledger(ctx, "secrets"), counts{}
+		l.rests(ctx, sum)
+		for _, step := range []struct {
+			selector         string
+			in, out          []string
+			creates, deletes int
+		}{
+			{v1alpha1.TreeLabel(f.acme) + "=1", []string{f.a, f.b}, []string{f.a1}, 2, 0},
+			{"!" + v1alpha1.TreeLabel(f.a), []string{f.b}, []string{f.a, f.a1}, 0, 1},
+			{v1alpha1.TreeLabel(f.acme) + ">1", []string{f.a1}, []string{f.a, f.b}, 1, 1},
+			{"kubernetes.io/metadata.name in (" + f.a1 + "," + f.b + ")", []string{f.a1, f.b}, []string{f.a}, 1, 0},
+			{"", f.tree(), nil, 1, 0},
+		} {
+			selecting(ctx, s, step.selector)
+			f.copied(ctx, s, step.in...)
+			f.absent(ctx, s, step.out...)
+			for verb, n := range map[string]int{"create": step.creates, "delete": step.deletes} {
+				if sum[verb] += n; sum[verb] == 0 {
+					delete(sum, verb)
+				}
+			}
+			l.come(ctx, sum)
+		}
+	})
+
+	It("PROP-S3 that does not parse freezes the copies", func(ctx SpecContext) {
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		t := build.Source(build.Secret(f.acme, "t", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s, t)
+		f.copied(ctx, s, f.tree()...)
+		f.copied(ctx, t, f.tree()...)
+		l := f.ledger(ctx, "secrets")
+		selecting(ctx, s, "$foo")
+		f.label(ctx, t, v1alpha1.LabelPropagate, "Update")
+		for _, invalid := range []client.Object{s, t} {
+			Eventually(ctx, f.events).WithArguments(invalid, v1alpha1.ReasonInvalidSource).Should(HaveLen(1))
+		}
+		change(ctx, f, s, func(s *corev1.Secret) { build.Annotated(s, "note", "edited") })
+		l.rests(ctx, counts{})
+		Expect(f.events(ctx, s, v1alpha1.ReasonInvalidSource)).To(HaveLen(1))
+		Expect(f.events(ctx, t, v1alpha1.ReasonInvalidSource)).To(HaveLen(1))
+		f.remove(ctx, s, t)
+		f.absent(ctx, s, f.tree()...)
+		f.absent(ctx, t, f.tree()...)
+		l.come(ctx, counts{"delete": 6})
+	})
+
+	It("PROP-S4 lets a lower source take over where the upper one does not reach", func(ctx SpecContext) {
+		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
+		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
+		f.create(ctx, build.Annotated(upper, v1alpha1.AnnotationSelect, "tier=web"), lower)
+		f.copied(ctx, lower, f.a1)
+		uid := at(ctx, f, lower, f.a1).UID
+		f.labelNamespace(ctx, f.a1, "tier", "web")
+		f.copied(ctx, upper, f.a1)
+		Expect(at(ctx, f, lower, f.a1).UID).To(Equal(uid))
+	})
+})
+
+var _ = Describe("of two sources of one name", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	// The page's PROP-W1 and PROP-W2 also ask for conditions.
+	It("the upper one wins, in place, and the lower one comes back", func(ctx SpecContext) {
+		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
+		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
+		f.create(ctx, lower)
+		f.copied(ctx, lower, f.a1)
+		uid := at(ctx, f, lower, f.a1).UID
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, upper)
+		f.copied(ctx, upper, f.a1, f.b)
+		l.come(ctx, counts{"update": 1, "create": 1})
+		Expect(at(ctx, f, lower, f.a).ResourceVersion).To(Equal(lower.ResourceVersion))
+		f.remove(ctx, upper)
+		f.copied(ctx, lower, f.a1)
+		f.absent(ctx, lower, f.b)
+		l.come(ctx, counts{"update": 2, "create": 1, "delete": 1})
+		Expect(at(ctx, f, lower, f.a1).UID).To(Equal(uid))
+	})
+
+	It("PROP-W3 with what can't be changed in place, the copy is made anew", func(ctx SpecContext) {
+		lower := build.Source(binding(f.a, "s", "view", "eve"), v1alpha1.ModeUpdate)
+		upper := build.Source(binding(f.acme, "s", "edit", "eve"), v1alpha1.ModeUpdate)
+		f.create(ctx, lower)
+		f.copied(ctx, lower, f.a1)
+		l := f.ledger(ctx, "rolebindings")
+		f.create(ctx, upper)
+		f.copied(ctx, upper, f.a1, f.b)
+		f.remove(ctx, upper)
+		f.copied(ctx, lower, f.a1)
+		f.absent(ctx, lower, f.b)
+		in := map[string]int{}
+		for _, r := range l.read(ctx) {
+			if r.Namespace == f.a1 && r.IsWrite() && r.Code < 300 {
+				in[r.Verb]++
+			}
+		}
+		Expect(in).To(Equal(map[string]int{"delete": 2, "create": 2}), l.String)
+		bindings := &rbacv1.RoleBindingList{}
+		Expect(f.Admin().List(ctx, bindings, client.InNamespace(f.a1))).To(Succeed())
+		Expect(bindings.Items).To(HaveLen(1))
+	})
+
+	It("PROP-W4 none above leaves the place to the lower one", func(ctx SpecContext) {
+		upper, lower := build.Role(f.acme, "s", "get"), build.Role(f.a, "s", "list")
+		f.create(ctx, upper)
+		f.copied(ctx, upper, f.tree()...)
+		f.label(ctx, upper, v1alpha1.LabelPropagate, v1alpha1.ModeNone)
+		f.absent(ctx, upper, f.tree()...)
+		f.create(ctx, lower)
+		f.copied(ctx, lower, f.a1)
+	})
+})

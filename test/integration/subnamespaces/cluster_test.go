@@ -1,0 +1,114 @@
+package subnamespaces_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// cluster is a World with the words in which the cases are written. Whatever it does, it does as the cluster admin.
+type cluster struct{ *test.World }
+
+// put creates objects.
+func (c cluster) put(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(c.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s", object, object.GetName())
+	}
+}
+
+// drop deletes objects that exist.
+func (c cluster) drop(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(c.Admin().Delete(ctx, object)).To(Succeed(), "deleting %T %s", object, object.GetName())
+	}
+}
+
+// edit changes an object that exists by a patch of what differs.
+func edit[T client.Object](ctx context.Context, c cluster, object T, change func(T)) {
+	GinkgoHelper()
+	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	before := object.DeepCopyObject().(client.Object)
+	change(object)
+	Expect(c.Admin().Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+}
+
+// label changes labels of a Namespace as kubectl does: key=value sets, key- removes.
+func (c cluster) label(ctx context.Context, namespace string, edits ...string) {
+	GinkgoHelper()
+	edit(ctx, c, build.Namespace(namespace), func(n *corev1.Namespace) { n.Labels = edited(n.Labels, edits) })
+}
+
+// annotate changes annotations of a Namespace in the same way.
+func (c cluster) annotate(ctx context.Context, namespace string, edits ...string) {
+	GinkgoHelper()
+	edit(ctx, c, build.Namespace(namespace), func(n *corev1.Namespace) { n.Annotations = edited(n.Annotations, edits) })
+}
+
+func edited(m map[string]string, edits []string) map[string]string {
+	result := map[string]string{}
+	for key, value := range m {
+		result[key] = value
+	}
+	for _, text := range edits {
+		if key, value, set := strings.Cut(text, "="); set {
+			result[key] = value
+		} else {
+			delete(result, strings.TrimSuffix(text, "-"))
+		}
+	}
+	return result
+}
+
+// grow creates SubNamespaces, each written as parent/name, and waits for each to be ready before the next.
+func (c cluster) grow(ctx context.Context, subs ...string) {
+	GinkgoHelper()
+	for _, text := range subs {
+		parent, name := split(text)
+		c.put(ctx, build.SubNamespace(parent, name))
+		Eventually(c.sub(text)).WithContext(ctx).Should(beReady())
+	}
+}
+
+// let go of an object that build.Held holds.
+func (c cluster) letGo(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	edit(ctx, c, object, func(o client.Object) { o.SetFinalizers(nil) })
+}
+
+func split(text string) (parent, name string) {
+	GinkgoHelper()
+	parent, name, ok := strings.Cut(text, "/")
+	Expect(ok).To(BeTrue(), "%q is not parent/name", text)
+	return parent, name
+}
+
+// subNamespace is an address, for edit and drop.
+func subNamespace(text string) *v1alpha1.SubNamespace {
+	GinkgoHelper()
+	parent, name := split(text)
+	return build.SubNamespace(parent, name)
+}
+
+// atOnce runs n functions at the same time and waits for all.
+func atOnce(n int, do func(i int)) {
+	GinkgoHelper()
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			defer GinkgoRecover()
+			do(i)
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,186 @@
+package subnamespaces_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, func() {
+	var own configured
+
+	BeforeAll(func(ctx SpecContext) {
+		dir, err := os.MkdirTemp("", "warren-mount-")
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.RemoveAll, dir)
+		own.mount = mount{dir: dir}
+		own.swap(fixture)
+		own.cluster = startWorld(ctx, test.Options{Operator: test.OperatorOptions{ConfigFile: own.file()}})
+	})
+
+	It("SUB-F2 to something invalid: nothing changes", func(ctx SpecContext) {
+		own.swap(invalid)
+		own.expectRefused(ctx)
+		own.put(ctx, build.Root("f2-payments", "team", "neco"))
+		own.grow(ctx, "f2-payments/f2-web")
+		Expect(own.now(ctx, "f2-web")).To(carry("team", "neco"))
+	})
+
+	It("SUB-F3 SUB-N5 as a mounted ConfigMap does: the new one is in force", func(ctx SpecContext) {
+		own.reload(ctx, fixture)
+		own.put(ctx, build.Root("f3-payments", "env", "prod"), build.Root("app-n5"),
+			build.SubNamespace("app-n5", "n5-other"), build.SubNamespace("app-n5", "x-app-n5-a"))
+		own.grow(ctx, "f3-payments/f3-web", "app-n5/app-n5-web")
+		Expect(own.now(ctx, "f3-web")).To(lack("env"))
+		for _, name := range []string{"n5-other", "x-app-n5-a"} {
+			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).Should(stall(v1alpha1.ReasonNamingPolicyViolated,
+				fmt.Sprintf("name %q breaks the naming policy of root app-n5: must match ^app-n5-.*", name)))
+			Expect(own.is(build.Namespace(name))(ctx)).To(gone())
+		}
+
+		without, _, found := strings.Cut(fixture, "  namingPolicies:")
+		Expect(found).To(BeTrue())
+		own.reload(ctx, strings.Replace(without, "labels: [team, ", "labels: [team, env, ", 1))
+		Eventually(own.ns("f3-web")).WithContext(ctx).Should(carry("env", "prod"))
+		for _, name := range []string{"n5-other", "x-app-n5-a"} {
+			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).WithTimeout(15 * time.Second).Should(beReady())
+		}
+
+		own.swap("")
+		own.expectRefused(ctx)
+		own.remove()
+		own.expectRefused(ctx)
+		own.grow(ctx, "f3-payments/f3-later")
+		Expect(own.now(ctx, "f3-later")).To(carry("env", "prod"))
+	})
+
+	It("SUB-F6 in a field that needs a restart, together with another", func(ctx SpecContext) {
+		own.reload(ctx, fixture)
+		own.put(ctx, build.Root("f6-payments", "env", "prod"))
+		own.grow(ctx, "f6-payments/f6-web")
+		own.reload(ctx, strings.Replace(fixture, "labels: [team, ", "labels: [team, env, ", 1)+"billing: {driver: sqlite}\n")
+		Eventually(own.ns("f6-web")).WithContext(ctx).Should(carry("env", "prod"))
+		own.expect(ctx, "warren_config_restart_required", 1, "field", "billing.driver")
+	})
+
+	It("SUB-F7 to no kinds: RoleBindings are propagated all the same", func(ctx SpecContext) {
+		own.reload(ctx, fixture+"propagation: {kinds: []}\n")
+		own.put(ctx, build.Root("f7-payments"))
+		own.put(ctx, build.Source(build.RoleBinding("f7-payments", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate),
+			build.Secret("f7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		own.grow(ctx, "f7-payments/f7-web", "f7-web/f7-deep")
+		for _, name := range []string{"f7-web", "f7-deep"} {
+			Eventually(own.is(build.RoleBinding(name, "alice", "view"))).WithContext(ctx).Should(there())
+			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(gone())
+		}
+	})
+
+	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {
+		own.reload(ctx, fixture)
+		own.put(ctx, build.Root("f8-payments", "team", "neco"),
+			build.Secret("f8-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		own.grow(ctx, "f8-payments/pay-f8", "pay-f8/f8-deep")
+		for _, name := range []string{"pay-f8", "f8-deep"} {
+			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there())
+		}
+		before := map[string]any{"pay-f8": own.now(ctx, "pay-f8").UID, "f8-deep": own.now(ctx, "f8-deep").UID}
+		own.reload(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
+		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
+		Eventually(own.sub("pay-f8/f8-deep")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionUnknown, v1alpha1.ReasonHalted))
+		own.put(ctx, build.SubNamespace("f8-deep", "f8-deeper"))
+		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged, "halted"))
+		since := own.mark(ctx)
+		own.label(ctx, "f8-payments", "team=tama")
+		own.quiet(ctx, 10*time.Second, "pay-f8", "f8-deep")
+		Expect(own.writes(since, "pay-f8", "f8-deep")(ctx)).To(BeEmpty())
+		for name, uid := range before {
+			Expect(own.now(ctx, name)).To(And(active(), carry("team", "neco"), HaveField("ObjectMeta.UID", uid)))
+			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
+		}
+		own.reload(ctx, fixture)
+		for name, uid := range before {
+			Eventually(own.ns(name)).WithContext(ctx).Should(And(carry("team", "tama"), HaveField("ObjectMeta.UID", uid)))
+			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
+		}
+		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(beReady())
+		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(beReady())
+	})
+
+	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
+		own.reload(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
+`)
+		everythingFlows(ctx, own.cluster)
+	})
+
+	It("SUB-F5 so that it names a kind that is not served yet, and one that may not be listed", func(ctx SpecContext) {
+		text := fixture + `propagation:
+  kinds:
+  - {group: rbac.authorization.k8s.io, kind: RoleBinding}
+  - {group: example.com, version: v1, kind: Widget}
+  - {group: apps, version: v1, kind: Deployment}
+`
+		own.put(ctx, build.Labelled(build.ClusterRole("f5-widgets",
+			build.Rule("example.com", "widgets", "get", "list", "watch", "create", "update", "delete")),
+			v1alpha1.Domain+"/aggregate-to-kinds", "true"))
+		own.reload(ctx, text)
+		Expect(own.Operator.Restart(ctx)).To(Succeed())
+		own.expect(ctx, "warren_config_kind", 1, "group", "example.com", "kind", "Widget", "state", "pending")
+		own.expect(ctx, "warren_config_kind", 1, "group", "apps", "kind", "Deployment", "state", "forbidden")
+		pid := own.Operator.Process().PID()
+		own.put(ctx, build.CustomResource("example.com", "Widget", "widgets"))
+		own.expect(ctx, "warren_config_kind", 1, "group", "example.com", "kind", "Widget", "state", "active")
+		Expect(own.Operator.Process().PID()).To(Equal(pid))
+	})
+})
+
+// everythingFlows expects that children of a root get what is ordinary, and nothing that would harm.
+func everythingFlows(ctx context.Context, c cluster) {
+	GinkgoHelper()
+	c.put(ctx, build.Template("i5-base"))
+	manifest := func(level, color string) string {
+		return fmt.Sprintf(`apiVersion: v1
+kind: Namespace
+metadata:
+  name: i5-payments
+  labels: {%s: root, %s: i5-base, color: %s, example.com/size: big, app.kubernetes.io/created-by: mia, pod-security.kubernetes.io/enforce: %s}
+  annotations: {note: hello, example.com/contact: mia}
+`, v1alpha1.LabelType, v1alpha1.LabelTemplate, color, level)
+	}
+	apply := func(text string) {
+		GinkgoHelper()
+		_, problems, code := c.KubectlWith(ctx, controlplane.Admin, text, "apply", "-f", "-")
+		Expect(code).To(BeZero(), problems)
+	}
+	apply(manifest("baseline", "red"))
+	c.grow(ctx, "i5-payments/i5-web", "i5-web/i5-deep")
+	for _, name := range []string{"i5-web", "i5-deep"} {
+		Eventually(c.ns(name)).WithContext(ctx).Should(And(carry("color", "red"), carry("pod-security.kubernetes.io/enforce", "baseline")))
+	}
+	apply(manifest("privileged", "blue"))
+	Eventually(c.sub("i5-payments/i5-web")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced,
+		metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, "pod-security.kubernetes.io/enforce"))
+	for _, name := range []string{"i5-web", "i5-deep"} {
+		Eventually(c.ns(name)).WithContext(ctx).Should(carry("color", "blue"))
+		Expect(c.now(ctx, name)).To(And(carry("example.com/size", "big"), noted("note", "hello"), noted("example.com/contact", "mia"),
+			carry("pod-security.kubernetes.io/enforce", "baseline"), carry("kubernetes.io/metadata.name", name),
+			lack(v1alpha1.LabelType), lack(v1alpha1.LabelTemplate), unnoted("kubectl.kubernetes.io/last-applied-configuration"),
+			standing("i5-payments", map[string]string{"i5-web": "1", "i5-deep": "2"}[name])))
+	}
+	c.put(ctx, build.Child("i5-placed", "i5-payments"))
+	Eventually(c.ns("i5-placed")).WithContext(ctx).Should(carry("color", "blue"))
+	Expect(c.now(ctx, "i5-placed")).To(And(lack(v1alpha1.LabelCreatedBy), lack("pod-security.kubernetes.io/enforce")))
+	c.quiet(ctx, 10*time.Second, "i5-web", "i5-deep", "i5-placed")
+}

@@ -1,0 +1,86 @@
+package subnamespaces_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("labels and annotations flow down", func() {
+	It("SUB-I1 if the configuration names them", func(ctx SpecContext) {
+		shared.put(ctx, build.Annotated(build.Root("i1-payments", "foo.glob/a", "1", "x.y/glob.z", "2", "other", "3"), "memo", "m", "note", "n"))
+		shared.grow(ctx, "i1-payments/i1-web")
+		Expect(shared.now(ctx, "i1-web")).To(And(carry("foo.glob/a", "1"), noted("memo", "m"),
+			lack("x.y/glob.z"), lack("other"), unnoted("note")))
+	})
+
+	It("SUB-I2 over a namespace's own value, in one write", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("i2-payments", "team", "neco"))
+		shared.grow(ctx, "i2-payments/i2-web")
+		since := shared.mark(ctx)
+		shared.label(ctx, "i2-web", "team=own")
+		shared.put(ctx, build.Child("i2-joins", "i2-payments", "team", "old"))
+		for _, name := range []string{"i2-web", "i2-joins"} {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(carry("team", "neco"))
+		}
+		shared.quiet(ctx, 5*time.Second, "i2-web", "i2-joins")
+		for _, name := range []string{"i2-web", "i2-joins"} {
+			Expect(shared.namespaceWrites(since, name)(ctx)).To(HaveLen(1), name)
+		}
+	})
+
+	It("SUB-I3 and only what the operator wrote is taken back", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("i3-payments", "team", "neco"), build.Child("i3-own", "i3-payments", "team", "neco"))
+		shared.grow(ctx, "i3-payments/i3-web", "i3-own/i3-below")
+		Eventually(shared.ns("i3-own")).WithContext(ctx).Should(standing("i3-payments", "1"))
+		shared.label(ctx, "i3-payments", "team-")
+		Eventually(shared.ns("i3-web")).WithContext(ctx).Should(lack("team"))
+		shared.quiet(ctx, 5*time.Second, "i3-own", "i3-below")
+		Expect(shared.now(ctx, "i3-own")).To(carry("team", "neco"))
+	})
+
+	It("SUB-I4 out of a template, before all else, until it is unset", func(ctx SpecContext) {
+		shared.put(ctx, build.Template("i4-base", "team", "base"),
+			build.Root("i4-payments", "team", "neco", v1alpha1.LabelTemplate, "i4-base"))
+		shared.grow(ctx, "i4-payments/i4-web", "i4-web/i4-deep")
+		tree := []string{"i4-payments", "i4-web", "i4-deep"}
+		for _, name := range tree {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(carry("team", "base"))
+		}
+		shared.label(ctx, "i4-payments", v1alpha1.LabelTemplate+"-")
+		for _, name := range tree {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(lack("team"))
+		}
+	})
+
+	It("SUB-I6 a chain of 16 namespaces in one write each", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("i6-0"))
+		var below []string
+		for i := range 15 {
+			below = append(below, fmt.Sprintf("i6-%d", i+1))
+			shared.put(ctx, build.Child(fmt.Sprintf("i6-%d", i+1), fmt.Sprintf("i6-%d", i)))
+		}
+		Eventually(shared.ns("i6-15")).WithContext(ctx).Should(standing("i6-0", "15"))
+		shared.quiet(ctx, time.Second, below...)
+		since := shared.mark(ctx)
+		shared.label(ctx, "i6-0", "team=neco")
+		for _, name := range below {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(carry("team", "neco"))
+		}
+		shared.quiet(ctx, 5*time.Second, append(below, "i6-0")...)
+		Expect(shared.namespaceWrites(since, append(below, "i6-0")...)(ctx)).To(HaveLen(15))
+	})
+
+	It("SUB-I8 beside the annotations of others", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("i8-payments", "team", "neco"))
+		shared.grow(ctx, "i8-payments/i8-web")
+		shared.annotate(ctx, "i8-web", "field.example.com/id=7")
+		shared.label(ctx, "i8-payments", "team=tama")
+		Eventually(shared.ns("i8-web")).WithContext(ctx).Should(And(carry("team", "tama"), noted("field.example.com/id", "7")))
+	})
+})

@@ -1,0 +1,99 @@
+package subnamespaces_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a namespace is placed below a parent", func() {
+	It("SUB-T5 that is a template, is being terminated, or is no root yet", func(ctx SpecContext) {
+		going, content := build.Root("t5-going", "team", "neco"), build.Held(build.ConfigMap("t5-going", "hangs", "x"))
+		shared.put(ctx, build.Template("t5-template", "team", "neco"), going, content, build.Namespace("t5-plain", "team", "neco"))
+		shared.drop(ctx, going)
+		parents := map[string]string{"t5-a": "t5-template", "t5-b": "t5-going", "t5-c": "t5-plain"}
+		for name, parent := range parents {
+			shared.put(ctx, build.Child(name, parent), build.SubNamespace(name, name+"-below"))
+			Eventually(shared.sub(name + "/" + name + "-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged, "is halted"))
+		}
+		shared.quiet(ctx, 10*time.Second, "t5-a", "t5-b", "t5-c")
+		for name := range parents {
+			Expect(shared.now(ctx, name)).To(And(lack("team"), lack(v1alpha1.TreeLabel(name))))
+		}
+		shared.label(ctx, "t5-plain", v1alpha1.LabelType+"=root")
+		Eventually(shared.ns("t5-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t5-plain", "1")))
+		Eventually(shared.sub("t5-c/t5-c-below")).WithContext(ctx).Should(beReady())
+		shared.letGo(ctx, content)
+	})
+
+	It("SUB-T6 that does not exist yet", func(ctx SpecContext) {
+		shared.put(ctx, build.Child("t6-c", "t6-r"))
+		shared.quiet(ctx, 10*time.Second, "t6-c")
+		Expect(shared.now(ctx, "t6-c")).To(And(lack("team"), unnoted(v1alpha1.AnnotationInherited)))
+		shared.put(ctx, build.Root("t6-r", "team", "a"))
+		Eventually(shared.ns("t6-c")).WithContext(ctx).Should(And(carry("team", "a"), standing("t6-r", "1")))
+	})
+
+	It("SUB-T7 by a typo, and keeps what it has until it is back", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t7-payments", "team", "neco"), build.Child("t7-c", "t7-payments"),
+			build.Secret("t7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
+		Eventually(shared.is(build.Secret("t7-c", "key", "x"))).WithContext(ctx).Should(there())
+		since := shared.mark(ctx)
+		versions := shared.follow(ctx, called("t7-c"))
+		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-nowhere")
+		shared.quiet(ctx, 10*time.Second, "t7-c")
+		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
+		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-payments")
+		shared.quiet(ctx, 10*time.Second, "t7-c")
+		// No write at all: neither the labels nor the copy were ever gone.
+		Expect(shared.writes(since, "t7-c")(ctx)).To(BeEmpty())
+		Expect(versions.versions("t7-c")).To(And(HaveLen(3), HaveEach(carry("team", "neco"))))
+		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
+	})
+
+	It("SUB-M7 in a cycle, where nothing is lost, and heals", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("m7-root", "team", "neco"), build.Child("m7-a", "m7-root"), build.Child("m7-b", "m7-root"))
+		for _, name := range []string{"m7-a", "m7-b"} {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(standing("m7-root", "1"))
+		}
+		other := map[string]string{"m7-a": "m7-b", "m7-b": "m7-a"}
+		atOnce(2, func(i int) {
+			name := []string{"m7-a", "m7-b"}[i]
+			shared.label(ctx, name, v1alpha1.LabelParent+"="+other[name])
+		})
+		for name := range other {
+			shared.put(ctx, build.SubNamespace(name, name+"-below"))
+			Eventually(shared.sub(name + "/" + name + "-below")).WithContext(ctx).
+				Should(stall(v1alpha1.ReasonParentNotManaged, "halted (InCycle)", "m7-a -> m7-b -> m7-a"))
+		}
+		// Whichever of the two labels the operator saw first, it may have moved that namespace while it was sound.
+		a, b := shared.now(ctx, "m7-a"), shared.now(ctx, "m7-b")
+		shared.quiet(ctx, 10*time.Second, "m7-a", "m7-b")
+		for _, was := range []interface{ GetName() string }{a, b} {
+			Expect(shared.now(ctx, was.GetName())).To(And(active(), carry("team", "neco")))
+		}
+		shared.label(ctx, "m7-a", v1alpha1.LabelParent+"=m7-root")
+		Eventually(shared.ns("m7-a")).WithContext(ctx).Should(standing("m7-root", "1"))
+		Eventually(shared.ns("m7-b")).WithContext(ctx).Should(And(standing("m7-root", "2"), standing("m7-a", "1")))
+		Eventually(shared.sub("m7-b/m7-b-below")).WithContext(ctx).Should(beReady())
+	})
+
+	// The policies that SUB-T15 asks for come with the wall; this is the case without them.
+	It("and taken out of its tree, where it keeps only its own", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t15-root", "team", "neco"), build.Child("t15-c", "t15-root", "own", "1"),
+			build.Source(build.RoleBinding("t15-root", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))
+		Eventually(shared.ns("t15-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t15-root", "1")))
+		binding := build.RoleBinding("t15-c", "alice", "view")
+		Eventually(shared.is(binding)).WithContext(ctx).Should(there())
+		shared.label(ctx, "t15-c", v1alpha1.LabelParent+"-")
+		Eventually(shared.ns("t15-c")).WithContext(ctx).Should(And(lack("team"), carry("own", "1"),
+			lack(v1alpha1.TreeLabel("t15-root")), lack(v1alpha1.TreeLabel("t15-c")),
+			unnoted(v1alpha1.AnnotationInherited), unnoted(v1alpha1.AnnotationAncestry)))
+		Eventually(shared.is(binding)).WithContext(ctx).Should(gone())
+	})
+})

@@ -1,0 +1,179 @@
+package subnamespaces_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// warren runs the plugin as a user.
+func (c cluster) warren(ctx context.Context, user string, args ...string) (stdout, stderr string, code int) {
+	return c.Kubectl(ctx, user, append([]string{"warren"}, args...)...)
+}
+
+var _ = Describe("kubectl warren shows trees", func() {
+	It("SUB-X3 to a user without rights in the cluster, from a root", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("x3-payments"),
+			build.Source(build.RoleBinding("x3-payments", "alice", "admin", build.RBACUser("alice")), v1alpha1.ModeUpdate))
+		shared.grow(ctx, "x3-payments/x3-web", "x3-web/x3-db", "x3-payments/x3-ops")
+		const tree = `x3-payments
+├── [s] x3-ops
+└── [s] x3-web
+    └── [s] x3-db
+
+[s] its life belongs to a SubNamespace
+`
+		Eventually(func() string {
+			out, problems, _ := shared.warren(ctx, "alice", "list", "x3-payments")
+			return out + problems
+		}).WithContext(ctx).Should(Equal(tree), "once her RoleBindings are in the tree")
+		out, problems, code := shared.warren(ctx, "alice", "list")
+		Expect(code).To(Equal(1))
+		Expect(out).To(BeEmpty())
+		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
+	})
+
+	// The commands that SUB-X1 names come later; list stands for them.
+	It("and honours each of kubectl's flags after a subcommand", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("x1-payments"), build.ClusterRole("x1-lister", build.Rule("", "namespaces", "get", "list")),
+			build.ClusterRoleBinding("x1-lister", "x1-lister", build.RBACUser("x1-carl")))
+		config := shared.Config(controlplane.Admin)
+		list := func(flags ...string) (string, string, int) {
+			return shared.warren(ctx, "alice", append([]string{"list", "x1-payments"}, flags...)...)
+		}
+		for _, flags := range [][]string{
+			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin)},
+			{"--token", config.BearerToken},
+			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "--context", "warren"},
+			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "--as", "x1-carl"},
+			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "--as", "x1-nobody", "--as-group", "system:masters"},
+			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "-s", config.Host, "--request-timeout", "1m"},
+		} {
+			Eventually(func(g Gomega) {
+				out, problems, code := list(flags...)
+				g.Expect(code).To(BeZero(), problems)
+				g.Expect(out).To(Equal("x1-payments\n"))
+			}).WithContext(ctx).Should(Succeed(), "%v", flags)
+		}
+		for part, flags := range map[string][]string{
+			"nosuch":                   {"--context", "nosuch"},
+			"https://127.0.0.1:1":      {"-s", "https://127.0.0.1:1"},
+			"you may not impersonate":  {"--as", "bob"},
+			"try a longer":             {"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "--request-timeout", "1ns"},
+			"401 Unauthorized":         {"--token", "wrong"},
+			"--namespace is not used ": {"-n", "x1-payments"},
+		} {
+			out, problems, code := list(flags...)
+			Expect(code).To(Equal(1), "%v: %s", flags, problems)
+			Expect(out).To(BeEmpty())
+			Expect(problems).To(And(HavePrefix("error: "), ContainSubstring(part)), "%v", flags)
+		}
+	})
+})
+
+var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, ContinueOnFailure, func() {
+	var own cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		own = startWorld(ctx, test.Options{WithoutOperator: true, ControlPlane: controlplane.Options{WithoutControllers: true}})
+		own.put(ctx,
+			build.Root("org"), build.Root("payments", v1alpha1.LabelTemplate, "base"), build.Root("shop"),
+			build.Child("pay-web", "payments", v1alpha1.LabelBound, "true"), build.Child("pay-db", "pay-web", v1alpha1.LabelBound, "true"),
+			build.Child("legacy", "payments"),
+			build.Template("base"), build.Template("ci", v1alpha1.LabelTemplate, "base"), build.Namespace("solo", v1alpha1.LabelTemplate, "ci"),
+			build.Child("lost", "gone"), build.Child("lost-2", "lost"),
+			build.Child("a", "b"), build.Child("b", "c"), build.Child("c", "a"), build.Namespace("plain"))
+		const many = 1000
+		atOnce(8, func(i int) {
+			for j := i; j < many; j += 8 {
+				own.put(ctx, build.Child(fmt.Sprintf("z-%d", j), "org"))
+			}
+		})
+		own.put(ctx, build.ClusterRoleBinding("carol", "view", build.RBACUser("carol")),
+			build.ClusterRole("namespaces", build.Rule("", "namespaces", "list")), build.ClusterRoleBinding("namespaces", "namespaces", build.RBACUser("carol")))
+	})
+
+	It("SUB-X2 whatever shape it has", func(ctx SpecContext) {
+		out, problems, code := own.warren(ctx, controlplane.Admin, "list")
+		Expect(code).To(BeZero(), problems)
+		var lines []string
+		for line := range strings.Lines(out) {
+			if !strings.Contains(line, " z-") {
+				lines = append(lines, line)
+			}
+		}
+		Expect(strings.Join(lines, "")).To(Equal(shapes))
+		Expect(strings.Count(out, " z-")).To(Equal(1000))
+		out, problems, code = own.warren(ctx, controlplane.Admin, "list", "nosuch")
+		Expect(code).To(Equal(1))
+		Expect(out).To(BeEmpty())
+		Expect(problems).To(And(HavePrefix("error: "), ContainSubstring("nosuch")))
+	})
+
+	It("SUB-X4 with at most 8 requests", func(ctx SpecContext) {
+		since := own.mark(ctx)
+		out, problems, code := own.warren(ctx, "carol", "tree", "-A")
+		Expect(code).To(BeZero(), problems)
+		Expect(out).To(ContainSubstring("z-999"))
+		requests, err := own.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		asked := 0
+		for _, r := range requests {
+			if r.User == "carol" {
+				asked++
+			}
+		}
+		Expect(asked).To(And(BeNumerically(">", 0), BeNumerically("<=", 8)))
+	})
+
+	It("SUB-X8 as JSON that a parser reads, and nothing on stdout after an error", func(ctx SpecContext) {
+		for _, args := range [][]string{
+			{"list"}, {"list", "payments"}, {"sub", "list"}, {"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
+			{"create-lns", "x8", "--dry-run=client"}, {"create-lns", "x8", "--dry-run=server"}, {"create-lns", "x8"},
+		} {
+			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
+			Expect(code).To(BeZero(), "%v: %s", args, problems)
+			Expect(json.Valid([]byte(out))).To(BeTrue(), "%v: %s", args, out)
+		}
+		for _, args := range [][]string{
+			{"list", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
+		} {
+			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
+			Expect(code).To(Equal(1), "%v", args)
+			Expect(out).To(BeEmpty(), "%v", args)
+			Expect(problems).To(HavePrefix("error: "), "%v", args)
+		}
+	})
+})
+
+// shapes is what list prints, but for the many.
+const shapes = `org
+payments
+├── legacy
+└── [s] pay-web
+    └── [s] pay-db
+shop
+base (template)
+└── ci (template)
+    └── solo
+a (cycle) (1)
+└── c (cycle) (1)
+    └── b (cycle) (1)
+(missing) gone
+└── lost (2)
+    └── lost-2 (3)
+
+[s] its life belongs to a SubNamespace
+(1) Halted=True (InCycle): a -> b -> c -> a
+(2) Halted=True (ParentMissing): parent namespace gone does not exist
+(3) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing)
+`

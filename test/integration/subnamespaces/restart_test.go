@@ -1,0 +1,172 @@
+package subnamespaces_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// restarted is a cluster whose operator is stopped and started.
+type restarted struct{ cluster }
+
+func (c *restarted) begin(ctx SpecContext) {
+	GinkgoHelper()
+	c.cluster = startWorld(ctx, test.Options{Operator: test.OperatorOptions{Config: fixture}})
+}
+
+func (c *restarted) stop() {
+	GinkgoHelper()
+	code, err := c.Operator.Stop()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(code).To(BeZero())
+}
+
+func (c *restarted) start(ctx context.Context) {
+	GinkgoHelper()
+	Expect(c.Operator.Start(ctx)).To(Succeed())
+}
+
+var _ = Describe("the operator is away while something happens", Ordered, ContinueOnFailure, func() {
+	var own restarted
+	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
+
+	It("SUB-S11 a SubNamespace that it has not seen is not taken for ready", func(ctx SpecContext) {
+		own.put(ctx, build.Root("s11-payments"))
+		own.stop()
+		own.put(ctx, build.SubNamespace("s11-payments", "s11-web"))
+		_, problems, code := own.Kubectl(ctx, controlplane.Admin, "wait", "--for=condition=Ready", "--timeout=3s",
+			"-n", "s11-payments", "subnamespace/s11-web")
+		Expect(code).To(Equal(1))
+		Expect(problems).To(ContainSubstring("timed out"))
+		Expect(own.sub("s11-payments/s11-web")(ctx)).To(HaveField("Status", v1alpha1.SubNamespaceStatus{ObservedGeneration: -1}))
+		own.start(ctx)
+		Eventually(own.sub("s11-payments/s11-web")).WithContext(ctx).Should(beReady())
+	})
+
+	It("SUB-D13 SUB-K4 what changed meanwhile decides", func(ctx SpecContext) {
+		own.put(ctx, build.Root("d13-payments"), build.Root("d13-other"), build.Root("k4-payments"))
+		own.grow(ctx, "d13-payments/d13-web", "k4-payments/k4-web")
+		before := own.now(ctx, "k4-web")
+		moved, lost := subNamespace("d13-payments/d13-web"), subNamespace("k4-payments/k4-web")
+		own.stop()
+		own.drop(ctx, moved, lost)
+		own.label(ctx, "d13-web", v1alpha1.LabelParent+"=d13-other")
+		own.letGo(ctx, lost)
+		Eventually(own.is(lost)).WithContext(ctx).Should(gone())
+		own.start(ctx)
+		Eventually(own.is(moved)).WithContext(ctx).Should(gone())
+		Eventually(own.ns("d13-web")).WithContext(ctx).Should(And(active(), standing("d13-other", "1")))
+		own.grow(ctx, "k4-payments/k4-web")
+		Expect(own.now(ctx, "k4-web")).To(HaveField("ObjectMeta.UID", before.UID))
+		Consistently(own.ns("d13-web")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(active())
+	})
+
+	It("SUB-D7 a cascade goes on where it left off, 20 times", func(ctx SpecContext) {
+		groves := make([]grove, 20)
+		atOnce(len(groves), func(i int) { groves[i] = plant(ctx, own.cluster, fmt.Sprintf("d7-%d", i)) })
+		cut := func(some []grove) {
+			GinkgoHelper()
+			atOnce(len(some), func(i int) { own.drop(ctx, build.Namespace(some[i].root), some[i].tenant) })
+		}
+		cut(groves[:10])
+		own.stop()
+		cut(groves[10:])
+		// The namespace controller empties a root some 5 s later: only then does a SubNamespace wait for the operator.
+		for _, g := range groves[10:] {
+			Eventually(own.sub(g.root + "/" + g.c1)).WithContext(ctx).Should(HaveField("ObjectMeta.DeletionTimestamp", Not(BeNil())))
+		}
+		Consistently(own.ns(groves[10].c1)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(active())
+		own.start(ctx)
+		for _, g := range groves {
+			g.expectCascade(ctx, own.cluster)
+		}
+		for _, g := range groves {
+			Expect(own.now(ctx, g.f)).To(active())
+			Expect(own.now(ctx, g.g)).To(active())
+			own.put(ctx, build.Tenant(g.root).Object())
+			Eventually(own.ns(g.root)).WithContext(ctx).Should(unnoted(v1alpha1.AnnotationCascading))
+		}
+	})
+
+	It("SUB-D14 a namespace that was replaced meanwhile is not deleted", func(ctx SpecContext) {
+		own.stop()
+		namespaceReplaced(ctx, own.cluster)
+		own.start(ctx)
+	})
+})
+
+var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() {
+	var own restarted
+	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
+
+	It("SUB-I7 a restart writes nothing", func(ctx SpecContext) {
+		own.put(ctx, build.Root("i7-payments", "team", "neco"))
+		const children = 300
+		atOnce(10, func(i int) {
+			for j := range children / 10 {
+				own.put(ctx, build.SubNamespace("i7-payments", fmt.Sprintf("i7-%d-%d", i, j)))
+			}
+		})
+		Eventually(func(g Gomega) {
+			subs := &v1alpha1.SubNamespaceList{}
+			g.Expect(own.Admin().List(ctx, subs, client.InNamespace("i7-payments"))).To(Succeed())
+			ready := 0
+			for i := range subs.Items {
+				if ok, _ := beReady().Match(&subs.Items[i]); ok {
+					ready++
+				}
+			}
+			g.Expect(ready).To(Equal(children))
+		}).WithContext(ctx).WithTimeout(2 * time.Minute).WithPolling(500 * time.Millisecond).Should(Succeed())
+		written := func(since audit.Position) func(context.Context) ([]string, error) {
+			return own.writesThat(since, func(r audit.Request) bool { return r.Resource == "namespaces" || r.Resource == "subnamespaces" })
+		}
+		own.stop()
+		since := own.mark(ctx)
+		own.start(ctx)
+		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		own.grow(ctx, "i7-payments/i7-last") // it has come to the end of its queue
+		Expect(written(since)(ctx)).To(HaveEach(ContainSubstring("i7-last ")))
+	})
+
+	It("SUB-L3 SUB-L4 a limit holds through a crash, and what waits is served oldest first", func(ctx SpecContext) {
+		limitHolds(ctx, own.cluster)
+	})
+
+	It("SUB-D12 the removal of the CRD deletes no namespace", func(ctx SpecContext) {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "subnamespaces." + v1alpha1.Domain}}
+		own.put(ctx, build.Root("d12-payments"))
+		uids := map[string]any{}
+		for i := range 5 {
+			name := fmt.Sprintf("d12-%d", i)
+			own.grow(ctx, "d12-payments/"+name)
+			uids[name] = own.now(ctx, name).UID
+		}
+		own.drop(ctx, crd)
+		Eventually(own.is(crd)).WithContext(ctx).Should(gone())
+		for name := range uids {
+			Consistently(own.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(time.Second)).Should(And(active(), carry(v1alpha1.LabelBound, "true")))
+		}
+		manifests, err := test.Render("config/crd")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(test.Apply(ctx, own.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
+		for name, uid := range uids {
+			Eventually(func() error { return own.Admin().Create(ctx, build.SubNamespace("d12-payments", name)) }).WithContext(ctx).Should(Succeed())
+			// The operator's watch looks for the kind again with a back-off of its own.
+			Eventually(own.sub("d12-payments/" + name)).WithContext(ctx).WithTimeout(2 * time.Minute).Should(beReady())
+			Expect(own.now(ctx, name)).To(HaveField("ObjectMeta.UID", uid))
+		}
+	})
+})

@@ -1,0 +1,241 @@
+package subnamespaces_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// ns reads a Namespace, for Eventually.
+func (c cluster) ns(name string) func(context.Context) (*corev1.Namespace, error) {
+	return func(ctx context.Context) (*corev1.Namespace, error) {
+		n := build.Namespace(name)
+		return n, c.Admin().Get(ctx, client.ObjectKeyFromObject(n), n)
+	}
+}
+
+// now is a Namespace as it stands.
+func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
+	GinkgoHelper()
+	n, err := c.ns(name)(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// sub reads a SubNamespace, written as parent/name.
+func (c cluster) sub(text string) func(context.Context) (*v1alpha1.SubNamespace, error) {
+	sub := subNamespace(text)
+	return func(ctx context.Context) (*v1alpha1.SubNamespace, error) {
+		read := &v1alpha1.SubNamespace{}
+		return read, c.Admin().Get(ctx, client.ObjectKeyFromObject(sub), read)
+	}
+}
+
+// is reads an object and says why it can't: nil means that it is there.
+func (c cluster) is(object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
+	}
+}
+
+// There and gone are what is said about an object.
+func there() types.GomegaMatcher { return Succeed() }
+func gone() types.GomegaMatcher  { return MatchError(apierrors.IsNotFound, "IsNotFound") }
+
+// carry and lack are said about labels of an object, noted and unnoted about annotations.
+func carry(key, value string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Labels", HaveKeyWithValue(key, value))
+}
+
+func lack(key string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Labels", Not(HaveKey(key)))
+}
+
+func noted(key, value string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Annotations", HaveKeyWithValue(key, value))
+}
+
+func unnoted(key string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Annotations", Not(HaveKey(key)))
+}
+
+func terminating() types.GomegaMatcher {
+	return HaveField("ObjectMeta.DeletionTimestamp", Not(BeNil()))
+}
+
+func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimestamp", BeNil()) }
+
+// standing says that a namespace is where the operator believes it to be: below parent at that depth of its tree.
+func standing(root, depth string) types.GomegaMatcher {
+	return carry(v1alpha1.TreeLabel(root), depth)
+}
+
+// condition reads a condition that speaks of the present generation.
+func condition(t v1alpha1.ConditionType) func(*v1alpha1.SubNamespace) metav1.Condition {
+	return func(sub *v1alpha1.SubNamespace) metav1.Condition {
+		found := v1alpha1.FindCondition(sub.Status.Conditions, t)
+		if found == nil || found.ObservedGeneration != sub.Generation {
+			return metav1.Condition{}
+		}
+		return *found
+	}
+}
+
+// say is said about one condition of a SubNamespace.
+func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
+	all := []types.GomegaMatcher{HaveField("Status", status), HaveField("Reason", string(reason))}
+	for _, part := range parts {
+		all = append(all, HaveField("Message", ContainSubstring(part)))
+	}
+	return WithTransform(condition(t), And(all...))
+}
+
+func beReady() types.GomegaMatcher {
+	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive)
+}
+
+// wait is said of a SubNamespace that isn't ready and needs nobody's help.
+func wait(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
+	return And(say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...),
+		WithTransform(condition(v1alpha1.ConditionStalled), BeZero()))
+}
+
+// stall is said of a SubNamespace that isn't ready until a human acts.
+func stall(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
+	return And(say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...),
+		say(v1alpha1.ConditionStalled, metav1.ConditionTrue, reason, parts...))
+}
+
+// events reads the reasons of the Events about a SubNamespace.
+func (c cluster) events(text string) func(context.Context) ([]string, error) {
+	sub := subNamespace(text)
+	return func(ctx context.Context) ([]string, error) {
+		list := &corev1.EventList{}
+		err := c.Admin().List(ctx, list, client.InNamespace(sub.Namespace))
+		var reasons []string
+		for _, event := range list.Items {
+			if event.InvolvedObject.Kind == "SubNamespace" && event.InvolvedObject.Name == sub.Name {
+				reasons = append(reasons, event.Reason)
+			}
+		}
+		return reasons, err
+	}
+}
+
+// history holds the versions of Namespaces as a watch brings them.
+type history struct {
+	mu     sync.Mutex
+	events []watch.Event
+}
+
+// follow watches Namespaces from now until the case ends.
+func (c cluster) follow(ctx context.Context, options ...client.ListOption) *history {
+	GinkgoHelper()
+	w, err := c.Admin().Watch(ctx, &corev1.NamespaceList{}, options...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	h := &history{}
+	go func() {
+		for event := range w.ResultChan() {
+			h.mu.Lock()
+			h.events = append(h.events, event)
+			h.mu.Unlock()
+		}
+	}()
+	return h
+}
+
+func called(name string) client.ListOption {
+	return client.MatchingFields{"metadata.name": name}
+}
+
+// versions are those of one Namespace so far.
+func (h *history) versions(name string) []*corev1.Namespace {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []*corev1.Namespace
+	for _, event := range h.events {
+		if n, ok := event.Object.(*corev1.Namespace); ok && n.Name == name {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// most is the largest number of Namespaces that existed at any moment.
+func (h *history) most() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	there, most := map[string]bool{}, 0
+	for _, event := range h.events {
+		n, ok := event.Object.(*corev1.Namespace)
+		if !ok {
+			continue
+		}
+		if event.Type == watch.Deleted {
+			delete(there, n.Name)
+		} else {
+			there[n.Name] = true
+		}
+		most = max(most, len(there))
+	}
+	return most
+}
+
+// mark is the present place in the audit log.
+func (c cluster) mark(ctx context.Context) audit.Position {
+	GinkgoHelper()
+	since, err := c.Mark(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return since
+}
+
+// writes reads the operator's writes since a mark to these Namespaces, or in them, one line each: verb, resource, name.
+// The statuses of SubNamespaces are left out: they tell of a change that the case itself has made.
+func (c cluster) writes(since audit.Position, namespaces ...string) func(context.Context) ([]string, error) {
+	return c.writesThat(since, func(r audit.Request) bool {
+		return slices.Contains(namespaces, r.Namespace) && r.Resource != "subnamespaces"
+	})
+}
+
+// namespaceWrites reads those to the Namespaces themselves.
+func (c cluster) namespaceWrites(since audit.Position, names ...string) func(context.Context) ([]string, error) {
+	return c.writesThat(since, func(r audit.Request) bool {
+		return r.Resource == "namespaces" && slices.Contains(names, r.Name)
+	})
+}
+
+func (c cluster) writesThat(since audit.Position, concern func(audit.Request) bool) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		all, err := c.Writes(ctx, since)
+		var lines []string
+		for _, r := range all {
+			if concern(r) {
+				lines = append(lines, r.String())
+			}
+		}
+		return lines, err
+	}
+}
+
+// quiet expects no write of the operator to these Namespaces, or in them.
+func (c cluster) quiet(ctx context.Context, d time.Duration, namespaces ...string) {
+	GinkgoHelper()
+	Consistently(c.writes(c.mark(ctx), namespaces...)).WithContext(ctx).
+		WithTimeout(test.Quiet(d)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+}

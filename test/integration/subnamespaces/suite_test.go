@@ -1,0 +1,109 @@
+// Package subnamespaces_test runs the cases of docs/behaviour/subnamespaces.md that the reconcilers, the CRD, the
+// configuration file and the plugin meet, against a real control plane. Cases share one World and use tenants of their
+// own names, which begin with the number of the case; a case that stops the operator or changes its configuration runs
+// in a World of its own.
+package subnamespaces_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// fixture is the configuration at the head of the cases.
+const fixture = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+inheritance:
+  labels: [team, "*.glob/*", "pod-security.kubernetes.io/*"]
+  annotations: [memo]
+subNamespaces:
+  labels: [team, app]
+  annotations: [memo]
+  namingPolicies:
+  - {root: "^app-(?P<team>.*)", match: "^app-${team}-.*"}
+  - {root: "^two-", match: "-x$"}
+`
+
+// soon is how long a case waits for what is to come. It bounds the test on a busy machine and says nothing about speed.
+const soon = 30 * time.Second
+
+// shared is the World of all cases that can live with the others.
+var shared cluster
+
+// built is what the first process builds for all.
+var built struct{ Manager, Plugins string }
+
+func TestSubNamespaces(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one on stderr
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "sub-namespaces")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	var err error
+	built.Manager, err = test.BuildManager(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	built.Plugins = buildPlugin(ctx)
+	w := startWorld(ctx, test.Options{Operator: test.OperatorOptions{Config: fixture}})
+	data, err := json.Marshal(map[string]any{"world": json.RawMessage(w.Bytes()), "built": built})
+	Expect(err).NotTo(HaveOccurred())
+	return data
+}, func(data []byte) {
+	var sent struct {
+		World json.RawMessage
+		Built struct{ Manager, Plugins string }
+	}
+	Expect(json.Unmarshal(data, &sent)).To(Succeed())
+	built = sent.Built
+	w, err := test.Connect(sent.World)
+	Expect(err).NotTo(HaveOccurred())
+	shared = cluster{w}
+})
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && shared.World != nil {
+		AddReportEntry("log of the shared operator", ReportEntryVisibilityNever, shared.Operator.Log())
+	}
+})
+
+// startWorld starts a World that ends with the suite or container that started it.
+func startWorld(ctx SpecContext, options test.Options) cluster {
+	GinkgoHelper()
+	options.Operator.Manager = built.Manager
+	w, err := test.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	w.Plugins = built.Plugins
+	return cluster{w}
+}
+
+// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
+func buildPlugin(ctx SpecContext) string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("", "warren-plugin-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	plugin := filepath.Join(dir, "kubectl-warren")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", plugin, "./cmd/kubectl-warren")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(answer))
+	Expect(os.Link(plugin, filepath.Join(dir, "kubectl-create-lns"))).To(Succeed())
+	return dir
+}

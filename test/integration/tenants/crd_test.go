@@ -1,0 +1,176 @@
+package tenants_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const lnamespaces = "lnamespaces." + v1alpha1.Domain
+
+func definition() *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: lnamespaces}}
+}
+
+// five tenants of a case, each with a sub-namespace and something in both.
+type five struct {
+	*fixture
+	tenants []*build.LNamespace
+	content []client.Object
+}
+
+func fiveOf(ctx context.Context, f *fixture) *five {
+	GinkgoHelper()
+	all := &five{fixture: f}
+	for n := range 5 {
+		name := f.own(fmt.Sprintf("t%d", n))
+		all.tenants = append(all.tenants, build.Tenant(name).Users(f.own("alice")).Managers(f.own("mia")).Sudoers(f.own("bob")))
+	}
+	f.settle(ctx, all.tenants...)
+	for _, tenant := range all.tenants {
+		child := tenant.Name + "-web"
+		f.grow(ctx, tenant.Name, child)
+		all.content = append(all.content, build.ConfigMap(tenant.Name, "kept", "v"), build.Secret(child, "kept", "v"))
+	}
+	f.create(ctx, all.content...)
+	return all
+}
+
+// namespaces are those of all tenants, with their UIDs, labels and phase.
+func (all *five) namespaces(ctx context.Context) map[string]string {
+	GinkgoHelper()
+	seen := map[string]string{}
+	for _, tenant := range all.tenants {
+		for _, name := range []string{tenant.Name, tenant.Name + "-web"} {
+			namespace := build.Namespace(name)
+			Expect(all.read(ctx, namespace)()).To(Succeed())
+			seen[name] = fmt.Sprint(namespace.UID, namespace.Labels, namespace.Status.Phase)
+		}
+	}
+	return seen
+}
+
+// survives expects that the removal of the CRD ends, takes all access with it and nothing else.
+func (all *five) survives(ctx context.Context, before map[string]string) {
+	GinkgoHelper()
+	Eventually(all.read(ctx, definition())).WithContext(ctx).WithTimeout(time.Minute).Should(beNotFound(), "the CRD is gone")
+	Eventually(func() []client.Object { return all.granted(ctx) }).WithContext(ctx).WithTimeout(later).Should(BeEmpty())
+	Consistently(func() map[string]string { return all.namespaces(ctx) }).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(before))
+	for _, object := range all.content {
+		version := object.GetResourceVersion()
+		Expect(all.read(ctx, object)()).To(Succeed())
+		Expect(object.GetResourceVersion()).To(Equal(version))
+	}
+	soonDenied(ctx, all.Sudo(all.own("bob"), all.tenants[0].Name), podsIn(all.tenants[0].Name))
+	soonDenied(ctx, all.as("alice"), podsIn(all.tenants[0].Name+"-web"))
+}
+
+var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
+	var w *test.World
+	var all *five
+
+	BeforeAll(func(ctx SpecContext) {
+		w = ownWorld(ctx, test.Options{}, "d08", "d11")
+	})
+
+	It("ACC-D11 may be going: a deletion waits as long as that can't be told", func(ctx SpecContext) {
+		f := of(w, "d11")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		role := build.ClusterRole("warren-manager")
+		f.exists(ctx, role)
+		rules := role.DeepCopy().Rules
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.APIGroups, "apiextensions.k8s.io") })
+		Expect(f.Admin().Update(ctx, role)).To(Succeed())
+		may := f.operatorMay(ctx, "get", "apiextensions.k8s.io", "customresourcedefinitions", "")
+		Eventually(may).WithContext(ctx).Should(BeFalse())
+
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonDeleting)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).
+			To(SatisfyAll(ContainSubstring("waiting"), ContainSubstring("customresourcedefinitions")))
+		Consistently(func() (corev1.NamespacePhase, error) {
+			namespace := build.Namespace(payments)
+			err := f.read(ctx, namespace)()
+			return namespace.Status.Phase, err
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(corev1.NamespaceActive))
+		Expect(f.get(ctx, payments).Finalizers).To(ContainElement(v1alpha1.FinalizerLNamespace))
+
+		role.Rules = rules
+		Expect(f.Admin().Update(ctx, role)).To(Succeed())
+		Eventually(f.read(ctx, build.Tenant(payments).Object())).WithContext(ctx).WithTimeout(later).Should(beNotFound())
+	}, SpecTimeout(3*time.Minute))
+
+	It("ACC-D08 goes and leaves every Namespace, without what was granted there", func(ctx SpecContext) {
+		all = fiveOf(ctx, of(w, "d08"))
+		before := all.namespaces(ctx)
+		Expect(w.Admin().Delete(ctx, definition())).To(Succeed())
+		all.survives(ctx, before)
+	}, SpecTimeout(4*time.Minute))
+
+	It("ACC-D10 comes back, and with marks its tenants do", func(ctx SpecContext) {
+		old := map[string]string{}
+		for _, tenant := range all.tenants {
+			namespace := build.Namespace(tenant.Name)
+			all.exists(ctx, namespace)
+			old[tenant.Name] = namespace.Annotations[v1alpha1.AnnotationLNamespaceUID]
+		}
+		manifests, err := test.Render("config/overlays/standard")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
+		_, stderr, code := w.Kubectl(ctx, controlplane.Admin, "annotate", "ns", "-l", v1alpha1.LabelType+"="+v1alpha1.TypeRoot, v1alpha1.AnnotationAdopt+"=true")
+		Expect(code).To(BeZero(), stderr)
+		for _, tenant := range all.tenants {
+			all.create(ctx, tenant.Object())
+		}
+		for _, tenant := range all.tenants {
+			lns := all.ready(ctx, tenant.Name)
+			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Reason).To(Equal("Adopted"))
+			Expect(string(lns.UID)).NotTo(Equal(old[tenant.Name]))
+			namespace := build.Namespace(tenant.Name)
+			all.exists(ctx, namespace)
+			Expect(namespace.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
+			for _, object := range pair("warren:sudo:" + tenant.Name) {
+				all.exists(ctx, object)
+				Expect(object.GetOwnerReferences()).To(ConsistOf(reference(lns)))
+			}
+			allowed(ctx, all.Sudo(all.own("bob"), tenant.Name), secretsIn(tenant.Name), secretsIn(tenant.Name+"-web"))
+			allowed(ctx, all.as("alice"), podsIn(tenant.Name+"-web"))
+		}
+		for _, object := range all.content {
+			Expect(all.read(ctx, object)()).To(Succeed())
+		}
+	}, SpecTimeout(4*time.Minute))
+
+	It("ACC-D09 waits for an operator to go", func(ctx SpecContext) {
+		// One that starts now knows the kind. The one that saw it come back learns of it up to 41 s late.
+		Expect(w.ControlPlane.Controllers.Stop()).To(Succeed())
+		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())
+		Expect(w.ControlPlane.Ready(ctx)).To(Succeed())
+		before := all.namespaces(ctx)
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Admin().Delete(ctx, definition())).To(Succeed())
+		Consistently(func() (bool, error) {
+			crd := definition()
+			err := all.read(ctx, crd)()
+			return crd.DeletionTimestamp.IsZero(), err
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(BeFalse(), "it waits in Terminating")
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		all.survives(ctx, before)
+	}, SpecTimeout(4*time.Minute))
+})

@@ -1,0 +1,110 @@
+package tenants_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a tenant that is deleted", func() {
+	It("ACC-D02 ACC-D03 takes what it granted with it, and what it shared with its last owner", func(ctx SpecContext) {
+		f := of(world, "d02")
+		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
+		f.settle(ctx, f.payments(), f.shop())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		allowed(ctx, f.sudo("bob", "shop"), podsIn(shop))
+
+		stop := throughout(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Expect(f.Admin().Delete(ctx, build.Tenant(shop).Object())).To(Succeed())
+		soonDenied(ctx, f.sudo("bob", "shop"), podsIn(shop))
+		Eventually(f.references(ctx, bob)).WithContext(ctx).Should(ConsistOf(payments))
+		f.gone(ctx, build.Tenant(shop).Object(), build.Namespace(shop))
+		Expect(stop()).To(Succeed(), "sudo of payments throughout")
+
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		f.gone(ctx, build.Tenant(payments).Object(), build.Namespace(payments))
+		Eventually(func() []client.Object { return f.granted(ctx) }).WithContext(ctx).Should(BeEmpty())
+		soonDenied(ctx, f.becoming("bob", bob), podsIn(payments))
+	})
+
+	It("ACC-D04 takes it whatever the garbage collector is told", func(ctx SpecContext) {
+		f := of(world, "d04")
+		payments, bob := f.own("payments"), f.own("bob")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		stop := throughout(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		for cascade, tenant := range map[metav1.DeletionPropagation]string{
+			metav1.DeletePropagationOrphan: "left", metav1.DeletePropagationForeground: "shop",
+		} {
+			name := f.own(tenant)
+			f.settle(ctx, build.Tenant(name).Users(f.own("dave")).Managers(f.own("mia")).Sudoers(bob, f.own("eve")))
+			allowed(ctx, f.sudo("bob", tenant), podsIn(name))
+			Expect(f.Admin().Delete(ctx, build.Tenant(name).Object(), client.PropagationPolicy(cascade))).To(Succeed())
+			soonDenied(ctx, f.sudo("bob", tenant), podsIn(name))
+			f.gone(ctx, build.Tenant(name).Object(), build.Namespace(name))
+			f.gone(ctx, pair("warren:sudo:"+name)...)
+			f.gone(ctx, pair("warren:edit:"+name)...)
+			f.gone(ctx, pair("warren:self:"+f.own("eve"))...)
+			Eventually(f.references(ctx, bob)).WithContext(ctx).Should(ConsistOf(payments), "after %s", cascade)
+		}
+		Expect(stop()).To(Succeed(), "sudo of payments throughout")
+	})
+
+	It("ACC-D05 takes it first, and waits for its Namespace", func(ctx SpecContext) {
+		f := of(world, "d05")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		held := build.Held(build.ConfigMap(payments, "held", ""))
+		f.create(ctx, held)
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		f.gone(ctx, pair("warren:sudo:"+payments)...)
+		f.gone(ctx, pair("warren:edit:"+payments)...)
+		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Eventually(func() string {
+			c := v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionNamespaceReady)
+			return c.Reason + ": " + c.Message
+		}).WithContext(ctx).WithTimeout(later).Should(SatisfyAll(HavePrefix("Terminating: "), ContainSubstring("example.com/hold")))
+		f.release(ctx, held)
+		f.gone(ctx, build.Tenant(payments).Object(), build.Namespace(payments))
+	}, SpecTimeout(3*time.Minute))
+})
+
+var _ = Describe("a name that is taken again", func() {
+	// ACC-X02 without webhooks.
+	It("gives nothing of the old tenant to anyone, and waits for the old Namespace", func(ctx SpecContext) {
+		f := of(world, "x02")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		old, held := build.Namespace(payments), build.Held(build.ConfigMap(payments, "held", ""))
+		f.create(ctx, held)
+		f.exists(ctx, old)
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonTerminating)
+		f.release(ctx, build.Tenant(payments).Object())
+		f.gone(ctx, build.Tenant(payments).Object())
+
+		eve := f.own("eve")
+		f.create(ctx, build.Tenant(payments).Users(eve).Managers(eve).Sudoers(eve).Object())
+		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonTerminating)
+		denied(ctx, f.sudo("eve", "payments"), podsIn(payments))
+		f.release(ctx, held)
+		f.ready(ctx, payments)
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		Expect(now.UID).NotTo(Equal(old.UID))
+		allowed(ctx, f.sudo("eve", "payments"), podsIn(payments))
+		allowed(ctx, f.as("eve"), podsIn(payments), readTenant(payments))
+		for _, person := range []string{"alice", "mia", "bob"} {
+			denied(ctx, f.as(person), podsIn(payments), readTenant(payments))
+			denied(ctx, f.sudo(person, "payments"), podsIn(payments))
+		}
+	}, SpecTimeout(3*time.Minute))
+})

@@ -1,0 +1,250 @@
+package tenants_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// people are the users of the case with that key, and their groups. All names are its own, so that cases run at once.
+func people(key string) map[string][]string {
+	users := map[string][]string{
+		key + "-otto": {key + "-oncall"},
+		key + "-devi": {key + "-devs"},
+		key + "-olga": {key + "-ops"},
+	}
+	for _, name := range []string{"alice", "bob", "carol", "dave", "erin", "eve", "mia"} {
+		users[key+"-"+name] = nil
+	}
+	return users
+}
+
+// fixture is the specification's, under names of one case's own.
+type fixture struct {
+	*test.World
+	key string
+}
+
+// of returns the fixture of the case with that key. Nothing of it exists yet.
+func of(w *test.World, key string) *fixture { return &fixture{World: w, key: key} }
+
+// own is this case's name for what the specification calls name: s01-payments.
+func (f *fixture) own(name string) string { return f.key + "-" + name }
+
+// as is the client of a person with nothing but a token.
+func (f *fixture) as(person string) client.WithWatch { return f.As(f.own(person)) }
+
+// sudo is the client of a person with sudo of a tenant.
+func (f *fixture) sudo(person, tenant string) client.WithWatch {
+	return f.Sudo(f.own(person), f.own(tenant))
+}
+
+// becoming is the client of a person who acts as somebody.
+func (f *fixture) becoming(person, user string, groups ...string) client.WithWatch {
+	return f.Impersonate(f.own(person), rest.ImpersonationConfig{UserName: user, Groups: groups})
+}
+
+// payments has all kinds of subjects, as the specification's has.
+func (f *fixture) payments() *build.LNamespace {
+	return build.Tenant(f.own("payments")).
+		Users(f.own("alice")).UserSubjects(build.Group(f.own("devs"))).
+		Managers(f.own("mia")).
+		Sudoers(f.own("bob")).SudoerSubjects(build.Group(f.own("oncall")), build.ServiceAccount(f.own("ci"), "deployer"))
+}
+
+// shop is the second tenant, of which bob is a sudoer too.
+func (f *fixture) shop() *build.LNamespace {
+	return build.Tenant(f.own("shop")).Users(f.own("dave")).Managers(f.own("mia")).Sudoers(f.own("bob"))
+}
+
+// create makes objects as the cluster admin.
+func (f *fixture) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(f.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// settle makes tenants and waits until they are Ready.
+func (f *fixture) settle(ctx context.Context, tenants ...*build.LNamespace) {
+	GinkgoHelper()
+	for _, tenant := range tenants {
+		f.create(ctx, tenant.Object())
+	}
+	for _, tenant := range tenants {
+		f.ready(ctx, tenant.Name)
+	}
+}
+
+// ready waits until all that the LNamespace says is done.
+func (f *fixture) ready(ctx context.Context, name string) *v1alpha1.LNamespace {
+	GinkgoHelper()
+	return f.says(ctx, name, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonReady)
+}
+
+// says waits until a condition speaks of the present generation and has status and reason.
+func (f *fixture) says(ctx context.Context, name string, t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason) *v1alpha1.LNamespace {
+	GinkgoHelper()
+	lns := &v1alpha1.LNamespace{}
+	Eventually(func(g Gomega) {
+		*lns = v1alpha1.LNamespace{}
+		g.Expect(f.Admin().Get(ctx, client.ObjectKey{Name: name}, lns)).To(Succeed())
+		c := v1alpha1.FindCondition(lns.Status.Conditions, t)
+		g.Expect(c).NotTo(BeNil(), "LNamespace %s has no condition %s yet", name, t)
+		g.Expect(c.ObservedGeneration).To(Equal(lns.Generation), "of %+v", c)
+		g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), string(reason)}), "message: %s", c.Message)
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "%s of LNamespace %s", t, name)
+	return lns
+}
+
+// get reads an LNamespace.
+func (f *fixture) get(ctx context.Context, name string) *v1alpha1.LNamespace {
+	GinkgoHelper()
+	lns := &v1alpha1.LNamespace{}
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: name}, lns)).To(Succeed())
+	return lns
+}
+
+// grow makes a SubNamespace and waits until the bindings of its tenant are there.
+func (f *fixture) grow(ctx context.Context, parent, name string) {
+	GinkgoHelper()
+	f.create(ctx, build.SubNamespace(parent, name))
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		f.exists(ctx, build.RoleBinding(name, binding, ""))
+	}
+}
+
+// set replaces lists of an LNamespace, whatever else changes there, as the person does who has the client.
+func (f *fixture) set(ctx context.Context, c client.Client, tenant string, spec map[string]any) {
+	GinkgoHelper()
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	Expect(err).NotTo(HaveOccurred())
+	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}
+	Expect(c.Patch(ctx, lns, client.RawPatch(types.MergePatchType, patch))).To(Succeed(), "setting %s of %s", patch, tenant)
+}
+
+// exists waits until an object is there and reads it.
+func (f *fixture) exists(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	Eventually(f.read(ctx, object)).WithContext(ctx).Should(Succeed(), "%T %s is there", object, client.ObjectKeyFromObject(object))
+}
+
+// gone waits until an object is not there any more.
+func (f *fixture) gone(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Eventually(f.read(ctx, object)).WithContext(ctx).Should(beNotFound(), "%T %s is gone", object, client.ObjectKeyFromObject(object))
+	}
+}
+
+func (f *fixture) read(ctx context.Context, object client.Object) func() error {
+	return func() error { return f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }
+}
+
+// pair names the two objects of a pair, to read into.
+func pair(name string) []client.Object {
+	meta := metav1.ObjectMeta{Name: name}
+	return []client.Object{&rbacv1.ClusterRoleBinding{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: meta}}
+}
+
+// references names the tenants that own both objects of a self pair, with mark:NAME for a reference that is given up.
+func (f *fixture) references(ctx context.Context, user string) func() ([]string, error) {
+	return func() ([]string, error) {
+		var names []string
+		for i, object := range pair("warren:self:" + user) {
+			if err := f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return nil, err
+			}
+			of := []string{}
+			for _, reference := range object.GetOwnerReferences() {
+				name := reference.Name
+				if reference.UID == "mark-for-deletion" {
+					name = "mark:" + name
+				}
+				of = append(of, name)
+			}
+			slices.Sort(of)
+			if i == 1 && !slices.Equal(of, names) {
+				return nil, fmt.Errorf("role %q and binding %q differ", of, names)
+			}
+			names = of
+		}
+		return names, nil
+	}
+}
+
+// event waits for an Event on an LNamespace whose message holds a text.
+func (f *fixture) event(ctx context.Context, tenant string, reason v1alpha1.Reason, text string) {
+	GinkgoHelper()
+	Eventually(f.messages(ctx, tenant, reason)).WithContext(ctx).Should(ContainElement(ContainSubstring(text)), "Event %s on %s", reason, tenant)
+}
+
+func (f *fixture) messages(ctx context.Context, tenant string, reason v1alpha1.Reason) func() ([]string, error) {
+	return func() ([]string, error) {
+		events := &corev1.EventList{}
+		of := client.MatchingFields{"involvedObject.kind": "LNamespace", "involvedObject.name": tenant, "reason": string(reason)}
+		if err := f.Admin().List(ctx, events, client.InNamespace(metav1.NamespaceDefault), of); err != nil {
+			return nil, err
+		}
+		var messages []string
+		for _, e := range events.Items {
+			messages = append(messages, e.Message)
+		}
+		return messages, nil
+	}
+}
+
+// serviceAccount makes a service account with its namespace, where that is missing, and returns who has its token.
+func (f *fixture) serviceAccount(ctx context.Context, namespace, name string) *rest.Config {
+	GinkgoHelper()
+	Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Namespace(namespace)))).To(Succeed())
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	f.create(ctx, account)
+	token := &authenticationv1.TokenRequest{}
+	Expect(f.Admin().SubResource("token").Create(ctx, account, token)).To(Succeed())
+	config := rest.AnonymousClientConfig(f.Config(controlplane.Admin))
+	config.BearerToken = token.Status.Token
+	config.QPS = -1
+	return config
+}
+
+// with is the client of who has a token and acts as somebody.
+func (f *fixture) with(config *rest.Config, user string, groups ...string) client.WithWatch {
+	GinkgoHelper()
+	config = rest.CopyConfig(config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
+	c, err := f.Client(config)
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
+
+// release takes the foreign finalizer off what build.Held held.
+func (f *fixture) release(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	Expect(f.Admin().Patch(ctx, object, patch)).To(Succeed())
+}
+
+// label sets a label of a Namespace; nil takes it off.
+func (f *fixture) label(ctx context.Context, namespace, key string, value any) {
+	GinkgoHelper()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+}

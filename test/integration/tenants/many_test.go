@@ -1,0 +1,63 @@
+package tenants_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("many tenants", Ordered, SpecPriority(1), func() {
+	const half = 100
+	var w *test.World
+
+	BeforeAll(func(ctx SpecContext) {
+		w = ownWorld(ctx, test.Options{}, "x01")
+	})
+
+	// settled makes that many tenants at once, all with the same sudoer, and waits until all are Ready.
+	settled := func(ctx SpecContext, f *fixture, from int) {
+		GinkgoHelper()
+		for n := range half {
+			f.create(ctx, build.Tenant(fmt.Sprintf("x01-t%03d", from+n)).Users(f.own("alice")).Sudoers(f.own("bob")).Object())
+		}
+		Eventually(func() ([]string, error) {
+			list := &v1alpha1.LNamespaceList{}
+			err := w.Admin().List(ctx, list)
+			var waiting []string
+			for _, lns := range list.Items {
+				if c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != "True" {
+					waiting = append(waiting, lns.Name)
+				}
+			}
+			return waiting, err
+		}).WithContext(ctx).WithTimeout(later).WithPolling(time.Second / 2).Should(BeEmpty())
+	}
+
+	It("ACC-X01 made at once share one pair of their one sudoer", func(ctx SpecContext) {
+		f := of(w, "x01")
+		settled(ctx, f, 0)
+		Eventually(f.references(ctx, f.own("bob"))).WithContext(ctx).Should(HaveLen(half))
+		for line := range strings.Lines(w.Operator.Log()) {
+			Expect(line).NotTo(MatchRegexp(`"level":"error"|\tERROR\t`))
+		}
+		allowed(ctx, f.sudo("bob", "t042"), secretsIn(f.own("t042")))
+	}, SpecTimeout(3*time.Minute))
+
+	It("ACC-R11 cost nothing at rest, and nothing at a restart", func(ctx SpecContext) {
+		f := of(w, "x01")
+		settled(ctx, f, half)
+		Eventually(f.references(ctx, f.own("bob"))).WithContext(ctx).Should(HaveLen(2 * half))
+		mark, err := w.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Operator.Restart(ctx)).To(Succeed())
+		Consistently(func() (any, error) { return w.Writes(ctx, mark) }).WithContext(ctx).
+			WithTimeout(test.Quiet(10 * time.Second)).WithPolling(time.Second / 4).Should(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+})

@@ -1,0 +1,147 @@
+package tenants_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("the Namespace of a tenant", func() {
+	It("ACC-N01 has all its labels from its first version on, and no owner", func(ctx SpecContext) {
+		f := of(world, "n01")
+		payments := f.own("payments")
+		seen, err := f.Admin().Watch(ctx, &corev1.NamespaceList{}, client.MatchingFields{"metadata.name": payments})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(seen.Stop)
+		f.create(ctx, f.payments().Object())
+
+		var first watch.Event
+		Eventually(seen.ResultChan()).WithContext(ctx).Should(Receive(&first))
+		lns := f.ready(ctx, payments)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Reason).To(Equal("Created"))
+		Expect(lns.Status.Namespace).To(Equal(payments))
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		for _, namespace := range []*corev1.Namespace{first.Object.(*corev1.Namespace), now} {
+			Expect(namespace.Labels).To(HaveKeyWithValue("tenancy.warren.dev/type", "root"))
+			Expect(namespace.Labels).To(HaveKeyWithValue(payments+".tree.tenancy.warren.dev/depth", "0"))
+			Expect(namespace.Annotations).To(HaveKeyWithValue("tenancy.warren.dev/ancestry", payments))
+			Expect(namespace.Annotations).To(HaveKeyWithValue("tenancy.warren.dev/lnamespace-uid", string(lns.UID)))
+			Expect(namespace.OwnerReferences).To(BeEmpty())
+		}
+	})
+
+	// ACC-N02 without webhooks.
+	It("is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
+		f := of(world, "n02")
+		bare, labelled := build.Namespace(f.own("legacy")), build.Root(f.own("labelled"))
+		for _, namespace := range []*corev1.Namespace{bare, labelled} {
+			f.create(ctx, namespace)
+		}
+		// The forest gives the keys of a root to one that is labelled so; nothing that comes after may be an LNamespace's doing.
+		Eventually(func(g Gomega) {
+			g.Expect(f.read(ctx, labelled)()).To(Succeed())
+			g.Expect(labelled.Annotations).To(HaveKey(v1alpha1.AnnotationAncestry))
+		}).WithContext(ctx).Should(Succeed())
+		f.exists(ctx, bare)
+		for _, namespace := range []*corev1.Namespace{bare, labelled} {
+			name := namespace.Name
+			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object())
+			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring(
+				"namespace " + name + " exists; a cluster admin can mark it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=true"))
+			Consistently(func(g Gomega) {
+				now := build.Namespace(name)
+				g.Expect(f.read(ctx, now)()).To(Succeed())
+				g.Expect(now.ResourceVersion).To(Equal(namespace.ResourceVersion))
+				g.Expect(f.granted(ctx)).To(BeEmpty())
+			}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
+			denied(ctx, f.as("alice"), podsIn(name), readTenant(name))
+			denied(ctx, f.Sudo(f.own("alice"), name), podsIn(name))
+		}
+	})
+
+	It("ACC-N03 is adopted as it is when a cluster admin marks it", func(ctx SpecContext) {
+		f := of(world, "n03")
+		payments := f.own("payments")
+		namespace := build.Labelled(build.Namespace(payments), "example.com/team", "pay")
+		secret, foreign := build.Secret(payments, "kept", "v"), build.RoleBinding(payments, "foreign", "view", build.RBACUser(f.own("erin")))
+		f.create(ctx, namespace, secret, foreign)
+		f.create(ctx, f.payments().Object())
+		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+
+		f.exists(ctx, namespace)
+		Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
+		f.ready(ctx, payments)
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		Expect(now.UID).To(Equal(namespace.UID))
+		Expect(now.Annotations).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
+		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
+		Expect(now.Labels).To(HaveKeyWithValue("example.com/team", "pay"))
+		for _, object := range []client.Object{secret, foreign} {
+			before := object.GetResourceVersion()
+			f.exists(ctx, object)
+			Expect(object.GetResourceVersion()).To(Equal(before))
+		}
+		allowed(ctx, f.as("alice"), podsIn(payments))
+		allowed(ctx, f.sudo("bob", "payments"), secretsIn(payments))
+		allowed(ctx, f.as("erin"), podsIn(payments))
+	})
+
+	It("ACC-N07 is made anew when someone deletes it, and nothing is tried in vain meanwhile", func(ctx SpecContext) {
+		f := of(world, "n07")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		old := build.Namespace(payments)
+		f.exists(ctx, old)
+		held := build.Held(build.ConfigMap(payments, "held", ""))
+		f.create(ctx, held)
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.Admin().Delete(ctx, old)).To(Succeed())
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonTerminating)
+		Consistently(func() (failed []string, err error) {
+			writes, err := f.Writes(ctx, mark)
+			for _, w := range writes {
+				if w.Code >= 400 && (w.Namespace == payments || w.Name == payments) {
+					failed = append(failed, w.String())
+				}
+			}
+			return failed, err
+		}).WithContext(ctx).WithTimeout(test.Quiet(time.Minute)).WithPolling(time.Second / 2).Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
+
+		f.release(ctx, held)
+		f.ready(ctx, payments)
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		Expect(now.UID).NotTo(Equal(old.UID))
+		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
+		allowed(ctx, f.as("alice"), podsIn(payments))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+	})
+
+	It("ACC-N10 gets its label back", func(ctx SpecContext) {
+		f := of(world, "n10")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		f.label(ctx, payments, v1alpha1.LabelType, nil)
+		Eventually(func(g Gomega) {
+			namespace := build.Namespace(payments)
+			g.Expect(f.read(ctx, namespace)()).To(Succeed())
+			g.Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
+		}).WithContext(ctx).Should(Succeed())
+		f.event(ctx, payments, v1alpha1.ReasonDriftRepaired, v1alpha1.LabelType)
+		f.ready(ctx, payments)
+	})
+})

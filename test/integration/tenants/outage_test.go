@@ -1,0 +1,173 @@
+package tenants_test
+
+import (
+	"context"
+	"slices"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPriority(1), func() {
+	var w *test.World
+
+	BeforeAll(func(ctx SpecContext) {
+		w = ownWorld(ctx, test.Options{}, "n06", "n08", "n11", "d06", "s24")
+	})
+
+	// frozen does something while the operator stands still in the middle of whatever it does. It never knows.
+	frozen := func(do func()) {
+		GinkgoHelper()
+		Expect(w.Operator.Process().Signal(syscall.SIGSTOP)).To(Succeed())
+		defer func() { Expect(w.Operator.Process().Signal(syscall.SIGCONT)).To(Succeed()) }()
+		do()
+	}
+	stopped := func(ctx context.Context, do func()) {
+		GinkgoHelper()
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		do()
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+	}
+
+	It("ACC-N06 finds its name taken when it comes to make the Namespace", func(ctx SpecContext) {
+		f := of(w, "n06")
+		payments := f.own("payments")
+		namespace := build.Namespace(payments)
+		frozen(func() {
+			f.create(ctx, f.payments().Object(), namespace)
+		})
+		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+		Consistently(func(g Gomega) {
+			now := build.Namespace(payments)
+			g.Expect(f.read(ctx, now)()).To(Succeed())
+			g.Expect(now.Labels).To(Equal(map[string]string{"kubernetes.io/metadata.name": payments}))
+			g.Expect(now.Annotations).To(BeEmpty())
+			g.Expect(f.granted(ctx)).To(BeEmpty())
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
+	})
+
+	It("ACC-N08 finds someone else's Namespace in the place of its own", func(ctx SpecContext) {
+		f := of(w, "n08")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		namespace := build.Namespace(payments)
+		frozen(func() {
+			Expect(f.Admin().Delete(ctx, build.Namespace(payments))).To(Succeed())
+			f.gone(ctx, build.Namespace(payments))
+			f.create(ctx, namespace)
+		})
+		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+		f.gone(ctx, pair("warren:sudo:"+payments)...)
+		f.gone(ctx, pair("warren:edit:"+payments)...)
+		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		soonDenied(ctx, f.as("mia"), readTenant(payments))
+		denied(ctx, f.as("alice"), podsIn(payments))
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		Expect(now.UID).To(Equal(namespace.UID))
+		Expect(now.Annotations).To(BeEmpty())
+	})
+
+	It("ACC-N11 knows its own Namespace after a crash before it could say so", func(ctx SpecContext) {
+		f := of(w, "n11")
+		payments := f.own("payments")
+		// Between POST and status write, for certain: the latter isn't allowed.
+		role := build.ClusterRole("warren-manager")
+		f.exists(ctx, role)
+		rules := role.DeepCopy().Rules
+		for i := range role.Rules {
+			role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == "lnamespaces/status" })
+		}
+		Expect(f.Admin().Update(ctx, role)).To(Succeed())
+		Eventually(f.operatorMay(ctx, "patch", v1alpha1.Domain, "lnamespaces", "status")).WithContext(ctx).Should(BeFalse())
+		f.create(ctx, f.payments().Object())
+		before := build.Namespace(payments)
+		f.exists(ctx, before)
+		Expect(w.Operator.Kill()).To(Succeed())
+		Expect(f.get(ctx, payments).Status.Conditions).To(BeEmpty())
+
+		role.Rules = rules
+		Expect(f.Admin().Update(ctx, role)).To(Succeed())
+		Eventually(f.operatorMay(ctx, "patch", v1alpha1.Domain, "lnamespaces", "status")).WithContext(ctx).Should(BeTrue())
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		f.ready(ctx, payments)
+		now := build.Namespace(payments)
+		f.exists(ctx, now)
+		Expect(now.UID).To(Equal(before.UID))
+		Expect(f.messages(ctx, payments, v1alpha1.ReasonNamespaceConflict)()).To(BeEmpty())
+		writes, err := f.Writes(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(writes).NotTo(ContainElement(Satisfy(func(r audit.Request) bool { return r.Resource == "namespaces" && r.Name == payments })))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+	})
+
+	It("ACC-D06 finishes a deletion, and leaves the Namespace if others finished it", func(ctx SpecContext) {
+		f := of(w, "d06")
+		payments, shop := f.own("payments"), f.own("shop")
+		f.settle(ctx, f.payments(), f.shop())
+		stopped(ctx, func() {
+			Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+			Expect(f.Admin().Delete(ctx, build.Tenant(shop).Object())).To(Succeed())
+			f.release(ctx, build.Tenant(shop).Object())
+			f.gone(ctx, build.Tenant(shop).Object())
+		})
+		f.gone(ctx, build.Tenant(payments).Object(), build.Namespace(payments))
+		Eventually(func() []client.Object { return f.granted(ctx) }).WithContext(ctx).Should(BeEmpty())
+		Consistently(func(g Gomega) {
+			namespace := build.Namespace(shop)
+			g.Expect(f.read(ctx, namespace)()).To(Succeed())
+			g.Expect(namespace.Status.Phase).To(Equal(corev1.NamespaceActive))
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		soonDenied(ctx, f.sudo("bob", "shop"), podsIn(shop))
+	})
+
+	It("ACC-S24 takes and gives at its return what changed meanwhile", func(ctx SpecContext) {
+		f := of(w, "s24")
+		payments, web := f.own("payments"), f.own("pay-web")
+		f.settle(ctx, f.payments())
+		f.grow(ctx, payments, web)
+		allowed(ctx, f.as("alice"), podsIn(payments), podsIn(web))
+		allowed(ctx, f.as("devi"), podsIn(payments), podsIn(web))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments), podsIn(web))
+		here, there := throughout(ctx, f.sudo("bob", "payments"), podsIn(payments)), throughout(ctx, f.sudo("bob", "payments"), podsIn(web))
+		stopped(ctx, func() {
+			f.set(ctx, f.Admin(), payments, map[string]any{"users": []v1alpha1.Subject{build.Group(f.own("ops"))}})
+			allowed(ctx, f.as("alice"), podsIn(payments))
+			denied(ctx, f.as("olga"), podsIn(payments))
+		})
+		for _, namespace := range []string{payments, web} {
+			soonDenied(ctx, f.as("alice"), podsIn(namespace))
+			soonDenied(ctx, f.as("devi"), podsIn(namespace))
+			allowed(ctx, f.as("olga"), podsIn(namespace))
+		}
+		Expect(here()).To(Succeed())
+		Expect(there()).To(Succeed())
+	})
+})
+
+// operatorMay asks the API server's authorizer.
+func (f *fixture) operatorMay(ctx context.Context, verb, group, resource, subresource string) func() (bool, error) {
+	return func() (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               controlplane.Operator,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: subresource},
+		}}
+		err := f.Admin().Create(ctx, review)
+		return review.Status.Allowed, err
+	}
+}

@@ -1,0 +1,281 @@
+package tenants_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// longest is a name that no kubeconfig file can bear; the authorizer is asked about it.
+var longest = strings.Repeat("x", 256)
+
+// awkwardNames are those of ACC-R10, and what their pairs are called.
+var awkwardNames = []string{"https://acc/1#2%3", "https:~1~1acc", "a/b", "a~1b", "~", "Zoë Müller", "..", "Bob", "bob"}
+
+var escaped = map[string]string{
+	"https://acc/1#2%3": "https:~1~1acc~11#2~23", "https:~1~1acc": "https:~01~01acc", "a/b": "a~1b", "a~1b": "a~01b", "~": "~0",
+	"Zoë Müller": "Zoë Müller", "..": "..", "Bob": "Bob", "bob": "bob", longest: longest,
+}
+
+// writesOf lists the operator's writes of one object since a mark that came true.
+func (f *fixture) writesOf(ctx context.Context, since audit.Position, resource, name string) func() ([]string, error) {
+	return func() ([]string, error) {
+		writes, err := f.Writes(ctx, since)
+		var found []string
+		for _, w := range writes {
+			if w.Resource == resource && w.Name == name && w.Code < 300 { // of two that come first, one is told that it does not
+				found = append(found, w.String())
+			}
+		}
+		return found, err
+	}
+}
+
+var _ = Describe("the access objects", func() {
+	// ACC-R01, but for the samples in docs, which don't exist yet.
+	It("are those of the specification, field by field, and no others", func(ctx SpecContext) {
+		f := of(world, "r01")
+		f.settle(ctx, f.payments(), f.shop())
+		f.grow(ctx, f.own("payments"), f.own("pay-web"))
+		Expect(plain(f.granted(ctx))).To(BeComparableTo(f.everything(ctx)))
+	})
+
+	It("ACC-R02 are put back once each, and told of", func(ctx SpecContext) {
+		f := of(world, "r02")
+		f.settle(ctx, f.payments(), f.shop())
+		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
+		want := plain(f.specified(ctx))
+		Eventually(f.references(ctx, bob)).WithContext(ctx).Should(ConsistOf(payments, shop))
+		back := func() {
+			GinkgoHelper()
+			Eventually(func() map[string]client.Object { return plain(f.granted(ctx)) }).WithContext(ctx).Should(BeComparableTo(want))
+		}
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		role := build.ClusterRole("warren:sudo:" + payments)
+		f.exists(ctx, role)
+		role.Rules[0].ResourceNames = append(role.Rules[0].ResourceNames, "system:masters")
+		Expect(f.Admin().Update(ctx, role)).To(Succeed())
+		back()
+		f.event(ctx, payments, v1alpha1.ReasonDriftRepaired, "ClusterRole warren:sudo:"+payments)
+
+		binding := build.ClusterRoleBinding("warren:edit:"+payments, "")
+		f.exists(ctx, binding)
+		binding.Subjects = append(binding.Subjects, build.RBACUser(f.own("eve")))
+		Expect(f.Admin().Update(ctx, binding)).To(Succeed())
+		back()
+		f.event(ctx, payments, v1alpha1.ReasonDriftRepaired, "ClusterRoleBinding warren:edit:"+payments)
+
+		self := build.ClusterRoleBinding("warren:self:"+bob, "")
+		Expect(f.Admin().Delete(ctx, self)).To(Succeed())
+		back() // with both owners: both were told
+		Expect(f.writesOf(ctx, mark, "clusterrolebindings", self.Name)()).To(HaveLen(2), "one of each tenant")
+
+		f.exists(ctx, self)
+		self.OwnerReferences = self.OwnerReferences[:1]
+		Expect(f.Admin().Update(ctx, self)).To(Succeed())
+		back()
+		Consistently(f.writesOf(ctx, mark, "clusterrolebindings", self.Name)).WithContext(ctx).
+			WithTimeout(test.Quiet(soon)).WithPolling(time.Second / 2).Should(HaveLen(3))
+		Expect(f.writesOf(ctx, mark, "clusterroles", role.Name)()).To(HaveLen(1))
+		Expect(f.writesOf(ctx, mark, "clusterrolebindings", binding.Name)()).To(HaveLen(1))
+		Eventually(func(g Gomega) {
+			var told []string
+			for _, tenant := range []string{payments, shop} {
+				messages, err := f.messages(ctx, tenant, v1alpha1.ReasonDriftRepaired)()
+				g.Expect(err).NotTo(HaveOccurred())
+				told = append(told, messages...)
+			}
+			g.Expect(told).To(ContainElement(ContainSubstring("ClusterRoleBinding warren:self:" + bob)))
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("ACC-R03 are never made of someone else's ClusterRole", func(ctx SpecContext) {
+		f := of(world, "r03")
+		name := "warren:sudo:" + f.own("payments")
+		foreign := build.ClusterRole(name, build.Rule("*", "*", "*"))
+		f.create(ctx, foreign)
+		f.create(ctx, f.payments().Object())
+		lns := f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).To(ContainSubstring("ClusterRole " + name))
+		allowed(ctx, f.as("alice"), podsIn(f.own("payments")))
+		allowed(ctx, f.as("mia"), readTenant(f.own("payments")))
+		denied(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+		Consistently(func(g Gomega) {
+			bindings := &rbacv1.ClusterRoleBindingList{}
+			g.Expect(f.Admin().List(ctx, bindings)).To(Succeed())
+			g.Expect(bindings.Items).NotTo(ContainElement(HaveField("RoleRef.Name", name)))
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		now := build.ClusterRole(name)
+		f.exists(ctx, now)
+		Expect(now).To(BeComparableTo(foreign))
+
+		Expect(f.Admin().Delete(ctx, foreign)).To(Succeed())
+		f.ready(ctx, f.own("payments"))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+	})
+
+	It("ACC-R04 leave out a sudoer whose pair is someone else's, and no other", func(ctx SpecContext) {
+		f := of(world, "r04")
+		carol := f.own("carol")
+		foreign := build.Labelled(build.ClusterRole("warren:self:"+carol, build.Rule("", "users", "impersonate")),
+			v1alpha1.LabelManagedBy, "warren", v1alpha1.LabelAccess, "self")
+		f.create(ctx, foreign)
+		f.create(ctx, f.payments().Sudoers(carol).Object())
+		lns := f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConflict)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).To(ContainSubstring("ClusterRole warren:self:" + carol))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+		denied(ctx, f.sudo("carol", "payments"), podsIn(f.own("payments")))
+		denied(ctx, f.becoming("carol", "admin"), podsIn(f.own("payments")))
+		f.gone(ctx, build.ClusterRoleBinding("warren:self:"+carol, ""))
+	})
+
+	// ACC-R05 in legacy mode. The LNamespace is made by a user who may make one and nothing else.
+	It("give no sudo while a ClusterRoleBinding names the group", func(ctx SpecContext) {
+		f := of(world, "r05")
+		platform := f.own("platform")
+		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(platform+"-sudoers"))
+		f.create(ctx, bound,
+			build.ClusterRole(f.own("creator"), build.Rule(v1alpha1.Domain, "lnamespaces", "create")),
+			build.ClusterRoleBinding(f.own("creator"), f.own("creator"), build.RBACUser(f.own("carol"))))
+		allowed(ctx, f.as("carol"), making(build.Tenant(platform).Sudoers(f.own("carol")).Object(), "LNamespace"))
+		lns := f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
+			To(ContainSubstring("group " + platform + "-sudoers is bound elsewhere"))
+		f.gone(ctx, pair("warren:sudo:"+platform)...)
+		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
+
+		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		f.ready(ctx, platform)
+		allowed(ctx, f.sudo("carol", "platform"), podsIn(platform))
+		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
+	})
+
+	It("ACC-R06 give no sudo from the moment when someone else binds the group", func(ctx SpecContext) {
+		f := of(world, "r06")
+		platform, other, infra := f.own("platform"), f.own("other"), f.own("infra")
+		By("a ClusterRoleBinding, after sudo was granted")
+		f.settle(ctx, build.Tenant(platform).Sudoers(f.own("carol")))
+		allowed(ctx, f.sudo("carol", "platform"), podsIn(platform))
+		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(platform+"-sudoers"))
+		f.create(ctx, bound)
+		f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
+		f.gone(ctx, pair("warren:sudo:"+platform)...)
+		soonDenied(ctx, f.sudo("carol", "platform"), podsIn(platform))
+		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		f.ready(ctx, platform)
+
+		By("a RoleBinding, before the first sudoer is listed")
+		here := build.RoleBinding(infra, "standing", "admin", build.RBACGroup(other+"-sudoers"))
+		f.create(ctx, build.Namespace(infra), here)
+		f.settle(ctx, build.Tenant(other))
+		f.set(ctx, f.Admin(), other, sudoers(build.Users(f.own("carol"))...))
+		f.says(ctx, other, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
+		f.gone(ctx, pair("warren:sudo:"+other)...)
+		denied(ctx, f.sudo("carol", "other"), podsIn(other))
+		Expect(f.Admin().Delete(ctx, here)).To(Succeed())
+		f.ready(ctx, other) // looked at every 30 s
+		allowed(ctx, f.sudo("carol", "other"), podsIn(other))
+	}, SpecTimeout(5*time.Minute))
+
+	It("ACC-R07 of empty lists bind nobody", func(ctx SpecContext) {
+		f := of(world, "r07")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		f.set(ctx, f.Admin(), payments, map[string]any{"users": []any{}, "managers": []any{}, "sudoers": []any{}})
+		f.ready(ctx, payments)
+		group := build.RBACGroup(payments + "-sudoers")
+		want := map[string][]rbacv1.Subject{
+			"warren:users": nil, "warren:sudoers": {group}, "warren:edit:" + payments: {group}, "warren:sudo:" + payments: nil,
+		}
+		got := map[string][]rbacv1.Subject{}
+		for _, object := range f.granted(ctx) {
+			switch o := object.(type) {
+			case *rbacv1.RoleBinding:
+				got[o.Name] = o.Subjects
+			case *rbacv1.ClusterRoleBinding:
+				if !strings.HasPrefix(o.Name, "warren:self:") { // going
+					got[o.Name] = o.Subjects
+				}
+			case *rbacv1.ClusterRole:
+				for _, rule := range o.Rules {
+					if rule.Resources[0] != "userextras/tenancy.warren.dev/reason" {
+						Expect(rule.ResourceNames).NotTo(BeEmpty(), "%s: %v", o.Name, rule)
+					}
+				}
+			}
+		}
+		Expect(got).To(Equal(want))
+		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		for _, person := range []string{"alice", "devi", "mia", "bob", "carol"} {
+			soonDenied(ctx, f.as(person), podsIn(payments), readTenant(payments))
+			denied(ctx, f.sudo(person, "payments"), podsIn(payments))
+		}
+	})
+
+	It("ACC-R10 tell users apart, whatever they are called", func(ctx SpecContext) {
+		f := of(world, "r10")
+		payments, group := f.own("payments"), f.own("payments-sudoers")
+		names := append([]string{longest}, awkwardNames...)
+		f.settle(ctx, build.Tenant(payments).Sudoers(names...))
+		for _, name := range names {
+			role, binding := build.ClusterRole("warren:self:"+escaped[name]), build.ClusterRoleBinding("warren:self:"+escaped[name], "")
+			f.exists(ctx, role)
+			f.exists(ctx, binding)
+			Expect(role.Rules).To(Equal([]rbacv1.PolicyRule{
+				{APIGroups: []string{""}, Resources: []string{"users"}, ResourceNames: []string{name}, Verbs: []string{"impersonate"}},
+			}))
+			Expect(binding.Subjects).To(ConsistOf(build.RBACUser(name)))
+			Expect(role.Annotations).To(HaveKeyWithValue("tenancy.warren.dev/user", name))
+			for _, other := range names {
+				may := Equal(name == other)
+				Eventually(f.mayImpersonate(ctx, name, "users", other)).WithContext(ctx).Should(may, "%q as %q", name, other)
+			}
+			Eventually(f.mayImpersonate(ctx, name, "groups", group)).WithContext(ctx).Should(BeTrue(), "%q as %s", name, group)
+		}
+		for _, name := range awkwardNames {
+			allowed(ctx, f.Sudo(name, payments), podsIn(payments))
+		}
+	})
+
+	It("ACC-R12 are made for the longest names", func(ctx SpecContext) {
+		f := of(world, "r12")
+		tenant, sub := f.own(strings.Repeat("t", 59)), f.own(strings.Repeat("s", 59))
+		f.settle(ctx, build.Tenant(tenant).Users(f.own("alice")).Managers(f.own("mia")).Sudoers(f.own("bob")))
+		f.grow(ctx, tenant, sub)
+		for _, object := range append(pair("warren:sudo:"+tenant), pair("warren:edit:"+tenant)...) {
+			f.exists(ctx, object)
+		}
+		Expect(v1alpha1.SudoersGroup(tenant)).To(HaveLen(71))
+		allowed(ctx, f.Sudo(f.own("bob"), tenant), secretsIn(tenant), secretsIn(sub), readTenant(tenant))
+		allowed(ctx, f.as("alice"), podsIn(tenant), podsIn(sub))
+		allowed(ctx, f.as("mia"), readTenant(tenant))
+	})
+})
+
+// mayImpersonate asks the API server's authorizer.
+func (f *fixture) mayImpersonate(ctx context.Context, user, resource, name string) func() (bool, error) {
+	return func() (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               user,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "impersonate", Resource: resource, Name: name},
+		}}
+		err := f.As(controlplane.Admin).Create(ctx, review)
+		return review.Status.Allowed, err
+	}
+}

@@ -1,0 +1,107 @@
+package tenants_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPriority(1), func() {
+	var w *test.World
+
+	BeforeAll(func(ctx SpecContext) {
+		w = ownWorld(ctx, test.Options{}, "r08", "r09")
+	})
+
+	configure := func(role string) {
+		GinkgoHelper()
+		Expect(w.Operator.WriteConfig(strings.TrimRight(w.OperatorConfig, "\n") + "\naccess:\n  userClusterRole: " + role + "\n")).To(Succeed())
+	}
+
+	It("ACC-R08 changes in the whole tree, with hardly a moment without any", func(ctx SpecContext) {
+		f := of(w, "r08")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		all := []string{payments}
+		for n := range 20 {
+			all = append(all, f.own(fmt.Sprintf("sub-%02d", n)))
+			f.grow(ctx, payments, all[n+1])
+		}
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		configure("edit")
+		for _, namespace := range all {
+			Eventually(func(g Gomega) {
+				users := build.RoleBinding(namespace, "warren:users", "")
+				g.Expect(f.read(ctx, users)()).To(Succeed())
+				g.Expect(users.RoleRef.Name).To(Equal("edit"))
+			}).WithContext(ctx).WithTimeout(later).Should(Succeed(), namespace)
+		}
+		bindings := &rbacv1.RoleBindingList{}
+		Expect(f.Admin().List(ctx, bindings)).To(Succeed())
+		Expect(bindings.Items).NotTo(ContainElement(HaveField("RoleRef.Name", "admin")))
+
+		requests, err := f.Writes(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		var longest time.Duration
+		for _, namespace := range all {
+			longest = max(longest, without(requests, namespace))
+			allowed(ctx, f.as("alice"), podsIn(namespace))
+		}
+		AddReportEntry("alice was without rights for at most", longest, ReportEntryVisibilityFailureOrVerbose)
+		Expect(longest).To(BeNumerically("<=", time.Second))
+
+		By("refusing cluster-admin, at load")
+		configure("cluster-admin")
+		Eventually(w.Operator.Log).WithContext(ctx).Should(ContainSubstring("cluster-admin"))
+		users := build.RoleBinding(payments, "warren:users", "")
+		Consistently(func() (string, error) { err := f.read(ctx, users)(); return users.RoleRef.Name, err }).
+			WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(Equal("edit"))
+		_, err = w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(w.Operator.Start(ctx)).NotTo(Succeed())
+		configure("edit")
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+	}, SpecTimeout(4*time.Minute))
+
+	It("ACC-R09 may be missing: sudo works, users wait", func(ctx SpecContext) {
+		f := of(w, "r09")
+		payments, role := f.own("payments"), f.own("role")
+		configure(role)
+		Expect(w.Operator.Restart(ctx)).To(Succeed())
+		f.create(ctx, f.payments().Object())
+		f.says(ctx, payments, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonUserClusterRoleMissing)
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		f.gone(ctx, build.RoleBinding(payments, "warren:users", ""))
+		denied(ctx, f.as("alice"), podsIn(payments))
+
+		f.create(ctx, build.ClusterRole(role, build.Rule("", "pods", "list")))
+		f.ready(ctx, payments)
+		allowed(ctx, f.as("alice"), podsIn(payments))
+	}, SpecTimeout(3*time.Minute))
+})
+
+// without is how long a namespace had no binding of users: from the answer to its deletion to that to its creation.
+func without(requests []audit.Request, namespace string) time.Duration {
+	GinkgoHelper()
+	answered := map[string]time.Time{}
+	for _, r := range requests {
+		if r.Resource == "rolebindings" && r.Namespace == namespace && r.Code < 300 &&
+			(r.Name == "warren:users" || r.Verb == "create") {
+			answered[r.Verb] = r.Event.StageTimestamp.Time
+		}
+	}
+	Expect(answered).To(HaveKey("delete"), namespace)
+	Expect(answered).To(HaveKey("create"), namespace)
+	return answered["create"].Sub(answered["delete"])
+}

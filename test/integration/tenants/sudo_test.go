@@ -1,0 +1,223 @@
+package tenants_test
+
+import (
+	"context"
+	"net/http"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("sudo", func() {
+	It("ACC-S01 gives a sudoer everything in the tree, and the LNamespace", func(ctx SpecContext) {
+		f := of(world, "s01")
+		f.settle(ctx, f.payments())
+		f.grow(ctx, f.own("payments"), f.own("pay-web"))
+		allowed(ctx, f.sudo("bob", "payments"),
+			podsIn(f.own("payments")), secretsIn(f.own("payments")), podsIn(f.own("pay-web")), secretsIn(f.own("pay-web")),
+			bindClusterAdmin(f.own("pay-web")), readTenant(f.own("payments")), patchTenant(f.own("payments"), ""))
+	})
+
+	It("ACC-S02 gives a sudoer nothing without sudo", func(ctx SpecContext) {
+		f := of(world, "s02")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+		denied(ctx, f.as("bob"), podsIn(f.own("payments")), reading(build.Namespace(f.own("payments")), "the root"))
+	})
+
+	It("ACC-S03 ends at the edge of the tree", func(ctx SpecContext) {
+		f := of(world, "s03")
+		f.create(ctx, build.Namespace(f.own("ci")))
+		f.settle(ctx, f.payments(), f.shop())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+		denied(ctx, f.sudo("bob", "payments"),
+			podsIn(f.own("shop")), podsIn(f.own("ci")), podsIn("default"), readTenant(f.own("shop")),
+			listing(&corev1.NamespaceList{}, "namespaces"), listing(&corev1.NodeList{}, "nodes"),
+			bindClusterAdminEverywhere(), narrowRole("warren:sudo:"+f.own("payments")),
+			deleting(build.Tenant(f.own("payments")).Object(), "LNamespace"))
+	})
+
+	It("ACC-S04 of one tenant is none of another", func(ctx SpecContext) {
+		f := of(world, "s04")
+		f.settle(ctx, f.payments(), f.shop())
+		allowed(ctx, f.sudo("bob", "shop"), podsIn(f.own("shop")))
+		denied(ctx, f.sudo("bob", "shop"), podsIn(f.own("payments")))
+	})
+
+	It("ACC-S05 lets nobody become anyone or anything else", func(ctx SpecContext) {
+		f := of(world, "s05")
+		f.settle(ctx, f.payments())
+		pods, group, bob := podsIn(f.own("payments")), f.own("payments-sudoers"), f.own("bob")
+		allowed(ctx, f.sudo("bob", "payments"), pods)
+		for _, as := range []rest.ImpersonationConfig{
+			{UserName: f.own("alice")},
+			{UserName: f.own("alice"), Groups: []string{group}},
+			{UserName: bob, Groups: []string{"system:masters"}},
+			{UserName: bob, Groups: []string{group, "system:masters"}},
+			{UserName: bob, Groups: []string{group}, UID: "1"},
+			{UserName: bob, Groups: []string{group}, Extra: map[string][]string{"scopes": {"x"}}},
+		} {
+			denied(ctx, f.Impersonate(bob, as), pods)
+		}
+	})
+
+	It("ACC-S06 needs a user beside the group", func(ctx SpecContext) {
+		f := of(world, "s06")
+		f.settle(ctx, f.payments())
+		group := f.own("payments-sudoers")
+		_, stderr, code := f.Kubectl(ctx, f.own("bob"), "--as-group="+group, "get", "pods", "-n", f.own("payments"))
+		Expect(code).To(Equal(1))
+		Expect(stderr).To(ContainSubstring("without impersonating a user"))
+
+		config := f.Config(f.own("bob"))
+		c, err := rest.HTTPClientFor(config)
+		Expect(err).NotTo(HaveOccurred())
+		raw, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/api/v1/namespaces/"+f.own("payments")+"/pods", nil)
+		Expect(err).NotTo(HaveOccurred())
+		raw.Header.Set("Impersonate-Group", group)
+		answer, err := c.Do(raw)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.Body.Close()).To(Succeed())
+		Expect(answer.StatusCode).To(Equal(http.StatusBadRequest))
+	})
+
+	It("ACC-S07 is for nobody who is no sudoer", func(ctx SpecContext) {
+		f := of(world, "s07")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
+		for _, person := range []string{"alice", "carol", "mia", "devi"} {
+			denied(ctx, f.sudo(person, "payments"), podsIn(f.own("payments")))
+		}
+		denied(ctx, f.becoming("alice", f.own("bob"), f.own("payments-sudoers")), podsIn(f.own("payments")))
+		denied(ctx, f.becoming("alice", f.own("bob")), podsIn(f.own("payments")))
+	})
+
+	It("ACC-S08 can't be taken by a user", func(ctx SpecContext) {
+		f := of(world, "s08")
+		f.settle(ctx, f.payments())
+		root, alice := f.own("payments"), f.as("alice")
+		allowed(ctx, alice, podsIn(root))
+		sudoers := &rbacv1.RoleBinding{}
+		sudoers.Namespace, sudoers.Name = root, "warren:sudoers"
+		f.exists(ctx, sudoers)
+		sudoers.Subjects = append(sudoers.Subjects, build.RBACUser(f.own("alice")))
+		denied(ctx, alice,
+			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error { return c.Update(ctx, sudoers.DeepCopy()) }},
+			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
+	})
+
+	// ACC-S09 without policies.
+	It("is put back when a user who may delete RoleBindings takes it away or adds to the users", func(ctx SpecContext) {
+		f := of(world, "s09")
+		f.settle(ctx, f.payments())
+		root, alice := f.own("payments"), f.as("alice")
+		sudoers, users := build.RoleBinding(root, "warren:sudoers", ""), build.RoleBinding(root, "warren:users", "")
+		f.exists(ctx, sudoers)
+		was := sudoers.UID
+		allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
+		Eventually(func(g Gomega) {
+			g.Expect(f.read(ctx, sudoers)()).To(Succeed())
+			g.Expect(sudoers.UID).NotTo(Equal(was))
+		}).WithContext(ctx).Should(Succeed(), "warren:sudoers is made anew")
+		allowed(ctx, f.sudo("bob", "payments"), secretsIn(root))
+
+		f.exists(ctx, users)
+		before := users.Subjects
+		users.Subjects = append(users.Subjects, build.RBACUser("zed"))
+		Expect(alice.Update(ctx, users)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(f.read(ctx, users)()).To(Succeed())
+			g.Expect(users.Subjects).To(Equal(before))
+		}).WithContext(ctx).Should(Succeed(), "zed is out again")
+	})
+
+	It("ACC-S10 of a group goes by the user that nobody is", func(ctx SpecContext) {
+		f := of(world, "s10")
+		f.settle(ctx, f.payments(), f.shop())
+		group, nobody := f.own("payments-sudoers"), "warren:sudo:"+f.own("payments")
+		denied(ctx, f.sudo("otto", "payments"), podsIn(f.own("payments")))
+		allowed(ctx, f.becoming("otto", nobody, group), podsIn(f.own("payments")))
+		denied(ctx, f.becoming("otto", nobody), podsIn(f.own("payments")))
+		denied(ctx, f.becoming("otto", nobody, group), podsIn(f.own("shop")))
+		Expect(f.get(ctx, f.own("payments")).Status.Sudo.User).To(Equal(nobody))
+	})
+
+	It("ACC-S11 of a service account goes by the user that nobody is", func(ctx SpecContext) {
+		f := of(world, "s11")
+		deployer := f.serviceAccount(ctx, f.own("ci"), "deployer")
+		f.settle(ctx, f.payments())
+		group, pods := f.own("payments-sudoers"), podsIn(f.own("payments"))
+		allowed(ctx, f.with(deployer, "warren:sudo:"+f.own("payments"), group), pods)
+		denied(ctx, f.with(deployer, "system:serviceaccount:"+f.own("ci")+":deployer", group), pods)
+		denied(ctx, f.with(deployer, "system:serviceaccount:"+f.own("other")+":deployer", group), pods)
+	})
+
+	// ACC-S12 without webhooks.
+	It("is refused to a service account that every user of the tree could become", func(ctx SpecContext) {
+		f := of(world, "s12")
+		tenant, root := f.payments(), f.own("payments")
+		tenant.SudoerSubjects(build.ServiceAccount(root, "robot"))
+		f.create(ctx, tenant.Object())
+		lns := f.says(ctx, root, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonSubjectRefused)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).
+			To(ContainSubstring("ServiceAccount " + root + "/robot"))
+		robot := f.serviceAccount(ctx, root, "robot")
+		group, nobody := f.own("payments-sudoers"), "warren:sudo:"+root
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
+		allowed(ctx, f.becoming("otto", nobody, group), podsIn(root))
+		denied(ctx, f.with(robot, nobody, group), podsIn(root))
+		Expect(f.accessSubjects(ctx, root)).NotTo(ContainElement(HaveField("Name", "robot")))
+	})
+
+	It("ACC-S13 ends for a service account when the tree grows around it", func(ctx SpecContext) {
+		f := of(world, "s13")
+		root, n := f.own("payments"), f.own("n")
+		robot := f.serviceAccount(ctx, n, "robot")
+		f.settle(ctx, f.payments().SudoerSubjects(build.ServiceAccount(n, "robot")))
+		group, nobody := f.own("payments-sudoers"), "warren:sudo:"+root
+		allowed(ctx, f.with(robot, nobody, group), podsIn(root))
+
+		f.label(ctx, n, v1alpha1.LabelParent, root)
+		soonDenied(ctx, f.with(robot, nobody, group), podsIn(root))
+		f.says(ctx, root, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonSubjectRefused)
+		Expect(f.accessSubjects(ctx, root)).NotTo(ContainElement(HaveField("Name", "robot")))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
+	})
+
+	It("ACC-S14 carries a reason into the audit log", func(ctx SpecContext) {
+		f := of(world, "s14")
+		f.settle(ctx, f.payments())
+		const key = v1alpha1.Domain + "/reason"
+		bob, group := f.own("bob"), f.own("payments-sudoers")
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		allowed(ctx, f.Impersonate(bob, rest.ImpersonationConfig{
+			UserName: bob, Groups: []string{group}, Extra: map[string][]string{key: {"INC-42"}},
+		}), podsIn(f.own("payments")))
+		requests, err := f.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests).To(ContainElement(Satisfy(func(r audit.Request) bool {
+			as := r.Event.ImpersonatedUser
+			return r.User == bob && r.Resource == "pods" && r.Code == http.StatusOK && as != nil && as.Username == bob &&
+				len(as.Extra[key]) == 1 && as.Extra[key][0] == "INC-42" && len(as.Groups) > 0 && as.Groups[0] == group
+		})))
+	})
+
+	It("ACC-S15 is not what a manager has: he edits his LNamespace, no more", func(ctx SpecContext) {
+		f := of(world, "s15")
+		f.settle(ctx, f.payments())
+		root, mia := f.own("payments"), f.as("mia")
+		allowed(ctx, mia, readTenant(root), patchTenant(root, ""))
+		denied(ctx, mia, deleting(build.Tenant(root).Object(), "LNamespace"), patchTenant(root, "status"), podsIn(root),
+			listing(&v1alpha1.LNamespaceList{}, "LNamespaces"))
+	})
+})

@@ -1,0 +1,72 @@
+// Package tenants_test shows what an LNamespace gives to its people and takes from them, on a real control plane, with a
+// token for each person and real impersonation. No policy and no webhook stands behind it here: what holds, holds by RBAC
+// and by the reconcilers.
+//
+// A number such as ACC-S01 in the name of a test says that all of that row of docs/behaviour/access.md was seen. A test
+// that shows only a part of its row has the number in a comment.
+package tenants_test
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// Upper bounds of waits, not claims about speed: several cases share few cores.
+const (
+	soon  = 20 * time.Second
+	later = 90 * time.Second
+)
+
+var world *test.World
+
+func TestTenants(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Tenants")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	users := map[string][]string{}
+	for letter, count := range map[string]int{"d": 5, "n": 10, "r": 12, "s": 25, "v": 9, "w": 7, "x": 2} {
+		for n := 1; n <= count; n++ {
+			maps.Copy(users, people(fmt.Sprintf("%s%02d", letter, n)))
+		}
+	}
+	for _, name := range awkwardNames {
+		users[name] = nil
+	}
+	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: users}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// ownWorld starts a World for cases that stop something, with the people of those cases.
+func ownWorld(ctx SpecContext, options test.Options, keys ...string) *test.World {
+	GinkgoHelper()
+	options.ControlPlane.Users = map[string][]string{}
+	for _, key := range keys {
+		maps.Copy(options.ControlPlane.Users, people(key))
+	}
+	w, err := test.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w
+}

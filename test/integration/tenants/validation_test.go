@@ -1,0 +1,158 @@
+package tenants_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// What is checked before anything is stored. Nothing is kept: every request is a dry run.
+
+func try(ctx context.Context, f *fixture, tenant *build.LNamespace) error {
+	return f.Admin().Create(ctx, tenant.Object(), client.DryRunAll)
+}
+
+func refused(ctx context.Context, f *fixture, tenant *build.LNamespace, message string) {
+	GinkgoHelper()
+	err := try(ctx, f, tenant)
+	Expect(err).To(MatchError(apierrors.IsInvalid, "is a 422"))
+	Expect(err).To(MatchError(ContainSubstring(message)))
+}
+
+// inAnyList makes three tenants that list the subject as user, manager and sudoer.
+func inAnyList(f *fixture, subject v1alpha1.Subject) []*build.LNamespace {
+	tenant := func() *build.LNamespace { return build.Tenant(f.own("payments")) }
+	return []*build.LNamespace{tenant().UserSubjects(subject), tenant().ManagerSubjects(subject), tenant().SudoerSubjects(subject)}
+}
+
+var _ = Describe("an LNamespace that is refused", func() {
+	It("ACC-V01 has a name that no namespace may have", func(ctx SpecContext) {
+		f := of(world, "v01")
+		const label = "DNS label of at most 63"
+		refused(ctx, f, build.Tenant("v01.b"), label)
+		refused(ctx, f, build.Tenant("v01-"+strings.Repeat("a", 60)), label)
+		Expect(try(ctx, f, build.Tenant("v01-"+strings.Repeat("a", 59)))).To(Succeed())
+		for _, name := range []string{"default", "kube-x"} {
+			refused(ctx, f, build.Tenant(name), "default and kube-* are reserved names")
+		}
+	})
+
+	It("ACC-V04 lists a reserved name", func(ctx SpecContext) {
+		f := of(world, "v04")
+		for _, c := range []struct {
+			subject v1alpha1.Subject
+			message string
+		}{
+			{build.Group("x-sudoers"), "group names that end in -sudoers are reserved"},
+			{build.Group("system:masters"), "names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"},
+			{build.Users("system:serviceaccount:ci:d")[0], "names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"},
+			{build.Users("warren:sudo:shop")[0], "user names that start with warren: are reserved"},
+		} {
+			for _, tenant := range inAnyList(f, c.subject) {
+				refused(ctx, f, tenant, c.message)
+			}
+		}
+		for _, tenant := range inAnyList(f, build.Users("foo-sudoers")[0]) {
+			Expect(try(ctx, f, tenant)).To(Succeed())
+		}
+	})
+
+	It("ACC-V05 lists what is no service account", func(ctx SpecContext) {
+		f := of(world, "v05")
+		const namespace = "namespace is required for a ServiceAccount and forbidden for a User or Group"
+		for _, c := range []struct {
+			subject v1alpha1.Subject
+			message string
+		}{
+			{build.ServiceAccount("", "d"), namespace},
+			{v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Namespace: "x", Name: "bob"}, namespace},
+			{build.ServiceAccount("ci", "system:serviceaccount:ci:d"), "a ServiceAccount name is a DNS subdomain"},
+			{build.ServiceAccount("kube-system", "x"), "service accounts of kube-* can't be listed"},
+		} {
+			for _, tenant := range inAnyList(f, c.subject) {
+				refused(ctx, f, tenant, c.message)
+			}
+		}
+	})
+
+	It("ACC-V06 lists the same twice, or too many", func(ctx SpecContext) {
+		f := of(world, "v06")
+		tenant := func() *build.LNamespace { return build.Tenant(f.own("payments")) }
+		refused(ctx, f, tenant().Users("x", "x"), "Duplicate value")
+		Expect(try(ctx, f, tenant().Users("x").UserSubjects(build.Group("x")))).To(Succeed())
+		long := func(count int) *build.LNamespace {
+			t := tenant()
+			for n := range count {
+				t.Users(fmt.Sprintf("%0256d", n))
+			}
+			return t
+		}
+		Expect(try(ctx, f, long(512))).To(Succeed())
+		refused(ctx, f, long(513), "must have at most 512 items")
+	})
+
+	It("ACC-V07 lists a name that nobody can have", func(ctx SpecContext) {
+		f := of(world, "v07")
+		for _, name := range []string{"", " bob", "b\nb", "*", strings.Repeat("x", 257)} {
+			for _, tenant := range inAnyList(f, build.Users(name)[0]) {
+				Expect(try(ctx, f, tenant)).To(MatchError(apierrors.IsInvalid, "is a 422"), "%q", name)
+			}
+		}
+		for _, name := range []string{"Zoë Müller", "https://acc/1#2%3"} {
+			for _, tenant := range inAnyList(f, build.Users(name)[0]) {
+				Expect(try(ctx, f, tenant)).To(Succeed(), "%q", name)
+			}
+		}
+	})
+
+	It("ACC-V08 has a field that doesn't exist", func(ctx SpecContext) {
+		f := of(world, "v08")
+		_, stderr, code := f.KubectlWith(ctx, "admin", `
+apiVersion: tenancy.warren.dev/v1alpha1
+kind: LNamespace
+metadata: {name: v08-payments}
+spec: {sudoer: [{kind: User, name: bob}]}
+`, "apply", "-f", "-")
+		Expect(code).NotTo(BeZero())
+		Expect(stderr).To(ContainSubstring("unknown field"))
+		f.gone(ctx, build.Tenant(f.own("payments")).Object())
+	})
+})
+
+var _ = Describe("an LNamespace that is written", func() {
+	It("ACC-V09 by two, each with a user of his own, has both", func(ctx SpecContext) {
+		f := of(world, "v09")
+		for _, user := range []string{"alice", "dave"} {
+			tenant := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": "LNamespace",
+				"metadata": map[string]any{"name": f.own("payments")},
+				"spec":     map[string]any{"users": []any{map[string]any{"kind": "User", "name": f.own(user)}}},
+			}}
+			Expect(f.Admin().Apply(ctx, client.ApplyConfigurationFromUnstructured(tenant), client.FieldOwner("of-"+user))).To(Succeed())
+		}
+		Expect(f.get(ctx, f.own("payments")).Spec.Users).To(ConsistOf(build.Users(f.own("alice"), f.own("dave"))))
+		f.ready(ctx, f.own("payments"))
+		allowed(ctx, f.as("alice"), podsIn(f.own("payments")))
+		allowed(ctx, f.as("dave"), podsIn(f.own("payments")))
+	})
+
+	It("ACC-W07 with nothing in it gets a namespace, and bindings of nobody", func(ctx SpecContext) {
+		f := of(world, "w07")
+		f.settle(ctx, build.Tenant(f.own("payments")))
+		f.says(ctx, f.own("payments"), v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)
+		f.exists(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.own("payments")}})
+		group := build.RBACGroup(f.own("payments-sudoers"))
+		Expect(f.accessSubjects(ctx, f.own("payments"))).To(ConsistOf(group, group), "of warren:sudoers and warren:edit, and nobody else")
+	})
+})
