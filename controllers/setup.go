@@ -43,6 +43,7 @@ type setup struct {
 	events    record.EventRecorder
 	keys      *hierarchy.Reconciler
 	access    *access.Reconciler
+	report    *lnamespace.Reporter
 }
 
 // Setup runs every controller that the configuration enables with mgr.
@@ -55,6 +56,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 	}
 	store.Subscribe(func(_, now *config.OperatorConfiguration) { s.index.Reconfigure(forestRules(now, operatorNamespace)) })
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
+	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.access = s.newAccess()
 	for _, c := range []struct {
 		name string
@@ -76,14 +78,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 	return nil
 }
 
-func (s *setup) reporter() lnamespace.Reporter {
-	return lnamespace.Reporter{Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader()}
-}
-
 func (s *setup) newAccess() *access.Reconciler {
 	return &access.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
-		Forest: s.index, Changes: s.index.Source(lnamespace.Concerned), Report: s.reporter().Report,
+		Forest: s.index, Changes: s.index.Source(lnamespace.Concerned), Report: s.report.Report,
 		Config:  func() access.Settings { return accessSettings(s.store.Current(), s.namespace) },
 		Timing:  s.timing.Access,
 		Workers: s.store.Current().Concurrency,
@@ -95,7 +93,7 @@ func (s *setup) addTenants(context.Context) error {
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Index: s.index, Events: s.events,
 		Reserved:    func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
 		Access:      s.access,
-		Report:      s.reporter(),
+		Report:      s.report,
 		Concurrency: s.store.Current().Concurrency,
 	}).SetupWithManager(s.mgr)
 }

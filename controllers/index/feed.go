@@ -78,7 +78,7 @@ func handlers[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandler {
 func (x *Index) namespaceSeen(n *metav1.PartialObjectMetadata) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if newer(n.ResourceVersion, x.seen) || x.seen == "" {
+	if Newer(n.ResourceVersion, x.seen) || x.seen == "" {
 		x.seen = n.ResourceVersion
 	}
 	x.put(namespaceOf(n))
@@ -87,7 +87,7 @@ func (x *Index) namespaceSeen(n *metav1.PartialObjectMetadata) {
 func (x *Index) namespaceGone(n *metav1.PartialObjectMetadata) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if newer(n.ResourceVersion, x.seen) {
+	if Newer(n.ResourceVersion, x.seen) {
 		x.seen = n.ResourceVersion
 	}
 	x.remove(n.Name, string(n.UID))

@@ -114,7 +114,7 @@ func (x *Index) Reconfigure(rules forest.Rules) {
 func (x *Index) Observe(n metav1.Object) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if newer(x.seen, n.GetResourceVersion()) {
+	if Newer(x.seen, n.GetResourceVersion()) {
 		return // the watch has been there already, and may have brought a deletion since
 	}
 	x.put(namespaceOf(n))
@@ -131,7 +131,7 @@ func (x *Index) Touch(name string) {
 
 func (x *Index) put(n *forest.Namespace) {
 	old := x.Snapshot()
-	if known := old.Namespace(n.Name); known != nil && known.UID == n.UID && newer(known.ResourceVersion, n.ResourceVersion) {
+	if known := old.Namespace(n.Name); known != nil && known.UID == n.UID && Newer(known.ResourceVersion, n.ResourceVersion) {
 		return
 	}
 	x.replace(old, old.WithNamespace(n), n.Name)
@@ -173,8 +173,8 @@ func (x *Index) markSynced() {
 	x.tell(x.everything(x.Snapshot()))
 }
 
-// newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
-func newer(a, b string) bool {
+// Newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
+func Newer(a, b string) bool {
 	if a == "" {
 		return false
 	}

@@ -33,7 +33,7 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 	}
 	if !served {
 		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased), "the kind LNamespace is being removed; namespace "+lns.Name+" stays")
-		return afterRace(r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer))
+		return r.release(ctx, lns)
 	}
 	s := r.Index.Snapshot()
 	if children := s.BoundChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && len(children) > 0 && !s.CascadingAllowed(lns.Name) {
@@ -51,7 +51,7 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 	case len(remaining) > 0:
 		return r.say(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "), again: time.Second})
 	}
-	return afterRace(r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer))
+	return r.release(ctx, lns)
 }
 
 // deleteRoot deletes the root if it is this LNamespace's own, and says whether it is gone.
@@ -70,6 +70,15 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(), again: 5 * time.Second}, false
 	}
 	return verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + n.Name + " is being terminated", again: 15 * time.Second}, false
+}
+
+// release lets the LNamespace go.
+func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
+	err := r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer)
+	if err == nil {
+		r.Report.forget(lns.UID)
+	}
+	return afterRace(err)
 }
 
 func (r *Reconciler) say(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {

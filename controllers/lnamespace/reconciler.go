@@ -40,7 +40,7 @@ type Reconciler struct {
 	// Reserved says whether a name may not be taken by a new LNamespace.
 	Reserved    func(name string) bool
 	Access      Withdrawer
-	Report      Reporter
+	Report      *Reporter
 	Concurrency int
 }
 
@@ -77,7 +77,7 @@ func Concerned(c index.Change) []reconcile.Request {
 	return requests
 }
 
-// Reconcile: what there is, what is to be done, do it, say so.
+// Reconcile brings one LNamespace and its root to what they should be: what there is, what is to be done, do it, say so.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, lns); err != nil {

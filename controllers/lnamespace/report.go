@@ -3,14 +3,17 @@ package lnamespace
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -19,13 +22,22 @@ type Reporter struct {
 	Client client.Client
 	// Live reads without a cache.
 	Live client.Reader
+
+	written sync.Map // UID of an LNamespace → resourceVersion of the last status that was written
 }
 
 // Report applies change to the status, works out Ready, and writes if anything differs. Several reconcilers share one
-// status: whoever comes second reads what the first wrote.
-func (r Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
-	seen := lns
+// status: whoever comes second reads what the first wrote, even if the cache doesn't have it yet.
+func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		seen := lns
+		if last, ok := r.written.Load(lns.UID); ok && index.Newer(last.(string), lns.ResourceVersion) {
+			seen = &v1alpha1.LNamespace{}
+			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), seen); err != nil || seen.UID != lns.UID {
+				return client.IgnoreNotFound(err)
+			}
+			r.written.Store(lns.UID, seen.ResourceVersion)
+		}
 		now := seen.DeepCopy()
 		change(&now.Status)
 		summarise(&now.Status, lns.Generation)
@@ -33,15 +45,11 @@ func (r Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change f
 			return nil
 		}
 		err := r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(seen, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
-		if apierrors.IsConflict(err) {
-			fresh := &v1alpha1.LNamespace{}
-			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), fresh); err != nil {
-				return err
-			}
-			if fresh.UID != lns.UID {
-				return nil
-			}
-			seen = fresh
+		switch {
+		case err == nil:
+			r.written.Store(lns.UID, now.ResourceVersion)
+		case apierrors.IsConflict(err):
+			r.written.Store(lns.UID, newest) // somebody wrote since: read live
 		}
 		return err
 	})
@@ -50,6 +58,12 @@ func (r Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change f
 	}
 	return nil
 }
+
+// newest is a resourceVersion that none exceeds.
+const newest = "99999999999999999999"
+
+// forget drops what is known of an LNamespace that is gone.
+func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
 // summarise derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
 func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {

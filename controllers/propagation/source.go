@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -67,7 +68,7 @@ func (e *Engine) read(ctx context.Context, slot propagate.Slot) (body, error) {
 	e.bodies.put(slot, read)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if s := e.world.Source(slot); s != nil && s.UID == read.uid && !newer(s.ResourceVersion, read.resourceVersion) {
+	if s := e.world.Source(slot); s != nil && s.UID == read.uid && !index.Newer(s.ResourceVersion, read.resourceVersion) {
 		s.Content, s.Meta = read.Content, read.Meta
 		if s.Excluded == "" {
 			s.Excluded = read.Excluded

@@ -3,9 +3,9 @@ package propagation
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -151,7 +151,7 @@ func (f *feed) putCopy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) 
 	rules := e.settings.Rules
 	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
 	if known != nil && known.UID == c.UID {
-		if known.ResourceVersion == c.ResourceVersion || newer(known.ResourceVersion, c.ResourceVersion) {
+		if known.ResourceVersion == c.ResourceVersion || index.Newer(known.ResourceVersion, c.ResourceVersion) {
 			return nil // our own write's answer came first
 		}
 		if known.Digest != 0 {
@@ -213,9 +213,9 @@ func (e *Engine) answered(slot propagate.Slot, meta *metav1.PartialObjectMetadat
 	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
 	c.Digest = rules.Digest(meta)
 	switch {
-	case known != nil && known.UID == c.UID && newer(known.ResourceVersion, c.ResourceVersion):
+	case known != nil && known.UID == c.UID && index.Newer(known.ResourceVersion, c.ResourceVersion):
 		return // somebody wrote after us, and the watch has told
-	case known == nil && newer(e.seen[slot.Kind], c.ResourceVersion):
+	case known == nil && index.Newer(e.seen[slot.Kind], c.ResourceVersion):
 		return // the watch has been there already, and has seen it go
 	}
 	e.world.PutCopy(slot, c)
@@ -224,16 +224,7 @@ func (e *Engine) answered(slot propagate.Slot, meta *metav1.PartialObjectMetadat
 // noteSeen keeps how far the watch of copies has come.
 func (f *feed) noteSeen(resourceVersion string) {
 	seen, gk := f.engine.seen, f.run.kind.GroupKind()
-	if f.role != sourcesAlone && (newer(resourceVersion, seen[gk]) || seen[gk] == "") {
+	if f.role != sourcesAlone && (index.Newer(resourceVersion, seen[gk]) || seen[gk] == "") {
 		seen[gk] = resourceVersion
 	}
-}
-
-// newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
-func newer(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

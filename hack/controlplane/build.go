@@ -55,7 +55,7 @@ func lock(ctx context.Context, file string) (func(), error) {
 	locked, err := l.TryLock()
 	if err == nil && !locked {
 		fmt.Fprintln(os.Stderr, "another build of this control plane is under way: waiting for it")
-		locked, err = l.TryLockContext(ctx, time.Second)
+		_, err = l.TryLockContext(ctx, time.Second)
 	}
 	switch {
 	case ctx.Err() != nil:

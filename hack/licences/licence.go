@@ -79,7 +79,8 @@ func (m module) licences() ([]string, error) {
 			return nil, fmt.Errorf("looking for the licence of %s: %w", m.path, err)
 		}
 		for _, entry := range entries {
-			if entry.IsDir() || !licenceFile.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
+			// LICENSE.docs speaks of documentation, which isn't linked.
+			if entry.IsDir() || !licenceFile.MatchString(entry.Name()) || slices.Contains([]string{".go", ".docs"}, filepath.Ext(entry.Name())) {
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(folder, entry.Name()))

@@ -42,10 +42,14 @@ type Tenant struct {
 
 func (n *Namespace) label(key string) string { return n.Labels[key] }
 
-// Type, Parent and Template are the values of the labels that shape the forest; "" where they are absent or empty.
-func (n *Namespace) Type() string     { return n.label(v1alpha1.LabelType) }
-func (n *Namespace) Parent() string   { return n.label(v1alpha1.LabelParent) }   //nolint:revive // see Type
-func (n *Namespace) Template() string { return n.label(v1alpha1.LabelTemplate) } //nolint:revive // see Type
+// Type is the value of the label type: root, template, something unsound, or "" where it is absent or empty.
+func (n *Namespace) Type() string { return n.label(v1alpha1.LabelType) }
+
+// Parent names the parent; "" where there is none.
+func (n *Namespace) Parent() string { return n.label(v1alpha1.LabelParent) }
+
+// Template names the template that is referenced; "" where there is none.
+func (n *Namespace) Template() string { return n.label(v1alpha1.LabelTemplate) }
 
 // Bound says that the namespace's life belongs to the SubNamespace of its name in its parent.
 func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alpha1.True }

@@ -188,17 +188,8 @@ func (s *Snapshot) complete(n *Namespace) *Namespace { return s.WithNamespace(n)
 // and, if its place or what flows from it changed, all below it.
 func (s *Snapshot) Affected(old *Snapshot, name string) []string {
 	affected := []string{name}
-	if !s.reaches(old, name) {
-		return affected
-	}
-	seen := map[string]bool{name: true}
-	for _, snapshot := range []*Snapshot{old, s} {
-		for below := range snapshot.Below(name) {
-			if !seen[below] {
-				seen[below] = true
-				affected = append(affected, below)
-			}
-		}
+	if s.reaches(old, name) {
+		affected = slices.AppendSeq(affected, s.Below(name)) // as in old: the edges below name are those of others
 	}
 	return affected
 }

@@ -59,8 +59,11 @@ func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 func (s *script) namespace(name string) *forest.Namespace {
 	n := namespace(name)
 	n.UID = fmt.Sprint("uid-", name, s.pick(2))
-	parents := append(slices.Clone(pool), "gone", "Bad_Name")
-	switch s.pick(12) {
+	parents, kind := append(slices.Clone(pool), "gone", "Bad_Name"), s.pick(12)
+	if name == "t" || name == "u" {
+		kind = 3 - s.pick(2)
+	}
+	switch kind {
 	case 0:
 		below(pickOf(s, parents...))(n)
 		root(n)
@@ -99,6 +102,10 @@ func (s *script) edited(f *forest.Snapshot, name string) *forest.Namespace {
 		return s.namespace(name)
 	}
 	n := written(old, forest.Change{})
+	if s.pick(6) == 0 {
+		n.Terminating = !n.Terminating
+		return n
+	}
 	keys, key := n.Labels, pickOf(s, "team", "env", "app", "tenancy.warren.dev/parent", "tenancy.warren.dev/type", "tenancy.warren.dev/template", "tenancy.warren.dev/bound")
 	if s.pick(4) == 0 {
 		keys, key = n.Annotations, pickOf(s, "memo", "note", "tenancy.warren.dev/inherited", "tenancy.warren.dev/cascading")

@@ -152,15 +152,15 @@ func (c *cluster) removeSource(slot propagate.Slot) {
 }
 
 // vanish lets go what is deleted and not held.
-func (c *cluster) vanish() (any bool) {
+func (c *cluster) vanish() (some bool) {
 	for slot, o := range c.objects {
 		if o.Terminating && !o.Held {
 			delete(c.objects, slot)
 			c.see(slot)
-			any = true
+			some = true
 		}
 	}
-	return any
+	return some
 }
 
 // act plans one slot and carries the action out. It returns false where nothing was left to do.

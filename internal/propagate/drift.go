@@ -106,7 +106,7 @@ func (r Rules) matters(entry metav1.ManagedFieldsEntry) map[string]any {
 		return nil
 	}
 	fields := map[string]any{}
-	if json.Unmarshal(entry.FieldsV1.Raw, &fields) != nil {
+	if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 		return nil
 	}
 	delete(fields, "f:status")

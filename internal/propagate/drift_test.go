@@ -17,7 +17,7 @@ var written = metav1.NewTime(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
 func entry(manager, subresource, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource, Time: &written,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields),
 	}
 }
 
@@ -65,7 +65,7 @@ func TestDigest(t *testing.T) {
 		"SomeonesField":       {add(entry("kubectl", "", `{"f:data":{"f:k":{}}}`)), true},
 		"Scaled":              {add(entry("hpa", "scale", `{"f:spec":{"f:replicas":{}}}`)), true},
 		"OurTimeMoved":        {func(m *metav1.PartialObjectMetadata) { later(&m.ManagedFields[0]) }, true},
-		"OurEntryShrunk":      {func(m *metav1.PartialObjectMetadata) { m.ManagedFields[0].FieldsV1.Raw = []byte(`{"f:data":{".":{}}}`) }, true},
+		"OurEntryShrunk":      {func(m *metav1.PartialObjectMetadata) { m.ManagedFields[0].FieldsV1.SetRawString(`{"f:data":{".":{}}}`) }, true},
 		"OurEntryGone":        {func(m *metav1.PartialObjectMetadata) { m.ManagedFields = nil }, true},
 		"Status":              {add(entry("quota", "status", `{"f:status":{"f:used":{"f:pods":{}}}}`)), false},
 		"StatusAndFinalizers": {add(entry("c", "status", `{"f:metadata":{"f:finalizers":{"v:\"f\"":{}},"f:ownerReferences":{".":{}}},"f:status":{}}`)), false},

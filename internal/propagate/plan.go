@@ -32,7 +32,7 @@ type Action struct {
 	Reason v1alpha1.Reason
 }
 
-// ReasonWaitingForRemoval: copies from old ancestors must be gone before new ones come.
+// ReasonWaitingForRemoval says that copies from old ancestors must be gone before new ones come.
 const ReasonWaitingForRemoval v1alpha1.Reason = "WaitingForRemoval"
 
 // verdict says whether a source is wanted at a place.

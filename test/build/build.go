@@ -59,7 +59,7 @@ func (b *LNamespace) Limits(subNamespaces, depth int32) *LNamespace {
 }
 
 // Object is the LNamespace.
-func (b *LNamespace) Object() *v1alpha1.LNamespace { return b.LNamespace.DeepCopy() }
+func (b *LNamespace) Object() *v1alpha1.LNamespace { return b.DeepCopy() }
 
 // Users are subjects of kind User.
 func Users(names ...string) []v1alpha1.Subject {

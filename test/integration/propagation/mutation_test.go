@@ -18,6 +18,9 @@ import (
 var _ = Describe("a cluster that mutates every Secret", func() {
 	It("PROP-D4 is not fought with", func(ctx SpecContext) {
 		f := grow(ctx, start(ctx, setup{}))
+		// The source is older than the policy, so that only its copies are mutated.
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
 		never := admissionregistrationv1.NeverReinvocationPolicy
 		fail := admissionregistrationv1.Fail
 		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
@@ -32,7 +35,7 @@ var _ = Describe("a cluster that mutates every Secret", func() {
 				Mutations: []admissionregistrationv1.Mutation{{
 					PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
 					ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{` +
-						`metadata: Object.metadata{labels: {"mutated": object.metadata.namespace}}, data: {"mutated": "eA=="}}`},
+						`metadata: Object.metadata{labels: {"mutated": "yes"}}, data: {"mutated": "eA=="}}`},
 				}},
 			},
 		}
@@ -46,9 +49,10 @@ var _ = Describe("a cluster that mutates every Secret", func() {
 			err := f.Admin().Create(ctx, probe, client.DryRunAll)
 			return probe.Data, err
 		}).WithArguments(ctx).WithTimeout(30 * time.Second).Should(HaveKey("mutated"))
-		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		l := f.ledger(ctx, "secrets")
-		f.create(ctx, s)
+		for _, namespace := range f.tree() {
+			f.labelNamespace(ctx, namespace, "tier", "web")
+		}
 		Eventually(ctx, f.standing).WithArguments(s, f.a, f.a1, f.b).Should(HaveLen(3))
 		Expect(at(ctx, f, s, f.a).Data).To(HaveKeyWithValue("mutated", []byte("x")))
 		Eventually(ctx, l.writes).Should(Equal(counts{"create": 3}))
