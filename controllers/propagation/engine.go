@@ -91,6 +91,7 @@ type Engine struct {
 	kinds    map[schema.GroupKind]*kindRun
 	seen     map[schema.GroupKind]string // highest resourceVersion of a copy that a watch has brought
 	waiting  map[string]bool             // namespaces in which something waits for removals
+	removing map[string]int              // by namespace: DELETEs that are not answered yet
 	troubles map[propagate.Slot]*trouble
 	events   map[told]time.Time
 	leading  bool
@@ -114,6 +115,7 @@ func New(o Options, s Settings) (*Engine, error) {
 		kinds:    map[schema.GroupKind]*kindRun{},
 		seen:     map[schema.GroupKind]string{},
 		waiting:  map[string]bool{},
+		removing: map[string]int{},
 		troubles: map[propagate.Slot]*trouble{},
 		events:   map[told]time.Time{},
 	}

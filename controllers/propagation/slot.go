@@ -23,8 +23,9 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 		copied := *c
 		over = &copied
 	}
-	if action.Reason == propagate.ReasonWaitingForRemoval {
+	if action.Reason == propagate.ReasonWaitingForRemoval || e.barred(slot, action) {
 		e.waiting[slot.Namespace] = true
+		action = propagate.Action{Reason: propagate.ReasonWaitingForRemoval}
 	}
 	obstructed := e.troubles[slot].obstructed()
 	e.mu.Unlock()
@@ -46,7 +47,7 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 	case propagate.Inspect:
 		err = e.inspect(ctx, resource, slot, action, over)
 	case propagate.Delete:
-		err = e.remove(ctx, resource, slot, over)
+		err = e.removeAnswered(ctx, resource, slot, over)
 	case propagate.Create:
 		if obstructed {
 			err = e.probe(ctx, resource, slot, action)
@@ -133,7 +134,7 @@ func (e *Engine) update(ctx context.Context, r schema.GroupVersionResource, slot
 	switch {
 	case err == nil:
 		e.answered(slot, meta)
-		if over.Drifted && over.Hash == action.Hash {
+		if (over.Drifted || over.Marked) && over.Hash == action.Hash {
 			e.repaired(slot, meta)
 		}
 		return nil
@@ -143,6 +144,29 @@ func (e *Engine) update(ctx context.Context, r schema.GroupVersionResource, slot
 	case immutable(slot, err):
 		return e.remove(ctx, r, slot, over) // made again when it is gone
 	}
+	return err
+}
+
+// barred says whether a write must wait because a DELETE in the namespace is not answered yet, although the watch may
+// already have told that the copy is gone. The caller holds the lock.
+func (e *Engine) barred(slot propagate.Slot, action propagate.Action) bool {
+	return (action.Verb == propagate.Create || action.Verb == propagate.Update) && e.removing[slot.Namespace] > 0
+}
+
+// removeAnswered removes a copy and holds back what is to be written in the namespace until the answer is there.
+func (e *Engine) removeAnswered(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, over *propagate.Copy) error {
+	e.mu.Lock()
+	e.removing[slot.Namespace]++
+	e.mu.Unlock()
+	err := e.remove(ctx, r, slot, over)
+	var keys []key
+	e.mu.Lock()
+	if e.removing[slot.Namespace]--; e.removing[slot.Namespace] == 0 {
+		delete(e.removing, slot.Namespace)
+		keys = e.released(slot.Namespace)
+	}
+	e.mu.Unlock()
+	e.enqueue(keys...)
 	return err
 }
 

@@ -39,7 +39,8 @@ func layerOf(binary string, modified time.Time) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tarWriter{Writer: tar.NewWriter(&layer), modified: modified}
 	w.file(filepath.Base(binary), 0o755, content)
-	return layer.Bytes(), w.finish()
+	err = w.finish() // writes the archive's end, before its bytes are taken
+	return layer.Bytes(), err
 }
 
 // archive writes the image as an OCI layout. manifest.json is Docker's table of contents of the same blobs.

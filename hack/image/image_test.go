@@ -140,6 +140,10 @@ func TestArchiveIsWhole(t *testing.T) {
 	if diff := cmp.Diff([]digest.Digest{digest.FromBytes(layer)}, config.RootFS.DiffIDs); diff != "" {
 		t.Error(diff)
 	}
+	// Go reads a tar file without its end; others don't.
+	if !bytes.HasSuffix(layer, make([]byte, 1024)) || len(layer)%512 != 0 {
+		t.Errorf("the layer of %d bytes isn't whole", len(layer))
+	}
 	if got := string(untar(t, layer)["manager"]); got != "the binary" {
 		t.Errorf("the layer holds %q", got)
 	}

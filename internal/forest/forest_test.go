@@ -104,7 +104,7 @@ func TestWithRules(t *testing.T) {
 func TestAffected(t *testing.T) {
 	tree := grown(namespace("t", template, label("team", "base")), namespace("r", root, references("t"), placed("r"), label("team", "base"), inherited("team")),
 		namespace("a", below("r"), placed("r/a")), namespace("b", below("a")), namespace("c", below("r")),
-		namespace("z", root), namespace("y", below("z")))
+		namespace("z", root), namespace("y", below("z")), namespace("x", below("y")), namespace("q", root), namespace("p"), namespace("i", references("p")))
 	with := func(n *forest.Namespace) *forest.Snapshot { return tree.WithNamespace(n) }
 	cases := map[string]struct {
 		reason string
@@ -122,17 +122,24 @@ func TestAffected(t *testing.T) {
 		"Moved":       {"a move concerns the whole subtree", with(namespace("a", below("z"))), "a", []string{"a", "b"}},
 		"Terminating": {"so does the end of a namespace", with(namespace("r", root, references("t"), terminating)), "r", []string{"a", "b", "c", "r"}},
 		"TerminatingNoKeys": {
-			"even where nothing flows", with(namespace("z", root, terminating)), "z", []string{"y", "z"},
+			"even where nothing flows", with(namespace("z", root, terminating)), "z", []string{"x", "y", "z"},
 		},
 		"Chained": {
 			"another template above a template concerns the whole tree, though no key flows", with(namespace("t", template, references("u"), label("team", "base"))), "t",
 			[]string{"a", "b", "c", "r", "t"},
 		},
-		"Gone":          {"or that it is gone", tree.WithoutNamespace("a"), "a", []string{"a", "b"}},
-		"Template":      {"what flows from a template concerns all that reference it, and their trees", with(namespace("t", template, label("team", "new"))), "t", []string{"a", "b", "c", "r", "t"}},
-		"Sub":           {"a SubNamespace that sets nothing concerns its namespace", tree.WithSub(&forest.Sub{Parent: "r", Name: "a"}), "a", []string{"a"}},
-		"New":           {"a new leaf concerns itself", with(namespace("n", below("r"))), "n", []string{"n"}},
-		"NowReferenced": {"another reference concerns the tree", with(namespace("r", root)), "r", []string{"a", "b", "c", "r"}},
+		"MovedNoKeys": {"a path is enough", with(namespace("y", below("q"))), "y", []string{"x", "y"}},
+		"Replaced": {
+			"another namespace of that name is another place", with(func() *forest.Namespace { n := namespace("z", root); n.UID = "new"; return n }()), "z",
+			[]string{"x", "y", "z"},
+		},
+		"Bound":            {"who owns a namespace's life is its own affair", with(namespace("y", below("z"), bound)), "y", []string{"y"}},
+		"BecomesATemplate": {"what references it can be judged now", with(namespace("p", template)), "p", []string{"i", "p"}},
+		"Gone":             {"or that it is gone", tree.WithoutNamespace("a"), "a", []string{"a", "b"}},
+		"Template":         {"what flows from a template concerns all that reference it, and their trees", with(namespace("t", template, label("team", "new"))), "t", []string{"a", "b", "c", "r", "t"}},
+		"Sub":              {"a SubNamespace that sets nothing concerns its namespace", tree.WithSub(&forest.Sub{Parent: "r", Name: "a"}), "a", []string{"a"}},
+		"New":              {"a new leaf concerns itself", with(namespace("n", below("r"))), "n", []string{"n"}},
+		"NowReferenced":    {"another reference concerns the tree", with(namespace("r", root)), "r", []string{"a", "b", "c", "r"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

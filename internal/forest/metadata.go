@@ -200,7 +200,7 @@ func (s *Snapshot) reaches(old *Snapshot, name string) bool {
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {
 		return true
 	}
-	if before.Template() != after.Template() || before.Type() != after.Type() || before.Bound() != after.Bound() {
+	if before.Template() != after.Template() {
 		return true
 	}
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {

@@ -121,7 +121,7 @@ func (s *script) edited(f *forest.Snapshot, name string) *forest.Namespace {
 func (s *script) keys(names ...string) keys {
 	result := keys{}
 	for _, name := range names {
-		if value := s.pick(4); value > 0 {
+		if value := s.pick(9); value < 3 {
 			result[name] = fmt.Sprint("v", value)
 		}
 	}

@@ -123,6 +123,12 @@ metadata:
   annotations: {note: one, tenancy.warren.dev/source-hash: "update:p:c"}
 data: {k: v}`,
 		},
+		"LastApplied": {
+			"what kubectl notes stays behind though nobody excludes it, or a prune would take the copy", `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}`, "apiVersion: v1\nkind: ConfigMap\n" + meta,
+		},
 		"Service": {
 			"addresses that the API server gave are the source's alone", `
 apiVersion: v1

@@ -91,6 +91,11 @@ func TestPlanBarrier(t *testing.T) {
 			reason: "once it is gone the way is free", facts: facts(source("acme", update), old(), func(w *propagate.World) { w.DeleteCopy(other("a1")) }),
 			verb: propagate.Create, from: "acme", mode: update,
 		},
+		"OneOfTwoGone": {
+			reason: "the last one counts", in: "a1",
+			facts: facts(source("acme", update), old(), copiedTo(in("a1", secret, "older"), "zeta", update), func(w *propagate.World) { w.DeleteCopy(other("a1")) }),
+			from:  "acme", why: waiting,
+		},
 		"Replaced": {
 			reason: "or is another's now", facts: facts(source("acme", update), old(), copiedTo(other("a1"), "acme", update)),
 			verb: propagate.Create, from: "acme", mode: update,

@@ -158,7 +158,6 @@ func (w *World) PutSource(slot Slot, s *Source) {
 func (w *World) DeleteSource(slot Slot) {
 	delete(w.sources, slot.source())
 	drop(w.sourcesIn, slot.Namespace, slot.place())
-	delete(w.lost, slot.source())
 }
 
 // Loss says what is known of the loss of the source at slot.

@@ -116,10 +116,10 @@ func TestLoss(t *testing.T) {
 	if got := w.Doubtful("acme"); got != nil {
 		t.Errorf("Doubtful(acme) = %v after it was confirmed", got)
 	}
-	copied("a", "acme", update, vanishing)(w)
-	is("a copy that is put again changes nothing", propagate.Confirmed)
 	w.DeleteCopy(at("a"))
 	is("while one copy is left it must be known", propagate.Confirmed)
+	copied("b", "acme", update, vanishing)(w)
+	is("a copy that is put again changes nothing", propagate.Confirmed)
 	w.DeleteCopy(at("b"))
 	is("with the last copy it is forgotten", propagate.Unverified)
 	w.SetLoss(at("acme"), propagate.Confirmed)

@@ -39,18 +39,18 @@ func main() {
 	err := outside(ctx)
 	interrupted := ctx.Err() != nil
 	stop()
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "e2e-node: "+err.Error())
 	var lack missing
 	switch {
 	case interrupted:
-		fmt.Fprintln(os.Stderr, "\ne2e-node: interrupted")
 		os.Exit(130)
 	case errors.As(err, &lack):
-		fmt.Fprintln(os.Stderr, "e2e-node: "+err.Error())
 		os.Exit(2)
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "e2e-node: "+err.Error())
-		os.Exit(failed)
 	}
+	os.Exit(failed)
 }
 
 // missing is an error that the machine is to blame for.

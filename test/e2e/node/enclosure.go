@@ -92,7 +92,7 @@ func (e *Enclosure) Run(ctx context.Context, args ...string) (int, error) {
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
-		return 0, ctx.Err()
+		return 0, fmt.Errorf("interrupted: %w", context.Cause(ctx)) // which names the signal
 	case errors.As(err, &exit):
 		return exit.ExitCode(), nil
 	case err != nil:

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
@@ -24,6 +26,7 @@ const soon = 5 * time.Second
 
 func TestPropagation(t *testing.T) {
 	RegisterFailHandler(Fail)
+	ctrllog.SetLogger(logr.Discard()) // the clients' own; the operator logs into its file
 	SetDefaultEventuallyTimeout(soon)
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
