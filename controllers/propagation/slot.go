@@ -62,6 +62,21 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 		return
 	}
 	e.settled(slot, action)
+	e.overtaken(slot, action)
+}
+
+// overtaken looks at a slot again if the forest or the source has changed while its request was under way: a copy that
+// stood nowhere yet was in no list of what the change concerns.
+func (e *Engine) overtaken(slot propagate.Slot, done propagate.Action) {
+	if done.Verb == propagate.Nothing {
+		return
+	}
+	e.mu.Lock()
+	now := e.world.Plan(slot)
+	e.mu.Unlock()
+	if now.Verb == propagate.Delete || now.Verb != propagate.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
+		e.enqueue(slotKey(slot))
+	}
 }
 
 // render makes the request body. The content may have moved on since the plan: then the newer one is written.

@@ -96,53 +96,54 @@ func (n *Node) startControlPlane(ctx context.Context) error {
 	return err
 }
 
+// startComponents starts kube-proxy last: without the Node object, which the kubelet makes, it waits for half a minute.
 func (n *Node) startComponents(ctx context.Context) error {
 	access := n.ControlPlane.Access
 	schedulerConfig := access.Kubeconfig(scheduler)
 	if err := writeFile(n.file("kubelet.yaml"), n.kubeletConfiguration()); err != nil {
 		return err
 	}
+	nodeReady, err := n.ready()
+	if err != nil {
+		return err
+	}
 	for _, c := range []struct {
-		name, health string
-		args         []string
+		name  string
+		ready func(context.Context) error
+		args  []string
 	}{
-		{"kube-scheduler", "", []string{
+		{"kube-scheduler", func(context.Context) error { return nil }, []string{
 			"--kubeconfig", schedulerConfig, "--authentication-kubeconfig", schedulerConfig,
 			"--authorization-kubeconfig", schedulerConfig, "--leader-elect=false", "--bind-address", "127.0.0.1",
 		}},
-		{"kube-proxy", "http://127.0.0.1:10256/livez", []string{
+		{"kubelet", nodeReady, []string{
+			"--config", n.file("kubelet.yaml"), "--kubeconfig", access.Kubeconfig(kubelet),
+			"--hostname-override", Name, "--node-ip", address,
+		}},
+		{"kube-proxy", process.HTTPOK(nil, "http://127.0.0.1:10256/livez"), []string{
 			"--kubeconfig", access.Kubeconfig(proxy), "--proxy-mode", "iptables", "--cluster-cidr", pods,
 			"--hostname-override", Name, "--healthz-bind-address", "127.0.0.1:10256",
 			// The limit of connections belongs to the machine.
 			"--conntrack-max-per-core", "0", "--conntrack-min", "0", "--oom-score-adj", "0",
 		}},
-		{"kubelet", "http://127.0.0.1:10248/healthz", []string{
-			"--config", n.file("kubelet.yaml"), "--kubeconfig", access.Kubeconfig(kubelet),
-			"--hostname-override", Name, "--node-ip", address,
-		}},
 	} {
 		p := process.New(filepath.Join(n.bin, c.name), c.args, nil, n.LogFile(c.name))
 		n.processes = append(n.processes, p)
-		ready := process.HTTPOK(nil, c.health)
-		if c.health == "" {
-			ready = func(context.Context) error { return nil }
-		}
-		if err := p.StartReady(ctx, ready); err != nil {
+		if err := p.StartReady(ctx, c.ready); err != nil {
 			return err
 		}
 	}
-	return n.waitReady(ctx)
+	return nil
 }
 
-// waitReady waits until the node says that it is Ready, which the controller manager must have seen too: it takes the
+// ready checks that the node says that it is Ready, which the controller manager must have seen too: it takes the
 // taints away that keep pods off.
-func (n *Node) waitReady(ctx context.Context) error {
+func (n *Node) ready() (func(context.Context) error, error) {
 	c, err := kubernetes.NewForConfig(n.ControlPlane.Config(controlplane.Admin))
 	if err != nil {
-		return fmt.Errorf("making a client of the API server: %w", err)
+		return nil, fmt.Errorf("making a client of the API server: %w", err)
 	}
-	kubelet := n.processes[len(n.processes)-1]
-	return kubelet.WaitReady(ctx, func(ctx context.Context) error {
+	return func(ctx context.Context) error {
 		node, err := c.CoreV1().Nodes().Get(ctx, Name, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -156,7 +157,7 @@ func (n *Node) waitReady(ctx context.Context) error {
 			}
 		}
 		return errors.New("the node is not Ready")
-	})
+	}, nil
 }
 
 // Running says which component has ended, nil if none has.
