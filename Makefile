@@ -128,6 +128,14 @@ e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, 
 	@go build -o bin/e2e-node ./test/e2e
 	@bin/e2e-node
 
+.PHONY: bench
+bench: controlplane ## Measure the budgets B1 to B7 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.
+	@go run ./test/bench $(ARGS)
+
+.PHONY: bench-scale
+bench-scale: controlplane ## Measure B8: a cold start with 1,000 to 10,000 namespaces.
+	@go run ./test/bench -cold $(ARGS)
+
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 	@go run ./hack/speccoverage
