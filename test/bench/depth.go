@@ -40,10 +40,7 @@ func depth(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.idle(ctx); err != nil {
-		return nil, err
-	}
-	o, err := b.observe(ctx)
+	o, err := b.observeIdle(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -28,10 +28,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	if err := b.plant(ctx, b.scale.children); err != nil {
 		return nil, err
 	}
-	if err := b.idle(ctx); err != nil {
-		return nil, err
-	}
-	o, err := b.observe(ctx)
+	o, err := b.observeIdle(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,14 @@ type observer struct {
 	reached chan time.Time
 }
 
+// observeIdle observes from the moment when the operator has nothing left to do.
+func (b *bench) observeIdle(ctx context.Context) (*observer, error) {
+	if err := b.idle(ctx); err != nil {
+		return nil, err
+	}
+	return b.observe(ctx)
+}
+
 func (b *bench) observe(ctx context.Context) (*observer, error) {
 	c, err := metadata.NewForConfig(b.Config(controlplane.Admin))
 	if err != nil {
