@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/access"
 )
 
@@ -36,7 +36,7 @@ func (r *recent) observe(object client.Object) {
 	key := access.KeyOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if highest, ok := r.highest[key.Kind]; !ok || later(object.GetResourceVersion(), highest) {
+	if highest, ok := r.highest[key.Kind]; !ok || index.Newer(object.GetResourceVersion(), highest) {
 		r.highest[key.Kind] = object.GetResourceVersion()
 	}
 }
@@ -69,7 +69,7 @@ func (r *recent) over(key access.Key, w write) bool {
 		return true
 	}
 	highest, ok := r.highest[key.Kind]
-	return w.object != nil && ok && !later(w.object.GetResourceVersion(), highest)
+	return w.object != nil && ok && !index.Newer(w.object.GetResourceVersion(), highest)
 }
 
 // latest is the later of what the cache holds, which may be nil, and what was written.
@@ -84,14 +84,8 @@ func (r *recent) latest(key access.Key, cached access.Object) access.Object {
 		return nil
 	case w.object == nil:
 		return cached
-	case cached != nil && later(cached.GetResourceVersion(), w.object.GetResourceVersion()):
+	case cached != nil && index.Newer(cached.GetResourceVersion(), w.object.GetResourceVersion()):
 		return cached
 	}
 	return w.object.DeepCopyObject().(access.Object)
-}
-
-// later compares resourceVersions; what can't be compared isn't later.
-func later(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

@@ -13,7 +13,8 @@ import (
 // Withdraw takes back everything that the tenant was granted, for a tenant that is being deleted: sudo first, by an update,
 // then the shared pairs, of which those without another owner are deleted, then the tenant's own objects. It may be called
 // again at any time, and then writes only what is left. remaining names the objects that are still there, held by a
-// foreign finalizer or being written for another tenant at this moment, so that the caller comes again; what someone else made under such a name is not among them and is never touched.
+// foreign finalizer or being written for another tenant at this moment, so that the caller comes again; what someone else
+// made under such a name is not among them and is never touched.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.Store(tenant.Name, tenant.UID)
 	objects := access.For(tenant, r.input(tenant, r.Config()))

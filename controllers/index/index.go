@@ -175,9 +175,6 @@ func (x *Index) markSynced() {
 
 // Newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
 func Newer(a, b string) bool {
-	if a == "" {
-		return false
-	}
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
 }
