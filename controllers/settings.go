@@ -47,6 +47,9 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 		},
 		RetryMin: c.Propagation.Retry.Min.Duration,
 		RetryMax: c.Propagation.Retry.Max.Duration,
+		Scrub: propagation.Scrub{
+			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
+		},
 	}
 	for _, k := range c.Propagation.Kinds {
 		s.Kinds = append(s.Kinds, propagation.Kind{

@@ -49,6 +49,7 @@ const (
 	ReasonAccessRevoked     Reason = "AccessRevoked"
 	ReasonAccessConflict    Reason = "AccessConflict"
 	ReasonDriftRepaired     Reason = "DriftRepaired"
+	ReasonDriftLoop         Reason = "DriftLoop"
 )
 
 // Reasons of a SubNamespace.

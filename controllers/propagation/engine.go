@@ -37,6 +37,7 @@ type Settings struct {
 	Rules propagate.Rules
 	// RetryMin and RetryMax bound the back-off of copies that are rejected.
 	RetryMin, RetryMax time.Duration
+	Scrub              Scrub
 }
 
 // Options are what the engine is made of.
@@ -48,6 +49,8 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing
+	// Unprotected says whether the policy that keeps everybody off the copies is missing; nil means that it is in force.
+	Unprotected func() bool
 }
 
 // Timing holds the engine's time constants, so that tests can shrink them.
@@ -62,6 +65,10 @@ type Timing struct {
 	EventQuiet time.Duration
 	// Write bounds one request.
 	Write time.Duration
+	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	LoopWindow time.Duration
+	// ScrubTick is how often it is asked whether a scrub is due.
+	ScrubTick time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -72,6 +79,8 @@ func DefaultTiming() Timing {
 		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute,
 		EventQuiet: 5 * time.Minute,
 		Write:      30 * time.Second,
+		LoopWindow: 10 * time.Minute,
+		ScrubTick:  time.Second,
 	}
 }
 
@@ -93,6 +102,9 @@ type Engine struct {
 	waiting  map[string]bool             // namespaces in which something waits for removals
 	removing map[string]int              // by namespace: DELETEs that are not answered yet
 	troubles map[propagate.Slot]*trouble
+	repairs  repairs
+	found    map[propagate.Slot]string // how drift was found that waits to be put right, if not by the watch
+	fanouts  fanouts
 	events   map[told]time.Time
 	leading  bool
 }
@@ -117,6 +129,9 @@ func New(o Options, s Settings) (*Engine, error) {
 		waiting:  map[string]bool{},
 		removing: map[string]int{},
 		troubles: map[propagate.Slot]*trouble{},
+		repairs:  repairs{},
+		found:    map[propagate.Slot]string{},
+		fanouts:  newFanouts(),
 		events:   map[told]time.Time{},
 	}
 	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
@@ -174,7 +189,7 @@ func (w writing) Start(ctx context.Context) error {
 			}
 		})
 	}
-	<-ctx.Done()
+	w.scrub(ctx) // until ctx is done
 	w.queue.ShutDown()
 	workers.Wait()
 	return nil

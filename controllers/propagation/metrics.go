@@ -22,9 +22,16 @@ var (
 	drift = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "warren_propagation_drift_total", Help: "Copies that somebody changed and that were put back.",
 	}, []string{"group", "kind", "found"})
+	scrubbed = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_propagation_scrub_last_timestamp_seconds", Help: "When all copies were last compared whole with their sources.",
+	}, []string{"group", "kind"})
+	fanoutSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "warren_propagation_fanout_seconds", Help: "From the event of a source to the last answer about its copies.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+	}, []string{"group", "kind", "verb"})
 )
 
-func init() { metrics.Registry.MustRegister(writes, reads, drift) }
+func init() { metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds) }
 
 // count counts a write by its answer; code 0 stands for none.
 func count(slot propagate.Slot, verb string, err error) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -28,7 +28,15 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 		action = propagate.Action{Reason: propagate.ReasonWaitingForRemoval}
 	}
 	obstructed := e.troubles[slot].obstructed()
+	held := time.Duration(0)
+	if action.Verb == propagate.Update && isRepair(over, action) {
+		held = e.repairs.wait(slot, time.Now(), e.Timing.LoopWindow)
+	}
 	e.mu.Unlock()
+	if held > 0 {
+		e.queue.AddAfter(slotKey(slot), held)
+		return
+	}
 
 	resource, ok := e.resource(slot.Kind)
 	if !ok {
@@ -61,6 +69,7 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 		e.failed(slot, action, err)
 		return
 	}
+	e.answeredFor(slot)
 	e.settled(slot, action)
 	e.overtaken(slot, action)
 }
@@ -149,7 +158,7 @@ func (e *Engine) update(ctx context.Context, r schema.GroupVersionResource, slot
 	switch {
 	case err == nil:
 		e.answered(slot, meta)
-		if (over.Drifted || over.Marked) && over.Hash == action.Hash {
+		if isRepair(over, action) {
 			e.repaired(slot, meta)
 		}
 		return nil
@@ -224,9 +233,11 @@ func (e *Engine) inspect(ctx context.Context, r schema.GroupVersionResource, slo
 	if err != nil {
 		return err
 	}
-	// What is there beyond the source, and is nobody's, was added by mutating admission, and would be added again.
-	if found.Content != source.Content && (over.Foreign || !source.Within(found)) {
+	if differs(source.Body, found, over.Foreign) {
 		over.Drifted = true
+		e.mu.Lock()
+		e.found[slot] = foundAtStart
+		e.mu.Unlock()
 		return e.update(ctx, r, slot, action, over)
 	}
 	e.mu.Lock()
@@ -279,10 +290,4 @@ func gone(slot propagate.Slot, err error) bool {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
 		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
-}
-
-// repaired tells of drift that was put right.
-func (e *Engine) repaired(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
-	drift.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "watch").Inc()
-	e.event(slot, string(meta.UID), corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed this copy; it was put back")
 }

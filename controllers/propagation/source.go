@@ -42,6 +42,7 @@ func (e *Engine) settle(ctx context.Context, slot propagate.Slot) {
 	e.announceExclusion(slot)
 	e.mu.Lock()
 	slots := e.world.SlotsOf(slot)
+	e.fanouts.spread(slot, slots, e.world.Plan)
 	e.mu.Unlock()
 	e.enqueue(slotKeys(slots)...)
 }

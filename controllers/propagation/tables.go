@@ -1,6 +1,8 @@
 package propagation
 
 import (
+	"time"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -140,6 +142,7 @@ func (f *feed) putSource(slot propagate.Slot, meta *metav1.PartialObjectMetadata
 	}
 	e.bodies.fit(slot, s)
 	e.world.PutSource(slot, s)
+	f.began(slot)
 	return []key{sourceOf(slot)}
 }
 
@@ -182,7 +185,15 @@ func (f *feed) sourceGone(slot propagate.Slot) []key {
 	}
 	e.world.DeleteSource(slot)
 	e.bodies.drop(slot)
+	f.began(slot)
 	return []key{sourceOf(slot), slotKey(slot)} // it may have been in the way of a copy from above
+}
+
+// began measures the way of a source's event on the leader, but for those that only fill the tables.
+func (f *feed) began(slot propagate.Slot) {
+	if f.engine.leading && f.run.state == kindActive {
+		f.engine.fanouts.begin(slot, time.Now())
+	}
 }
 
 func (f *feed) copyGone(slot propagate.Slot) []key {

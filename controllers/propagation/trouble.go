@@ -36,12 +36,15 @@ func (t *trouble) obstructed() bool { return t != nil && t.reason == v1alpha1.Re
 func (e *Engine) failed(slot propagate.Slot, action propagate.Action, err error) {
 	switch {
 	case gone(slot, err):
+		e.answeredFor(slot)
 		e.clearTrouble(slot)
 	case errors.Is(err, errBeingDeleted), apierrors.IsConflict(err):
 		e.queue.AddAfter(slotKey(slot), time.Second) // the watch tells sooner
 	case errors.Is(err, errObstacle):
+		e.answeredFor(slot)
 		e.conflict(slot, action, true)
 	case refused(err):
+		e.answeredFor(slot)
 		e.rejected(slot, action, err)
 	default:
 		e.retryLater(slotKey(slot), err)

@@ -2,7 +2,9 @@ package propagation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,6 +86,27 @@ func (w *writer) metadata(ctx context.Context, r schema.GroupVersionResource, na
 	meta := &metav1.PartialObjectMetadata{}
 	err := w.client.Get().AbsPath(path(r, namespace, name)...).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
 	return meta, err
+}
+
+// errTooLarge says that a page has more bytes than were allowed.
+var errTooLarge = errors.New("the page is too large")
+
+// page lists objects whole, in all namespaces, as JSON: at most so many bytes, unless most is 0.
+func (w *writer) page(ctx context.Context, r schema.GroupVersionResource, o metav1.ListOptions, most int) ([]byte, error) {
+	stream, err := w.client.Get().AbsPath(path(r, "", "")...).VersionedParams(&o, metav1.ParameterCodec).
+		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	if most == 0 {
+		return io.ReadAll(stream)
+	}
+	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
+	if err == nil && len(data) > most {
+		return nil, errTooLarge
+	}
+	return data, err
 }
 
 // object reads one object whole.

@@ -1,0 +1,85 @@
+package propagation
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// loopLimit is how often a copy is put right within Timing.LoopWindow before somebody is taken to change it in a loop.
+// From then on it is put right once in that time, until nobody has changed it for as long.
+const loopLimit = 5
+
+// repairs are the copies that were put right of late. Not safe for concurrent use.
+type repairs map[propagate.Slot]*repair
+
+type repair struct {
+	times []time.Time // the latest last, at most loopLimit
+	loop  bool
+}
+
+func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
+
+// note adds a repair, and says whether it makes a loop of those before it.
+func (r repairs) note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
+	for other, known := range r {
+		if now.Sub(known.last()) >= 2*window {
+			delete(r, other)
+		}
+	}
+	known := r[slot]
+	if known == nil {
+		known = &repair{}
+		r[slot] = known
+	}
+	was := known.loop
+	known.times = append(known.times, now)
+	if known.times = known.times[max(0, len(known.times)-loopLimit):]; len(known.times) == loopLimit {
+		known.loop = was || now.Sub(known.times[0]) < window
+	}
+	return known.loop && !was
+}
+
+// wait is how long a copy is left as it is.
+func (r repairs) wait(slot propagate.Slot, now time.Time, window time.Duration) time.Duration {
+	if known := r[slot]; known != nil && known.loop {
+		return max(0, known.last().Add(window).Sub(now))
+	}
+	return 0
+}
+
+// How drift was found, where the watch did not show it; a label of a metric.
+const (
+	foundByWatch = "watch"
+	foundAtStart = "start"
+	foundByScrub = "scrub"
+)
+
+// isRepair says whether a PUT puts back what somebody changed, rather than following the source.
+func isRepair(over *propagate.Copy, action propagate.Action) bool {
+	return (over.Drifted || over.Marked) && over.Hash == action.Hash
+}
+
+// repaired tells of drift that was put right, and of the first time that it was too often.
+func (e *Engine) repaired(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
+	e.mu.Lock()
+	found := foundByWatch
+	if how, ok := e.found[slot]; ok {
+		found = how
+		delete(e.found, slot)
+	}
+	loop := e.repairs.note(slot, time.Now(), e.Timing.LoopWindow)
+	e.mu.Unlock()
+	drift.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, found).Inc()
+	uid := string(meta.UID)
+	e.event(slot, uid, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed this copy; it was put back")
+	if loop {
+		e.event(slot, uid, corev1.EventTypeWarning, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
+			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", e.Timing.LoopWindow))
+	}
+}
