@@ -44,6 +44,7 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 			ExcludedLabel:      c.Propagation.ExcludedLabels.Match,
 			ExcludedAnnotation: c.Propagation.ExcludedAnnotations.Match,
 			NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
+			Memo:               propagate.NewMemo(),
 		},
 		RetryMin: c.Propagation.Retry.Min.Duration,
 		RetryMax: c.Propagation.Retry.Max.Duration,

@@ -26,11 +26,13 @@ type Timing struct {
 	Access      access.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
+	// MemoryLook is how often it is asked whether memory can be given back.
+	MemoryLook time.Duration
 }
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
-	return Timing{Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), RetryMax: 5 * time.Minute}
+	return Timing{Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second}
 }
 
 // setup is what the reconcilers have in common.
@@ -55,6 +57,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 		return err
 	}
 	store.Subscribe(func(_, now *config.OperatorConfiguration) { s.index.Reconfigure(forestRules(now, operatorNamespace)) })
+	if err := mgr.Add(memory{look: timing.MemoryLook}); err != nil {
+		return err
+	}
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.access = s.newAccess()

@@ -198,6 +198,7 @@ func (e *Engine) compare(ctx context.Context, kind schema.GroupVersionKind, item
 	e.mu.Lock()
 	if c = settled(); c != nil {
 		c.Drifted = true
+		e.world.PutCopy(slot, c)
 		e.found[slot] = foundByScrub
 	}
 	e.mu.Unlock()

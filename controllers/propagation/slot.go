@@ -18,11 +18,7 @@ import (
 func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 	e.mu.Lock()
 	action := e.world.Plan(slot)
-	var over *propagate.Copy
-	if c := e.world.Copy(slot); c != nil {
-		copied := *c
-		over = &copied
-	}
+	over := e.world.Copy(slot)
 	if action.Reason == propagate.ReasonWaitingForRemoval || e.barred(slot, action) {
 		e.waiting[slot.Namespace] = true
 		action = propagate.Action{Reason: propagate.ReasonWaitingForRemoval}
@@ -206,6 +202,7 @@ func (e *Engine) remove(ctx context.Context, r schema.GroupVersionResource, slot
 		defer e.mu.Unlock()
 		if c := e.world.Copy(slot); c != nil && c.UID == over.UID {
 			c.Terminating = true // the watch tells when it is gone
+			e.world.PutCopy(slot, c)
 		}
 	}
 	return err
@@ -244,6 +241,7 @@ func (e *Engine) inspect(ctx context.Context, r schema.GroupVersionResource, slo
 	defer e.mu.Unlock()
 	if c := e.world.Copy(slot); c != nil && c.UID == over.UID && c.ResourceVersion == over.ResourceVersion {
 		c.Foreign, c.Meta = false, source.Meta
+		e.world.PutCopy(slot, c)
 	}
 	return nil
 }

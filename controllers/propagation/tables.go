@@ -127,6 +127,7 @@ func (f *feed) putUnmarked(meta *metav1.PartialObjectMetadata, from string) []ke
 	keys := f.putCopy(slot, meta)
 	if c := e.world.Copy(slot); c != nil && c.ResourceVersion == meta.ResourceVersion {
 		c.Drifted = true
+		e.world.PutCopy(slot, c)
 	}
 	return append(keys, f.sourceGone(slot)...)
 }
@@ -151,16 +152,18 @@ func (f *feed) putCopy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) 
 	if _, ok := meta.Labels[v1alpha1.LabelInheritedFrom]; !ok {
 		return f.copyGone(slot)
 	}
+	known := e.world.Copy(slot)
+	if known != nil && known.UID != string(meta.UID) {
+		known = nil
+	}
+	if known != nil && !index.Newer(meta.ResourceVersion, known.ResourceVersion) {
+		return nil // our own write's answer came first
+	}
 	rules := e.settings.Rules
-	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
-	if known != nil && known.UID == c.UID {
-		if known.ResourceVersion == c.ResourceVersion || index.Newer(known.ResourceVersion, c.ResourceVersion) {
-			return nil // our own write's answer came first
-		}
-		if known.Digest != 0 {
-			c.Digest = rules.Digest(meta)
-			c.Drifted = known.Drifted || c.Digest != known.Digest
-		}
+	c := rules.CopyOf(slot, meta)
+	if known != nil && known.Digest != 0 {
+		c.Digest = rules.Digest(meta)
+		c.Drifted = known.Drifted || c.Digest != known.Digest
 	}
 	e.world.PutCopy(slot, c)
 	return append(e.released(slot.Namespace), slotKey(slot))

@@ -21,6 +21,8 @@ type Rules struct {
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
+	// Memo may be nil. It belongs to these rules alone.
+	Memo *Memo
 }
 
 // Body is what is written from one version of a source. Only the metadata differs between its copies.

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -26,7 +28,7 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
 	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
 	for _, entry := range meta.ManagedFields {
-		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != nil {
+		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != "" {
 			c.Foreign = true
 		}
 	}
@@ -76,13 +78,12 @@ func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
 	digestMap(h, r.relevant(meta.Annotations, r.ExcludedAnnotation))
 	var entries []string
 	for _, entry := range meta.ManagedFields {
-		if fields := r.matters(entry); fields != nil {
-			data, _ := json.Marshal(fields) // maps of maps: can't fail; keys come out sorted
+		if fields := r.matters(entry); fields != "" {
 			when := ""
 			if entry.Time != nil {
-				when = entry.Time.UTC().String()
+				when = entry.Time.UTC().Format(time.RFC3339)
 			}
-			entries = append(entries, strings.Join([]string{entry.Manager, string(entry.Operation), entry.Subresource, when, string(data)}, "\x00"))
+			entries = append(entries, strings.Join([]string{entry.Manager, string(entry.Operation), entry.Subresource, when, fields}, "\x00"))
 		}
 	}
 	slices.Sort(entries)
@@ -100,14 +101,39 @@ func (r Rules) relevant(all map[string]string, excluded func(string) bool) map[s
 	return keys
 }
 
-// matters is what an entry of managedFields owns of the fields whose change is drift; nil if nothing.
-func (r Rules) matters(entry metav1.ManagedFieldsEntry) map[string]any {
+// Memo keeps what entries of managedFields mean by some Rules: all copies of a source have the same ones.
+type Memo = lru.Cache[string, string]
+
+// A Memo keeps so many entries, of texts up to so many bytes.
+const memoEntries, memoText = 256, 4096
+
+// NewMemo returns an empty one.
+func NewMemo() *Memo {
+	memo, _ := lru.New[string, string](memoEntries) // fails for a size of 0 only
+	return memo
+}
+
+// matters is what an entry of managedFields owns of the fields whose change is drift, as canonical JSON; "" if nothing.
+func (r Rules) matters(entry metav1.ManagedFieldsEntry) string {
 	if entry.FieldsV1 == nil {
-		return nil
+		return ""
 	}
+	raw := string(entry.FieldsV1.GetRawBytes())
+	if r.Memo == nil || len(raw) > memoText {
+		return r.relevantFields(raw)
+	}
+	if known, ok := r.Memo.Get(raw); ok {
+		return known
+	}
+	fields := r.relevantFields(raw)
+	r.Memo.Add(raw, fields)
+	return fields
+}
+
+func (r Rules) relevantFields(raw string) string {
 	fields := map[string]any{}
-	if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-		return nil
+	if json.Unmarshal([]byte(raw), &fields) != nil {
+		return ""
 	}
 	delete(fields, "f:status")
 	if meta, ok := fields["f:metadata"].(map[string]any); ok {
@@ -120,9 +146,10 @@ func (r Rules) matters(entry metav1.ManagedFieldsEntry) map[string]any {
 		}
 	}
 	if len(fields) == 0 {
-		return nil
+		return ""
 	}
-	return fields
+	data, _ := json.Marshal(fields) // maps of maps: can't fail; keys come out sorted
+	return string(data)
 }
 
 func (r Rules) prune(meta map[string]any, field string, excluded func(string) bool) {

@@ -50,8 +50,8 @@ func (w *World) Plan(slot Slot) Action {
 	if !known || !kind.synced {
 		return Action{}
 	}
-	c := w.copies[slot]
-	if c != nil && c.Terminating {
+	c := w.record(slot)
+	if c != nil && c.flags.has(terminating) {
 		return Action{}
 	}
 	sources, ok := w.Forest.Sources(slot.Namespace)
@@ -60,14 +60,14 @@ func (w *World) Plan(slot Slot) Action {
 	}
 	if kind.mode == Remove {
 		if c != nil && c.binding() {
-			return Action{Verb: Delete, Source: slot.At(c.From)}
+			return Action{Verb: Delete, Source: slot.At(c.from)}
 		}
 		return Action{}
 	}
 	switch {
-	case c == nil || !c.Ours:
+	case c == nil || !c.flags.has(ours):
 		return w.planAbsent(slot, sources, c != nil)
-	case c.Hash.Mode == v1alpha1.ModeCreate:
+	case c.flags.has(modeCreate):
 		return w.planKept(slot, sources, c)
 	}
 	return w.planCopy(slot, sources, c)
@@ -117,22 +117,22 @@ func (w *World) planAbsent(slot Slot, sources forest.Sources, obstacle bool) Act
 }
 
 // planKept plans for a copy in mode create: its content belongs to its namespace.
-func (w *World) planKept(slot Slot, sources forest.Sources, c *Copy) Action {
+func (w *World) planKept(slot Slot, sources forest.Sources, c *record) Action {
 	at, s, v := w.wanted(slot, sources)
 	switch {
 	case v != wanted || s.Mode == v1alpha1.ModeCreate:
 		return Action{}
-	case at.Namespace != c.From:
+	case at.Namespace != c.from:
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
 	return w.write(Update, slot, at, s, sources)
 }
 
 // planCopy plans for a copy in mode update.
-func (w *World) planCopy(slot Slot, sources forest.Sources, c *Copy) Action {
-	from := slot.At(c.From)
-	if !sources.Has(c.From) {
-		if sources.Frozen(c.From) {
+func (w *World) planCopy(slot Slot, sources forest.Sources, c *record) Action {
+	from := slot.At(c.from)
+	if !sources.Has(c.from) {
+		if sources.Frozen(c.from) {
 			return Action{}
 		}
 		return Action{Verb: Delete, Source: from}
@@ -143,14 +143,14 @@ func (w *World) planCopy(slot Slot, sources forest.Sources, c *Copy) Action {
 		return Action{}
 	case v == unwanted:
 		return w.planRemoval(from)
-	case at.Namespace != c.From && w.sources[from.source()] == nil && w.lost[from.source()] != Confirmed:
+	case at.Namespace != c.from && w.sources[from.source()] == nil && w.lost[from.source()] != Confirmed:
 		return w.planRemoval(from)
 	}
-	hash := Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}
+	other := at.Namespace != c.from || s.Mode != c.mode() || s.Content != c.content
 	switch {
-	case c.Hash != hash || c.Drifted || c.Digest == 0 && c.Marked:
+	case other || c.flags.has(drifted) || c.digest == 0 && c.flags.has(marked):
 		return w.write(Update, slot, at, s, sources)
-	case c.Digest == 0 && (c.Foreign || c.Meta != s.Meta):
+	case c.digest == 0 && (c.flags.has(foreign) || c.meta != s.Meta):
 		return w.write(Inspect, slot, at, s, sources)
 	}
 	return Action{}
@@ -173,9 +173,11 @@ func (w *World) planRemoval(from Slot) Action {
 
 // write is a POST or a PUT, or a look that may lead to one, unless copies from namespaces that are no longer above must go first.
 func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Sources) Action {
-	for from := range w.fromIn[slot.Namespace] {
-		if !sources.Has(from) && !sources.Frozen(from) {
-			return Action{Source: at, Reason: ReasonWaitingForRemoval}
+	if r := w.rooms[slot.Namespace]; r != nil {
+		for _, from := range r.froms {
+			if !sources.Has(from.namespace) && !sources.Frozen(from.namespace) {
+				return Action{Source: at, Reason: ReasonWaitingForRemoval}
+			}
 		}
 	}
 	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}}

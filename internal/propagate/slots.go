@@ -2,6 +2,7 @@ package propagate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -10,13 +11,15 @@ import (
 // SlotsIn are the slots in namespace that a plan may concern: where a copy stands, and where a source reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}
-	for p := range w.copiesIn[namespace] {
-		found[p] = true
+	if r := w.rooms[namespace]; r != nil {
+		for of := range r.copies {
+			found[of.place] = true
+		}
 	}
 	sources, _ := w.Forest.Sources(namespace)
 	for _, from := range sources.Names {
-		for p := range w.sourcesIn[from] {
-			found[p] = true
+		if r := w.rooms[from]; r != nil {
+			maps.Copy(found, r.sources)
 		}
 	}
 	return slotsOf(found, namespace)
@@ -28,8 +31,8 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 	for below := range w.Forest.Below(slot.Namespace) {
 		found[below] = true
 	}
-	for namespace := range w.copiesOf[slot.source()] {
-		found[namespace] = true
+	for r := range w.copiesOf[slot.source()] {
+		found[r.name] = true
 	}
 	slots := make([]Slot, 0, len(found))
 	for namespace := range found {
@@ -40,7 +43,12 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 }
 
 // SourcesIn are the sources of namespace.
-func (w *World) SourcesIn(namespace string) []Slot { return slotsOf(w.sourcesIn[namespace], namespace) }
+func (w *World) SourcesIn(namespace string) []Slot {
+	if r := w.rooms[namespace]; r != nil {
+		return slotsOf(r.sources, namespace)
+	}
+	return nil
+}
 
 // Doubtful are the missing sources of namespace of which a live look could not say that they are lost.
 func (w *World) Doubtful(namespace string) []Slot {
@@ -63,9 +71,11 @@ func (w *World) Kind(kind schema.GroupKind) (sources, copies []Slot) {
 			sources = append(sources, Slot{kind, key.namespace, key.name})
 		}
 	}
-	for slot := range w.copies {
-		if slot.Kind == kind {
-			copies = append(copies, slot)
+	for _, r := range w.rooms {
+		for of := range r.copies {
+			if of.kind == kind {
+				copies = append(copies, Slot{kind, r.name, of.name})
+			}
 		}
 	}
 	return sources, copies
@@ -73,17 +83,8 @@ func (w *World) Kind(kind schema.GroupKind) (sources, copies []Slot) {
 
 // Len counts the sources and the copies of ours of a kind.
 func (w *World) Len(kind schema.GroupKind) (sources, copies int) {
-	for key := range w.sources {
-		if key.kind == kind {
-			sources++
-		}
-	}
-	for slot, c := range w.copies {
-		if slot.Kind == kind && c.Ours {
-			copies++
-		}
-	}
-	return sources, copies
+	n := w.numbers[kind]
+	return n.sources, n.copies
 }
 
 func slotsOf(places map[place]bool, namespace string) []Slot {

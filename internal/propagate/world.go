@@ -1,11 +1,12 @@
 package propagate
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -28,7 +29,7 @@ type Source struct {
 	Meta    uint64
 }
 
-// Copy is what is known of an object with the label inherited-from. It is kept small: there may be a hundred thousand.
+// Copy is what is known of an object with the label inherited-from.
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
@@ -80,20 +81,54 @@ type kindState struct {
 	synced bool
 }
 
+// family are all objects of one kind and name.
+type family struct {
+	place
+	copies int // how many rooms hold one
+}
+
+// room is what stands in one namespace.
+type room struct {
+	name    string
+	copies  map[*family]*record
+	sources map[place]bool
+	// froms are where the update copies of ours here come from, and how many from each: a handful at most.
+	froms []from
+}
+
+type from struct {
+	namespace string
+	copies    int
+}
+
+func (r *room) count(namespace string, change int) {
+	for i := range r.froms {
+		if r.froms[i].namespace != namespace {
+			continue
+		}
+		if r.froms[i].copies += change; r.froms[i].copies == 0 {
+			r.froms = slices.Delete(r.froms, i, i+1)
+		}
+		return
+	}
+	r.froms = append(r.froms, from{namespace, change})
+}
+
 // World is everything that a plan rests on. It is not safe for concurrent use.
 type World struct {
 	Forest *forest.Snapshot
 
-	kinds   map[schema.GroupKind]kindState
-	sources map[sourceKey]*Source
-	copies  map[Slot]*Copy
-
-	sourcesIn map[string]map[place]bool     // by namespace
-	copiesIn  map[string]map[place]bool     // by namespace
-	copiesOf  map[sourceKey]map[string]bool // by source: the namespaces with a copy
-	fromIn    map[string]map[string]int     // by namespace: how many update copies of ours come from where
-	lost      map[sourceKey]Loss
+	kinds    map[schema.GroupKind]kindState
+	sources  map[sourceKey]*Source
+	rooms    map[string]*room
+	families map[place]*family
+	copiesOf map[sourceKey]map[*room]struct{}
+	lost     map[sourceKey]Loss
+	numbers  map[schema.GroupKind]numbers
 }
+
+// numbers are how many sources, and copies of ours, there are of a kind.
+type numbers struct{ sources, copies int }
 
 // Loss is what a live look at a missing source has shown.
 type Loss int
@@ -108,15 +143,14 @@ const (
 // NewWorld returns a world without objects.
 func NewWorld(f *forest.Snapshot) *World {
 	return &World{
-		Forest:    f,
-		kinds:     map[schema.GroupKind]kindState{},
-		sources:   map[sourceKey]*Source{},
-		copies:    map[Slot]*Copy{},
-		sourcesIn: map[string]map[place]bool{},
-		copiesIn:  map[string]map[place]bool{},
-		copiesOf:  map[sourceKey]map[string]bool{},
-		fromIn:    map[string]map[string]int{},
-		lost:      map[sourceKey]Loss{},
+		Forest:   f,
+		kinds:    map[schema.GroupKind]kindState{},
+		sources:  map[sourceKey]*Source{},
+		rooms:    map[string]*room{},
+		families: map[place]*family{},
+		copiesOf: map[sourceKey]map[*room]struct{}{},
+		lost:     map[sourceKey]Loss{},
+		numbers:  map[schema.GroupKind]numbers{},
 	}
 }
 
@@ -137,10 +171,9 @@ func (w *World) ForgetKind(kind schema.GroupKind) {
 			w.DeleteSource(Slot{kind, key.namespace, key.name})
 		}
 	}
-	for slot := range w.copies {
-		if slot.Kind == kind {
-			w.DeleteCopy(slot)
-		}
+	_, copies := w.Kind(kind)
+	for _, slot := range copies {
+		w.DeleteCopy(slot)
 	}
 }
 
@@ -149,15 +182,24 @@ func (w *World) Source(slot Slot) *Source { return w.sources[slot.source()] }
 
 // PutSource adds or replaces the source at slot.
 func (w *World) PutSource(slot Slot, s *Source) {
+	if w.Source(slot) == nil {
+		w.number(slot.Kind, 1, 0)
+	}
 	w.sources[slot.source()] = s
-	add(w.sourcesIn, slot.Namespace, slot.place())
+	w.room(slot.Namespace).sources[slot.place()] = true
 	delete(w.lost, slot.source())
 }
 
 // DeleteSource forgets the source at slot. Its copies stay until its loss is confirmed.
 func (w *World) DeleteSource(slot Slot) {
+	if w.Source(slot) == nil {
+		return
+	}
+	w.number(slot.Kind, -1, 0)
 	delete(w.sources, slot.source())
-	drop(w.sourcesIn, slot.Namespace, slot.place())
+	r := w.room(slot.Namespace)
+	delete(r.sources, slot.place())
+	w.leave(r)
 }
 
 // Loss says what is known of the loss of the source at slot.
@@ -171,61 +213,94 @@ func (w *World) SetLoss(slot Slot, loss Loss) {
 	}
 }
 
-// Copy returns the copy, ours or not, that stands at slot, or nil.
-func (w *World) Copy(slot Slot) *Copy { return w.copies[slot] }
+// Copy returns the copy, ours or not, that stands at slot, or nil. What is changed in it counts after PutCopy.
+func (w *World) Copy(slot Slot) *Copy {
+	if r := w.record(slot); r != nil {
+		return r.unpack(slot)
+	}
+	return nil
+}
+
+func (w *World) record(slot Slot) *record {
+	if r := w.rooms[slot.Namespace]; r != nil {
+		return r.copies[w.families[slot.place()]]
+	}
+	return nil
+}
 
 // PutCopy adds or replaces the copy at slot.
 func (w *World) PutCopy(slot Slot, c *Copy) {
 	w.unlink(slot)
-	w.copies[slot] = c
-	add(w.copiesIn, slot.Namespace, slot.place())
-	add(w.copiesOf, slot.At(c.From).source(), slot.Namespace)
-	if c.binding() {
-		if w.fromIn[slot.Namespace] == nil {
-			w.fromIn[slot.Namespace] = map[string]int{}
-		}
-		w.fromIn[slot.Namespace][c.From]++
+	known, r := pack(c), w.room(slot.Namespace)
+	of := w.families[slot.place()]
+	if of == nil {
+		of = &family{place: place{slot.Kind, shared(slot.Name)}}
+		w.families[of.place] = of
+	}
+	of.copies++
+	r.copies[of] = known
+	source := sourceKey{slot.Kind, known.from, of.name}
+	if w.copiesOf[source] == nil {
+		w.copiesOf[source] = map[*room]struct{}{}
+	}
+	w.copiesOf[source][r] = struct{}{}
+	if known.flags.has(ours) {
+		w.number(slot.Kind, 0, 1)
+	}
+	if known.binding() {
+		r.count(known.from, 1)
 	}
 }
 
 // DeleteCopy forgets the copy at slot, and with the last copy of a missing source what is known of its loss.
 func (w *World) DeleteCopy(slot Slot) {
-	c := w.copies[slot]
-	if w.unlink(slot); c != nil && !w.HasCopies(slot.At(c.From)) {
-		delete(w.lost, slot.At(c.From).source())
+	known := w.record(slot)
+	if w.unlink(slot); known != nil && !w.HasCopies(slot.At(known.from)) {
+		delete(w.lost, slot.At(known.from).source())
 	}
 }
 
 func (w *World) unlink(slot Slot) {
-	c := w.copies[slot]
-	if c == nil {
+	known, r := w.record(slot), w.rooms[slot.Namespace]
+	if known == nil {
 		return
 	}
-	delete(w.copies, slot)
-	drop(w.copiesIn, slot.Namespace, slot.place())
-	drop(w.copiesOf, slot.At(c.From).source(), slot.Namespace)
-	if froms := w.fromIn[slot.Namespace]; c.binding() {
-		if froms[c.From]--; froms[c.From] == 0 {
-			delete(froms, c.From)
-		}
-		if len(froms) == 0 {
-			delete(w.fromIn, slot.Namespace)
-		}
+	of := w.families[slot.place()]
+	delete(r.copies, of)
+	if of.copies--; of.copies == 0 {
+		delete(w.families, of.place)
+	}
+	source := slot.At(known.from).source()
+	if delete(w.copiesOf[source], r); len(w.copiesOf[source]) == 0 {
+		delete(w.copiesOf, source)
+	}
+	if known.flags.has(ours) {
+		w.number(slot.Kind, 0, -1)
+	}
+	if known.binding() {
+		r.count(known.from, -1)
+	}
+	w.leave(r)
+}
+
+// room is the room of a namespace, made if need be.
+func (w *World) room(namespace string) *room {
+	r := w.rooms[namespace]
+	if r == nil {
+		r = &room{name: shared(namespace), copies: map[*family]*record{}, sources: map[place]bool{}}
+		w.rooms[r.name] = r
+	}
+	return r
+}
+
+// leave forgets a room in which nothing stands.
+func (w *World) leave(r *room) {
+	if len(r.copies) == 0 && len(r.sources) == 0 {
+		delete(w.rooms, r.name)
 	}
 }
 
-// binding says whether the copy goes when its source's namespace leaves the path.
-func (c *Copy) binding() bool { return c.Ours && c.Hash.Mode == v1alpha1.ModeUpdate }
-
-func add[K, V comparable](m map[K]map[V]bool, key K, value V) {
-	if m[key] == nil {
-		m[key] = map[V]bool{}
-	}
-	m[key][value] = true
-}
-
-func drop[K, V comparable](m map[K]map[V]bool, key K, value V) {
-	if delete(m[key], value); len(m[key]) == 0 {
-		delete(m, key)
-	}
+func (w *World) number(kind schema.GroupKind, sources, copies int) {
+	n := w.numbers[kind]
+	w.numbers[kind] = numbers{n.sources + sources, n.copies + copies}
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/controlplane"
@@ -49,13 +51,17 @@ func (b *bench) observe(ctx context.Context) (*observer, error) {
 		return nil, err
 	}
 	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"})
-	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom}
-	list, err := secrets.List(ctx, options)
+	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom})
 	if err != nil {
 		return nil, err
 	}
-	options.ResourceVersion = list.ResourceVersion
-	w, err := secrets.Watch(ctx, options)
+	// The API server ends the watch of a client that falls behind, as it may on a busy machine: it goes on where it ended.
+	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.LabelSelector = v1alpha1.LabelInheritedFrom
+			return secrets.Watch(ctx, options)
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
