@@ -23,8 +23,9 @@ type resource struct {
 // must not be outside of its cage.
 var always = []schema.GroupKind{{Group: rbacGroup, Kind: "Role"}, {Group: rbacGroup, Kind: "RoleBinding"}}
 
-// resourcesOf are the resources of all kinds that are propagated or distributed, sorted, each once.
-func resourcesOf(c *config.OperatorConfiguration) []resource {
+// Kinds are those that the operator may write by a configuration: propagated, distributed, and what its own role grants. One
+// may come twice.
+func Kinds(c *config.OperatorConfiguration) []schema.GroupKind {
 	kinds := slices.Clone(always)
 	for _, k := range c.Propagation.Kinds {
 		kinds = append(kinds, k.GroupKind())
@@ -32,8 +33,13 @@ func resourcesOf(c *config.OperatorConfiguration) []resource {
 	for _, k := range c.Distribution.Kinds {
 		kinds = append(kinds, k.GroupVersionKind().GroupKind())
 	}
+	return kinds
+}
+
+// resourcesOf are their resources, sorted, each once.
+func resourcesOf(c *config.OperatorConfiguration) []resource {
 	var resources []resource
-	for _, kind := range kinds {
+	for _, kind := range Kinds(c) {
 		resources = append(resources, resource{Group: kind.Group, Name: plural(kind), Status: hasStatus(kind)})
 	}
 	slices.SortFunc(resources, func(a, b resource) int {
@@ -71,4 +77,6 @@ var withoutStatus = map[string][]string{
 	"storage.k8s.io":      {"CSIStorageCapacity"},
 }
 
-func hasStatus(kind schema.GroupKind) bool { return !slices.Contains(withoutStatus[kind.Group], kind.Kind) }
+func hasStatus(kind schema.GroupKind) bool {
+	return !slices.Contains(withoutStatus[kind.Group], kind.Kind)
+}
