@@ -1,4 +1,4 @@
-// Package commands are the subcommands of bin/manager, one file each. Without one of them it runs the operator.
+// Package commands holds the subcommands of the manager: what it does once and then ends.
 package commands
 
 import (
@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// all are the subcommands by name. Each reads its own flags and answers on out; an error says in one sentence what is wrong.
-var all = map[string]func(ctx context.Context, args []string, out io.Writer) error{
+// byName are the subcommands. Each takes the arguments behind its name and prints to out.
+var byName = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"manifests": func(_ context.Context, args []string, out io.Writer) error { return Manifests(args, out) },
 }
 
-// Run carries out the subcommand of that name. handled is false if there is none.
+// Run runs the subcommand of that name. It is not handled where there is none.
 func Run(ctx context.Context, name string, args []string, out io.Writer) (handled bool, err error) {
-	command, handled := all[name]
+	command, handled := byName[name]
 	if !handled {
 		return false, nil
 	}

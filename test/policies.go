@@ -88,13 +88,13 @@ func (w *World) inForce(ctx context.Context) error {
 		{"warren-operator-cage-namespaces", controlplane.Operator, namespace(nil)},
 		{"warren-operator-cage-objects", controlplane.Operator, role(nil)},
 	} {
-		var last error
+		last := "none"
 		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			last = w.As(probe.user).Create(ctx, probe.object.DeepCopyObject().(client.Object), client.DryRunAll)
-			return last != nil && strings.Contains(last.Error(), "with binding '"+probe.binding+"'"), nil
+			last = fmt.Sprint(w.As(probe.user).Create(ctx, probe.object.DeepCopyObject().(client.Object), client.DryRunAll))
+			return strings.Contains(last, "with binding '"+probe.binding+"'"), nil
 		})
 		if err != nil {
-			return fmt.Errorf("waiting until %s is in force: %w; the last answer was: %v", probe.binding, err, last)
+			return fmt.Errorf("waiting until %s is in force: %w; the last answer was: %s", probe.binding, err, last)
 		}
 	}
 	return nil
