@@ -65,8 +65,9 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 	@go run ./hack/controlplane $(if $(filter controlplane,$(MAKECMDGOALS)),,>/dev/null)
 
 .PHONY: manifests
-manifests: generate ## Write what is generated: CRDs, DeepCopy methods.
+manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml.
 	@$(TOOL) controller-gen crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
+	@go run . manifests --config=config/manager/config.yaml --dir=config
 
 .PHONY: generate
 generate: ## Write the DeepCopy methods of the API types.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,12 +21,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/guard"
 )
 
 // Options are the flags that say where and how the manager runs.
@@ -35,6 +36,8 @@ type Options struct {
 	MetricsAddress    string
 	MetricsSecure     bool
 	HealthAddress     string
+	// AllowOtherIdentity lets the manager run as somebody whom the policies don't name.
+	AllowOtherIdentity bool
 }
 
 // BindFlags declares the flags of o.
@@ -44,6 +47,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 switches them off")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	fs.BoolVar(&o.AllowOtherIdentity, "allow-other-identity", false, "start although the policies name another identity")
 }
 
 // validate refuses what would serve metrics to anybody.
@@ -65,7 +69,7 @@ func (o *Options) validate() error {
 const startTimeout = 10 * time.Second
 
 // NewManager makes the manager: its client without a limit of its own, its cache of what concerns us alone, its servers.
-func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration, userAgent string) (ctrl.Manager, error) {
+func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration, userAgent string) (*Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -84,16 +88,23 @@ func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration,
 	if err := reach(ctx, cfg); err != nil {
 		return nil, err
 	}
+	if !o.AllowOtherIdentity {
+		if err := guard.CheckIdentity(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	refusals := guard.See(cfg)
 	mgr, err := ctrl.NewManager(cfg, o.manager(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
+	return withProbes(mgr, o.HealthAddress)
 }
 
 func (o Options) manager(cfg *rest.Config) ctrl.Options {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			panic(err) // the types are fixed at build time
 		}
@@ -118,7 +129,7 @@ func (o Options) manager(cfg *rest.Config) ctrl.Options {
 			},
 		},
 		Metrics:                       metrics,
-		HealthProbeBindAddress:        o.HealthAddress,
+		HealthProbeBindAddress:        "0", // withProbes serves them
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              v1alpha1.OperatorName,
 		LeaderElectionNamespace:       o.OperatorNamespace,

@@ -6,24 +6,27 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
 	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
 // Timing holds the time constants of the operator, so that tests can shrink them.
 type Timing struct {
 	Propagation propagation.Timing
 	Access      access.Timing
+	Guard       guard.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
 	// MemoryLook is how often it is asked whether memory can be given back.
@@ -32,12 +35,15 @@ type Timing struct {
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
-	return Timing{Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second}
+	return Timing{
+		Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
+	}
 }
 
 // setup is what the reconcilers have in common.
 type setup struct {
-	mgr       ctrl.Manager
+	mgr       *Manager
 	store     *configfile.Store
 	namespace string // the operator's own
 	timing    Timing
@@ -46,10 +52,11 @@ type setup struct {
 	keys      *hierarchy.Reconciler
 	access    *access.Reconciler
 	report    *lnamespace.Reporter
+	guard     *guard.Guard
 }
 
 // Setup runs every controller that the configuration enables with mgr.
-func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, operatorNamespace string, timing Timing) error {
+func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, operatorNamespace string, timing Timing) error {
 	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, timing: timing}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
 	s.index = index.New(forestRules(store.Current(), operatorNamespace))
@@ -63,6 +70,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.access = s.newAccess()
+	if err := s.addGuard(); err != nil {
+		return err
+	}
 	for _, c := range []struct {
 		name string
 		add  func(context.Context) error
@@ -81,6 +91,18 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 		}
 	}
 	return nil
+}
+
+// addGuard has the policies watched, by the configuration in force.
+func (s *setup) addGuard() error {
+	s.guard = &guard.Guard{
+		Live: s.mgr.GetAPIReader(), Mapper: s.mgr.GetRESTMapper(), Events: s.events, Timing: s.timing.Guard,
+		Kinds:      func() []schema.GroupKind { return manifests.Kinds(s.store.Current()) },
+		Deployment: guard.Deployment(s.namespace), Elected: s.mgr.Elected(),
+	}
+	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.guard.Again() })
+	s.mgr.AddNotes(s.guard.Notes)
+	return s.guard.SetupWithManager(s.mgr)
 }
 
 func (s *setup) newAccess() *access.Reconciler {
@@ -117,6 +139,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	engine, err := propagation.New(propagation.Options{
 		Config: s.mgr.GetConfig(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
+		Unprotected: func() bool { return s.guard.Missing(guard.Copy) },
 	}, propagationSettings(s.store.Current()))
 	if err != nil {
 		return err

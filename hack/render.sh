@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Prints the manifests of an overlay: hack/render.sh OVERLAY [IMAGE [CONFIG]]
-# WITHOUT_CRDS=true leaves the CRDs out. The kustomization that says so is temporary and lies in .dev, which git ignores.
+# WITHOUT_CRDS=true leaves the CRDs out. With CONFIG, the policies and the role that list its kinds are generated for it. The
+# kustomization that says so is temporary and lies in .dev, which git ignores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD overlay=$1 image=${2:-} config=${3:-}
@@ -18,11 +19,15 @@ fi
 mkdir -p .dev
 work=$(mktemp -d -p .dev render.XXXXXX)
 trap 'rm -rf "$root/$work"' EXIT
+cp -R config "$work/config"
+if [ -n "$config" ]; then
+	go run . manifests --config="$config" --dir="$work/config"
+fi
 cat >"$work/kustomization.yaml" <<END
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources:
-- ../../config/overlays/$overlay
+- config/overlays/$overlay
 END
 if [ "${WITHOUT_CRDS:-}" = true ]; then
 	cat >>"$work/kustomization.yaml" <<'END'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs bin/manager in the foreground against the current kubeconfig's cluster, as the operator's own service account:
-# hack/run.sh [FLAG…]. Namespace, CRDs and RBAC are applied first; nothing else is.
+# hack/run.sh [FLAG…]. Namespace, CRDs, RBAC and policies are applied first, with the kinds of --config FILE if it is there;
+# nothing else is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 namespace=warren-system account=warren-controller-manager
@@ -10,10 +11,22 @@ if [ "$($KUBECTL get deployment "$account" -n "$namespace" -o 'jsonpath={.spec.r
 	exit 1
 fi
 $KUBECTL apply -f config/manager/namespace.yaml
-for part in crd rbac; do
+for part in crd rbac policy; do
 	go tool -modfile=hack/tools/go.mod kustomize build "config/$part" | $KUBECTL apply -f -
 done
 $KUBECTL wait --for=condition=Established --timeout=60s -f config/crd/bases
+
+previous=
+for flag in "$@"; do
+	case $previous:$flag in
+	*:--config=* | *:-config=*) configuration=${flag#*=} ;;
+	--config:* | -config:*) configuration=$flag ;;
+	esac
+	previous=$flag
+done
+if [ -n "${configuration:-}" ]; then
+	bin/manager manifests --config="$configuration" | $KUBECTL apply -f -
+fi
 
 umask 077
 mkdir -p .dev

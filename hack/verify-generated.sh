@@ -10,10 +10,18 @@ generate crd paths=./api/v1alpha1/... "output:crd:dir=$fresh/crd"
 for package in api/v1alpha1 api/config/v1alpha1; do
 	generate object "paths=./$package" "output:object:dir=$fresh/$package"
 done
+go run . manifests --config=config/manager/config.yaml --dir="$fresh"
 stale=0
 diff -ru config/crd/bases "$fresh/crd" || stale=1
 for package in api/v1alpha1 api/config/v1alpha1; do
 	diff -u "$package/zz_generated.deepcopy.go" "$fresh/$package/zz_generated.deepcopy.go" || stale=1
+done
+for file in policy/copy.yaml policy/operator_cage_objects.yaml rbac/kinds_configured_role.yaml; do
+	diff -u "config/$file" "$fresh/$file" || stale=1
+done
+# The overlays share these files, so every configuration file that ships must name the same kinds.
+for file in config/components/*/config.yaml; do
+	cmp <(go run . manifests --config="$file") <(go run . manifests --config=config/manager/config.yaml) || stale=1
 done
 if [ $stale = 1 ]; then
 	echo "error: generated files are out of date: run make manifests" >&2

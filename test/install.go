@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // Manifests are the objects of a kustomization.
@@ -138,12 +140,14 @@ func Apply(ctx context.Context, admin *rest.Config, manifests Manifests) error {
 }
 
 // aggregated waits until the controller manager has put our rules into the ClusterRoles that gather them, such as
-// admin. Without controllers that never happens, and nobody waits.
+// admin and warren-kinds. Without controllers that never happens, and nobody waits.
 func aggregated(ctx context.Context, c client.Client, manifests Manifests) error {
 	for _, u := range manifests {
-		const prefix = "rbac.authorization.k8s.io/aggregate-to-"
 		for label := range u.GetLabels() {
-			target, ok := strings.CutPrefix(label, prefix)
+			target, ok := strings.CutPrefix(label, "rbac.authorization.k8s.io/aggregate-to-")
+			if label == v1alpha1.Domain+"/aggregate-to-kinds" {
+				target, ok = "warren-kinds", true
+			}
 			if !ok || u.GetKind() != "ClusterRole" {
 				continue
 			}

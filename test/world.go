@@ -24,12 +24,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
-// Options say how a World differs from the usual one: overlay standard, an audit log, one operator.
+// Options say how a World differs from the usual one: overlay standard, an audit log, one operator, all policies in force. The
+// policies and the operator's rights fit the kinds of its configuration.
 type Options struct {
 	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on.
 	ControlPlane controlplane.Options
@@ -39,6 +41,8 @@ type Options struct {
 	Operator OperatorOptions
 	// WithoutOperator starts none; StartOperator then does.
 	WithoutOperator bool
+	// WithoutPolicies leaves out the admission policies, for what the specification says of a cluster without them.
+	WithoutPolicies bool
 }
 
 // World is one control plane with our manifests and an operator.
@@ -92,7 +96,29 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	return w, nil
 }
 
+// kinds returns the configuration that says which kinds the operator may write.
+func (w *World) kinds() (string, error) {
+	switch options := w.options.Operator; {
+	case options.Config != "":
+		return options.Config, nil
+	case options.ConfigFile != "":
+		text, err := os.ReadFile(options.ConfigFile)
+		return string(text), err
+	}
+	return w.OperatorConfig, nil
+}
+
 func (w *World) furnish(ctx context.Context, rest Manifests) error {
+	configuration, err := w.kinds()
+	if err != nil {
+		return err
+	}
+	if rest, err = rest.fitting(configuration); err != nil {
+		return err
+	}
+	if w.options.WithoutPolicies {
+		rest = rest.withoutPolicies()
+	}
 	if err := Apply(ctx, w.Config(controlplane.Admin), rest); err != nil {
 		return err
 	}
@@ -104,10 +130,15 @@ func (w *World) furnish(ctx context.Context, rest Manifests) error {
 			return err
 		}
 	}
+	if !w.options.WithoutPolicies {
+		if err := w.inForce(ctx); err != nil {
+			return err
+		}
+	}
 	if w.options.WithoutOperator {
 		return nil
 	}
-	_, err := w.StartOperator(ctx)
+	_, err = w.StartOperator(ctx)
 	return err
 }
 

@@ -7,10 +7,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
@@ -67,8 +67,7 @@ func writesAreCounted(t *testing.T, w *test.World) {
 		t.Fatal(err)
 	}
 	for user, name := range map[string]string{controlplane.Operator: "counted", controlplane.Admin: "not-counted"} {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := w.As(user).Create(ctx, namespace); err != nil {
+		if err := w.As(user).Create(ctx, build.Root(name)); err != nil {
 			t.Errorf("as %s: %v", user, err)
 		}
 	}

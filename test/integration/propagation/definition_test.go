@@ -6,8 +6,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
@@ -18,12 +16,6 @@ import (
 var _ = Describe("a configured kind", func() {
 	It("PROP-X1 may be served later", func(ctx SpecContext) {
 		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
-		Expect(w.Admin().Create(ctx, &rbacv1.ClusterRole{
-			ObjectMeta: metav1.ObjectMeta{Name: "gadgets", Labels: map[string]string{"tenancy.warren.dev/aggregate-to-kinds": "true"}},
-			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{"example.com"}, Resources: []string{"gadgets"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
-			}},
-		})).To(Succeed())
 		state := func(ctx SpecContext, state string) float64 {
 			metrics, err := w.Operator.Metrics(ctx)
 			Expect(err).NotTo(HaveOccurred())

@@ -22,7 +22,7 @@ import (
 
 var _ = Describe("a copy that somebody changes", func() {
 	var f *family
-	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, unguarded) })
 
 	secret := func(ctx context.Context) *corev1.Secret {
 		s := build.Secret(f.acme, "s", "1")

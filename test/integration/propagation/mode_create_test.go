@@ -42,16 +42,23 @@ var _ = Describe("a source in mode create", func() {
 		Expect(valueIn(f.a)(ctx)).To(Equal("1"))
 	})
 
-	// The page's PROP-C2 also asks for the policies.
-	It("lets a namespace edit its copy, and makes a deleted one again with the present content", func(ctx SpecContext) {
+	It("PROP-C2 lets a namespace edit its copy, and makes a deleted one again with the present content", func(ctx SpecContext) {
+		f.create(ctx, build.RoleBinding(f.a, "tenant", "admin", build.RBACUser("alice")))
 		s := given(ctx)
 		l := f.ledger(ctx, "secrets")
-		set(ctx, build.Secret(f.a, "s", ""), "mine")
+		own := at(ctx, f, s, f.a)
+		own.Data["key"] = []byte("mine")
+		Eventually(ctx, func(ctx context.Context) error { return f.As("alice").Update(ctx, own.DeepCopy()) }).Should(Succeed(), "alice's right arrives")
 		l.rests(ctx, counts{})
+		Expect(valueIn(f.a)(ctx)).To(Equal("mine"))
 		set(ctx, s, "2")
-		f.remove(ctx, build.Secret(f.a, "s", ""))
+		Expect(f.As("alice").Delete(ctx, build.Secret(f.a, "s", ""))).To(Succeed())
 		Eventually(ctx, valueIn(f.a)).Should(Equal("2"))
 		l.come(ctx, counts{"create": 1})
+		own = at(ctx, f, s, f.a)
+		Expect(f.As("alice").Update(ctx, build.Labelled(own.DeepCopy(), v1alpha1.LabelInheritedFrom, f.zeta))).
+			To(beRefused("s is a copy of " + f.acme + "/s; change the source instead"))
+		Expect(at(ctx, f, s, f.a)).To(Equal(own))
 	})
 
 	It("PROP-C3 leaves its copies behind", func(ctx SpecContext) {

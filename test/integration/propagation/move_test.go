@@ -99,22 +99,27 @@ var _ = Describe("a namespace that moves", func() {
 		f.absent(ctx, s, f.tree()...)
 	})
 
-	// The page's PROP-V5 also asks for the policies.
-	It("out of every tree loses its update copies and keeps the rest", func(ctx SpecContext) {
-		s := sources(ctx, f.acme, "s")[0]
-		rb := build.Source(binding(f.acme, "s", "view", "eve"), v1alpha1.ModeUpdate)
-		role, own := build.Role(f.acme, "s", "get"), build.Secret(f.a, "own", "own")
-		kept := build.Source(build.Secret(f.acme, "kept", "1"), v1alpha1.ModeCreate)
-		f.create(ctx, rb, role, own, kept)
-		for _, source := range []client.Object{s, rb, role, kept} {
-			f.copied(ctx, source, f.tree()...)
-		}
-		f.move(ctx, f.a, "")
-		for _, source := range []client.Object{s, rb, role} {
-			f.absent(ctx, source, f.a)
-			f.staysCopied(ctx, source, f.b)
-		}
-		f.staysCopied(ctx, kept, f.a, f.b)
-		Expect(at(ctx, f, own, f.a).ResourceVersion).To(Equal(own.ResourceVersion))
-	})
+	for policies, in := range map[string]func() *test.World{
+		"policies on":  func() *test.World { return world },
+		"policies off": func() *test.World { return unguarded },
+	} {
+		It("PROP-V5 out of every tree loses its update copies and keeps the rest, "+policies, func(ctx SpecContext) {
+			f = grow(ctx, in())
+			s := sources(ctx, f.acme, "s")[0]
+			rb := build.Source(binding(f.acme, "s", "view", "eve"), v1alpha1.ModeUpdate)
+			role, own := build.Role(f.acme, "s", "get"), build.Secret(f.a, "own", "own")
+			kept := build.Source(build.Secret(f.acme, "kept", "1"), v1alpha1.ModeCreate)
+			f.create(ctx, rb, role, own, kept)
+			for _, source := range []client.Object{s, rb, role, kept} {
+				f.copied(ctx, source, f.tree()...)
+			}
+			f.move(ctx, f.a, "")
+			for _, source := range []client.Object{s, rb, role} {
+				f.absent(ctx, source, f.a)
+				f.staysCopied(ctx, source, f.b)
+			}
+			f.staysCopied(ctx, kept, f.a, f.b)
+			Expect(at(ctx, f, own, f.a).ResourceVersion).To(Equal(own.ResourceVersion))
+		})
+	}
 })

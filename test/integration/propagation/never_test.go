@@ -67,6 +67,7 @@ var _ = Describe("what is never propagated", func() {
 	})
 
 	It("PROP-N4 is a copy, whatever label it gets", func(ctx SpecContext) {
+		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)

@@ -61,6 +61,7 @@ var _ = Describe("where something else stands", func() {
 	})
 
 	It("PROP-K4 as the export of a copy, it is nobody's copy", func(ctx SpecContext) {
+		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "!other"))
 		f.copied(ctx, s, f.tree()...)
@@ -82,6 +83,7 @@ var _ = Describe("where something else stands", func() {
 	})
 
 	It("PROP-K5 with forged marks, it is never touched", func(ctx SpecContext) {
+		f = grow(ctx, unguarded)
 		forge := func(name string) *corev1.Secret {
 			s := build.Secret(f.b, name, "forged", v1alpha1.LabelInheritedFrom, f.acme)
 			return build.Annotated(s, v1alpha1.AnnotationSourceHash, "update:0123456789abcdef:0123456789abcdef0123456789abcdef")
@@ -98,6 +100,7 @@ var _ = Describe("where something else stands", func() {
 	})
 
 	It("PROP-K7 that is going, the copy waits without a word", func(ctx SpecContext) {
+		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)

@@ -16,7 +16,7 @@ import (
 
 var _ = Describe("an operator that was away", Ordered, func() {
 	var f *family
-	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{})) })
+	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{WithoutPolicies: true})) })
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
 
 	source := func(ctx context.Context, namespace, name string) *corev1.Secret {

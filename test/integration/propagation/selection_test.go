@@ -61,6 +61,7 @@ var _ = Describe("a selector", func() {
 	})
 
 	It("PROP-S3 that does not parse freezes the copies", func(ctx SpecContext) {
+		f = grow(ctx, unguarded)
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		t := build.Source(build.Secret(f.acme, "t", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s, t)

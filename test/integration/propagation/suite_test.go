@@ -3,18 +3,17 @@ package propagation_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
@@ -34,14 +33,25 @@ func TestPropagation(t *testing.T) {
 	RunSpecs(t, "propagation")
 }
 
-// world is shared by all cases that stop nothing and change no configuration.
-var world *test.World
+// The worlds that all cases share that stop nothing and change no configuration: world is the usual one, in unguarded no
+// admission policy keeps anybody from changing a copy.
+var world, unguarded *test.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	return start(ctx, setup{Kinds: append(usualKinds, furtherKinds...)}).Bytes()
+	kinds := slices.Concat(usualKinds, furtherKinds)
+	data, err := json.Marshal([]json.RawMessage{
+		start(ctx, setup{Kinds: kinds}).Bytes(),
+		start(ctx, setup{Kinds: kinds, WithoutPolicies: true}).Bytes(),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return data
 }, func(data []byte) {
+	var worlds []json.RawMessage
+	Expect(json.Unmarshal(data, &worlds)).To(Succeed())
 	var err error
-	world, err = test.Connect(data)
+	world, err = test.Connect(worlds[0])
+	Expect(err).NotTo(HaveOccurred())
+	unguarded, err = test.Connect(worlds[1])
 	Expect(err).NotTo(HaveOccurred())
 })
 
@@ -63,8 +73,8 @@ type setup struct {
 	Kinds []string
 	// Propagation are further lines of that section.
 	Propagation string
-	// WithoutOperator starts none.
-	WithoutOperator bool
+	// WithoutOperator starts none, WithoutPolicies leaves the admission policies out.
+	WithoutOperator, WithoutPolicies bool
 }
 
 func (s setup) config() string {
@@ -92,13 +102,13 @@ rules:
 - level: Metadata
 `
 
-// start starts a World with the CRD of Widgets and the rights to all kinds. It ends with the case.
+// start starts a World with the CRD of Widgets. It ends with the case.
 func start(ctx context.Context, s setup) *test.World {
 	GinkgoHelper()
 	policy := filepath.Join(GinkgoT().TempDir(), "audit-policy.yaml")
 	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
 	w, err := test.Start(ctx, test.Options{
-		WithoutOperator: true,
+		WithoutOperator: s.WithoutOperator, WithoutPolicies: s.WithoutPolicies,
 		ControlPlane: controlplane.Options{
 			APIServerArgs:     []string{"--audit-policy-file", policy},
 			BeforeControllers: func(cp *controlplane.ControlPlane) error { return installWidgets(ctx, cp) },
@@ -107,36 +117,7 @@ func start(ctx context.Context, s setup) *test.World {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	allowFurtherKinds(ctx, w)
-	if !s.WithoutOperator {
-		_, err = w.StartOperator(ctx)
-		Expect(err).NotTo(HaveOccurred())
-	}
 	return w
-}
-
-// allowFurtherKinds is what a cluster admin does for a kind more: one labelled ClusterRole, which the cluster gathers.
-func allowFurtherKinds(ctx context.Context, w *test.World) {
-	GinkgoHelper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{
-		Name: "further-kinds", Labels: map[string]string{"tenancy.warren.dev/aggregate-to-kinds": "true"},
-	}}
-	for group, resources := range map[string][]string{
-		"":                  {"services", "serviceaccounts", "limitranges", "resourcequotas"},
-		"networking.k8s.io": {"networkpolicies"},
-		"apps":              {"deployments"},
-		"example.com":       {"widgets"},
-	} {
-		role.Rules = append(role.Rules, rbacv1.PolicyRule{
-			APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
-		})
-	}
-	Expect(w.Admin().Create(ctx, role)).To(Succeed())
-	Eventually(ctx, func(ctx context.Context) (int, error) {
-		gathered := &rbacv1.ClusterRole{}
-		err := w.Admin().Get(ctx, client.ObjectKey{Name: "warren-kinds"}, gathered)
-		return len(gathered.Rules), err
-	}).WithTimeout(30*time.Second).Should(BeNumerically(">=", len(role.Rules)+2), "the controller manager gathers the rules")
 }
 
 // explain shows the operator's log where an assertion fails.

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -83,17 +84,23 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.sub("m7-b/m7-b-below")).WithContext(ctx).Should(beReady())
 	})
 
-	// The policies that SUB-T15 asks for come with the wall; this is the case without them.
-	It("and taken out of its tree, where it keeps only its own", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("t15-root", "team", "neco"), build.Child("t15-c", "t15-root", "own", "1"),
-			build.Source(build.RoleBinding("t15-root", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))
-		Eventually(shared.ns("t15-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t15-root", "1")))
-		binding := build.RoleBinding("t15-c", "alice", "view")
-		Eventually(shared.is(binding)).WithContext(ctx).Should(there())
-		shared.label(ctx, "t15-c", v1alpha1.LabelParent+"-")
-		Eventually(shared.ns("t15-c")).WithContext(ctx).Should(And(lack("team"), carry("own", "1"),
-			lack(v1alpha1.TreeLabel("t15-root")), lack(v1alpha1.TreeLabel("t15-c")),
-			unnoted(v1alpha1.AnnotationInherited), unnoted(v1alpha1.AnnotationAncestry)))
-		Eventually(shared.is(binding)).WithContext(ctx).Should(gone())
+	It("SUB-T15 and taken out of its tree, where it keeps only its own, with policies and without", func(ctx SpecContext) {
+		leaving(ctx, shared)
+		leaving(ctx, startWorld(ctx, test.Options{WithoutPolicies: true, Operator: test.OperatorOptions{Config: fixture}}))
 	})
 })
+
+// leaving takes a sub-namespace with inherited keys and a copy out of its tree.
+func leaving(ctx SpecContext, c cluster) {
+	GinkgoHelper()
+	c.put(ctx, build.Root("t15-root", "team", "neco"), build.Child("t15-c", "t15-root", "own", "1"),
+		build.Source(build.RoleBinding("t15-root", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate))
+	Eventually(c.ns("t15-c")).WithContext(ctx).Should(And(carry("team", "neco"), standing("t15-root", "1")))
+	binding := build.RoleBinding("t15-c", "alice", "view")
+	Eventually(c.is(binding)).WithContext(ctx).Should(there())
+	c.label(ctx, "t15-c", v1alpha1.LabelParent+"-")
+	Eventually(c.ns("t15-c")).WithContext(ctx).Should(And(lack("team"), carry("own", "1"),
+		lack(v1alpha1.TreeLabel("t15-root")), lack(v1alpha1.TreeLabel("t15-c")),
+		unnoted(v1alpha1.AnnotationInherited), unnoted(v1alpha1.AnnotationAncestry)))
+	Eventually(c.is(binding)).WithContext(ctx).Should(gone())
+}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
@@ -115,12 +116,21 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 	})
 
-	// ACC-S09 without policies.
-	It("is put back when a user who may delete RoleBindings takes it away or adds to the users", func(ctx SpecContext) {
+	It("ACC-S09 is nobody's to take away, and without policies is put back", func(ctx SpecContext) {
 		f := of(world, "s09")
 		f.settle(ctx, f.payments())
+		users := build.RoleBinding(f.own("payments"), "warren:users", "")
+		f.exists(ctx, users)
+		users.Subjects = append(users.Subjects, build.RBACUser("zed"))
+		denied(ctx, f.as("alice"),
+			deleting(build.RoleBinding(f.own("payments"), "warren:sudoers", ""), "RoleBinding warren:sudoers"),
+			request{"update RoleBinding warren:users", func(ctx context.Context, c client.Client) error { return c.Update(ctx, users.DeepCopy()) }})
+		allowed(ctx, f.sudo("bob", "payments"), secretsIn(f.own("payments")))
+
+		f = of(ownWorld(ctx, test.Options{WithoutPolicies: true}, "s09"), "s09")
+		f.settle(ctx, f.payments())
 		root, alice := f.own("payments"), f.as("alice")
-		sudoers, users := build.RoleBinding(root, "warren:sudoers", ""), build.RoleBinding(root, "warren:users", "")
+		sudoers := build.RoleBinding(root, "warren:sudoers", "")
 		f.exists(ctx, sudoers)
 		was := sudoers.UID
 		allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
@@ -130,6 +140,7 @@ var _ = Describe("sudo", func() {
 		}).WithContext(ctx).Should(Succeed(), "warren:sudoers is made anew")
 		allowed(ctx, f.sudo("bob", "payments"), secretsIn(root))
 
+		users = build.RoleBinding(root, "warren:users", "")
 		f.exists(ctx, users)
 		before := users.Subjects
 		users.Subjects = append(users.Subjects, build.RBACUser("zed"))

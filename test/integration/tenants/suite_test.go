@@ -1,6 +1,5 @@
 // Package tenants_test shows what an LNamespace gives to its people and takes from them, on a real control plane, with a
-// token for each person and real impersonation. No policy and no webhook stands behind it here: what holds, holds by RBAC
-// and by the reconcilers.
+// token for each person and real impersonation. The admission policies are in force; no webhook stands behind it here.
 //
 // A number such as ACC-S01 in the name of a test says that all of that row of docs/behaviour/access.md was seen. A test
 // that shows only a part of its row has the number in a comment.

@@ -1,0 +1,215 @@
+// Package guard watches the wall around the operator and its tenants: it refuses to start as somebody whom the policies don't
+// name (identity.go), tells of policies that are not in force (policies.go), and of writes that the operator's own cage
+// refused (refusals.go). It writes nothing but Events; a missing policy must not stop tenants.
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Timing holds the time constants, so that tests can shrink them.
+type Timing struct {
+	// Interval between two looks at the policies.
+	Interval time.Duration
+	// Retry is when it looks again after it could not see them.
+	Retry time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing { return Timing{Interval: 10 * time.Minute, Retry: 10 * time.Second} }
+
+// Guard looks at our admission policies, at the start and then again and again. It runs on every replica; the leader alone sends
+// Events. All exported fields are required.
+type Guard struct {
+	// Live reads policies and bindings, by name, from the API server.
+	Live   client.Reader
+	Mapper meta.RESTMapper
+	// Kinds are those that the operator may write by its configuration.
+	Kinds func() []schema.GroupKind
+	// Events go to Deployment, which is that of the operator.
+	Events     record.EventRecorder
+	Deployment *corev1.ObjectReference
+	// Elected is closed when this replica leads.
+	Elected <-chan struct{}
+	Timing  Timing
+
+	making sync.Once
+	again  chan struct{}
+
+	mu          sync.Mutex
+	gaps        map[string]string // short name of a policy → why it is not in force
+	leads       bool
+	subscribers []func()
+}
+
+// Deployment refers to the operator's Deployment in its namespace, where people look for its Events. Whether it is there nobody
+// asks: outside a cluster it isn't.
+func Deployment(namespace string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "warren-controller-manager"}
+}
+
+// SetupWithManager runs the guard with mgr.
+func (g *Guard) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(g) }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica tells of what it sees.
+func (g *Guard) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (g *Guard) Start(ctx context.Context) error {
+	elected := g.Elected
+	for {
+		next := g.Timing.Interval
+		if err := g.look(ctx); err != nil {
+			next = g.Timing.Retry
+			ctrl.Log.WithName("guard").Error(err, "the admission policies can't be seen; what was known of them still holds")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-elected:
+			elected = nil
+			g.lead()
+		case <-g.wake():
+		case <-time.After(next):
+		}
+	}
+}
+
+// Again looks at the policies as soon as possible, because something that they depend on has changed.
+func (g *Guard) Again() {
+	select {
+	case g.wake() <- struct{}{}:
+	default: // a look is due already
+	}
+}
+
+func (g *Guard) wake() chan struct{} {
+	g.making.Do(func() { g.again = make(chan struct{}, 1) })
+	return g.again
+}
+
+// Missing says whether a policy, by its name without `warren-`, was found not to be in force. It is false as long as nobody
+// has looked.
+func (g *Guard) Missing(policy string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.gaps[policy] != ""
+}
+
+// Subscribe has changed called after each change of what Missing answers. It must not block.
+func (g *Guard) Subscribe(changed func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.subscribers = append(g.subscribers, changed)
+}
+
+// Notes are the gaps as sentences, for a readiness probe that says more than yes.
+func (g *Guard) Notes() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var notes []string
+	for _, policy := range slices.Sorted(maps.Keys(g.gaps)) {
+		notes = append(notes, sentence(policy, g.gaps[policy]))
+	}
+	return notes
+}
+
+func sentence(policy, why string) string {
+	return fmt.Sprintf("policy %s%s is not in force: %s", prefix, policy, why)
+}
+
+// look compares what is in the cluster with what should be, and tells of every difference to the last look.
+func (g *Guard) look(ctx context.Context) error {
+	seen, err := g.see(ctx)
+	if err != nil {
+		return err
+	}
+	now := map[string]string{}
+	for _, p := range shipped {
+		gap.WithLabelValues(p.name).Set(0)
+		if why := seen.gap(p); why != "" {
+			gap.WithLabelValues(p.name).Set(1)
+			now[p.name] = why
+		}
+	}
+	g.mu.Lock()
+	before, leads, subscribers := g.gaps, g.leads, slices.Clone(g.subscribers)
+	g.gaps = now
+	g.mu.Unlock()
+	if maps.Equal(before, now) {
+		return nil
+	}
+	g.tell(before, now, leads)
+	for _, changed := range subscribers {
+		changed()
+	}
+	return nil
+}
+
+// tell logs each transition, and sends an Event for each new gap.
+func (g *Guard) tell(before, now map[string]string, leads bool) {
+	log := ctrl.Log.WithName("guard")
+	for _, p := range shipped {
+		switch was, is := before[p.name], now[p.name]; {
+		case was == is:
+		case is == "":
+			log.Info("an admission policy is in force again", "policy", prefix+p.name)
+		default:
+			log.Error(errors.New(is), "an admission policy is not in force", "policy", prefix+p.name)
+			if leads {
+				g.event(p.name, is)
+			}
+		}
+	}
+}
+
+// lead sends the Events that a standby keeps to itself.
+func (g *Guard) lead() {
+	g.mu.Lock()
+	g.leads = true
+	gaps := maps.Clone(g.gaps)
+	g.mu.Unlock()
+	for _, policy := range slices.Sorted(maps.Keys(gaps)) {
+		g.event(policy, gaps[policy])
+	}
+}
+
+func (g *Guard) event(policy, why string) {
+	g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
+}
+
+// see reads all policies, all bindings, and what the configured kinds are called here.
+func (g *Guard) see(ctx context.Context) (*sight, error) {
+	s := newSight()
+	for _, p := range shipped {
+		if err := s.read(ctx, g.Live, p); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range g.Kinds() {
+		mapping, err := g.Mapper.RESTMapping(kind)
+		switch {
+		case meta.IsNoMatchError(err): // not served (yet): nobody can write it
+		case err != nil:
+			return nil, fmt.Errorf("finding the resource of %s: %w", kind, err)
+		default:
+			s.resources = append(s.resources, mapping.Resource.GroupResource())
+		}
+	}
+	return s, nil
+}

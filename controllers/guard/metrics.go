@@ -1,0 +1,26 @@
+package guard
+
+import (
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var (
+	gap = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_policy_gap", Help: "1 if an admission policy of ours is missing, doesn't deny, or doesn't list a configured kind.",
+	}, []string{"policy"})
+	refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_cage_refusals_total", Help: "Writes of the operator that its own cage refused: an alarm.",
+	}, []string{"policy"})
+)
+
+func init() {
+	metrics.Registry.MustRegister(gap, refusals)
+	for _, p := range shipped {
+		if strings.HasPrefix(p.name, "operator-cage-") {
+			refusals.WithLabelValues(p.name) // 0 is an answer, too
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// prefix starts the name of every policy in the cluster.
+const prefix = "warren-"
+
+// Copy is the policy that keeps everybody but the operator from changing copies.
+const Copy = "copy"
+
+// policy is one of ours, by its name without the prefix.
+type policy struct {
+	name      string
+	bindings  []string // without the prefix, too
+	listsKind bool     // its rules name each configured kind
+}
+
+var shipped = []policy{
+	one("managed-namespace"), one("reserved-keys"), one("namespace-shape"),
+	{name: Copy, bindings: []string{Copy, "copy-access", "copy-distributed"}, listsKind: true},
+	one("source-keys"), one("access-names"), one("tenant-limits"),
+	one("operator-cage-rbac"), one("operator-cage-namespaces"),
+	{name: "operator-cage-objects", bindings: []string{"operator-cage-objects"}, listsKind: true},
+	one("operator-cage-webhooks"),
+}
+
+// one is a policy with one binding of its own name.
+func one(name string) policy { return policy{name: name, bindings: []string{name}} }
+
+// sight is what one look saw. A name that isn't there has no entry.
+type sight struct {
+	policies  map[string]*admissionregistrationv1.ValidatingAdmissionPolicy
+	bindings  map[string]*admissionregistrationv1.ValidatingAdmissionPolicyBinding
+	hidden    map[string]bool        // names that may not be read
+	resources []schema.GroupResource // of the configured kinds that are served
+}
+
+func newSight() *sight {
+	return &sight{
+		policies: map[string]*admissionregistrationv1.ValidatingAdmissionPolicy{},
+		bindings: map[string]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
+		hidden:   map[string]bool{},
+	}
+}
+
+func (s *sight) read(ctx context.Context, live client.Reader, p policy) error {
+	found := &admissionregistrationv1.ValidatingAdmissionPolicy{}
+	there, err := s.get(ctx, live, p.name, found)
+	if err != nil {
+		return fmt.Errorf("reading policy %s: %w", prefix+p.name, err)
+	}
+	if there {
+		s.policies[p.name] = found
+	}
+	for _, name := range p.bindings {
+		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
+		there, err := s.get(ctx, live, name, binding)
+		if err != nil {
+			return fmt.Errorf("reading binding %s: %w", prefix+name, err)
+		}
+		if there {
+			s.bindings[name] = binding
+		}
+	}
+	return nil
+}
+
+func (s *sight) get(ctx context.Context, live client.Reader, name string, into client.Object) (there bool, err error) {
+	err = live.Get(ctx, client.ObjectKey{Name: prefix + name}, into)
+	if apierrors.IsForbidden(err) { // what nobody can see may as well be missing
+		s.hidden[name] = true
+		return false, nil
+	}
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+// gap says why a policy is not in force, or "".
+func (s *sight) gap(p policy) string {
+	found := s.policies[p.name]
+	if found == nil {
+		return s.absent("it", p.name)
+	}
+	for _, name := range p.bindings {
+		b := s.bindings[name]
+		switch {
+		case b == nil:
+			return s.absent("binding "+prefix+name, name)
+		case b.Spec.PolicyName != prefix+p.name:
+			return fmt.Sprintf("binding %s is of policy %s: apply config/policy", prefix+name, b.Spec.PolicyName)
+		case !slices.Contains(b.Spec.ValidationActions, admissionregistrationv1.Deny):
+			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", prefix+name, actions(b))
+		}
+	}
+	if !p.listsKind {
+		return ""
+	}
+	var unlisted []string
+	for _, r := range s.resources {
+		if !covers(found, r) {
+			unlisted = append(unlisted, r.String())
+		}
+	}
+	if len(unlisted) == 0 {
+		return ""
+	}
+	slices.Sort(unlisted)
+	return fmt.Sprintf("it doesn't list %s, which the configuration names: apply what `manager manifests --config FILE` prints",
+		strings.Join(slices.Compact(unlisted), ", "))
+}
+
+func (s *sight) absent(what, name string) string {
+	if s.hidden[name] {
+		return what + " may not be read: apply config/rbac"
+	}
+	return what + " is missing: apply config/policy"
+}
+
+func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string {
+	var words []string
+	for _, action := range b.Spec.ValidationActions {
+		words = append(words, string(action))
+	}
+	return strings.Join(words, ", ")
+}
+
+// covers says whether one rule of a policy takes in every write of a resource.
+func covers(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema.GroupResource) bool {
+	if p.Spec.MatchConstraints == nil {
+		return false
+	}
+	writes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete}
+	return slices.ContainsFunc(p.Spec.MatchConstraints.ResourceRules, func(rule admissionregistrationv1.NamedRuleWithOperations) bool {
+		for _, write := range writes {
+			if !has(rule.Operations, write, admissionregistrationv1.OperationAll) {
+				return false
+			}
+		}
+		return has(rule.APIGroups, r.Group, "*") && has(rule.APIVersions, "*", "*") &&
+			(has(rule.Resources, r.Resource, "*") || slices.Contains(rule.Resources, "*/*"))
+	})
+}
+
+func has[T comparable](list []T, item, everything T) bool {
+	return slices.Contains(list, item) || slices.Contains(list, everything)
+}

@@ -1,0 +1,103 @@
+// Package guard_test shows how the operator watches over the admission policies, on a real control plane: it refuses to run as
+// somebody else, and tells of what is not in force and of what its own cage refused.
+//
+// A number such as SEC-X7 in the name of a test says that all of that row of docs/behaviour was seen. A test that shows only
+// a part of its row has the number in a comment.
+package guard_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+)
+
+// soon is an upper bound of waits, not a claim about speed.
+const soon = 20 * time.Second
+
+func TestGuard(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(logr.Discard()) // the clients' own; the operator logs into its file
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Guard")
+}
+
+// operator is one that a case may stop, with its world.
+type operator struct{ *test.World }
+
+func start(ctx SpecContext, options test.Options) operator {
+	GinkgoHelper()
+	w, err := test.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return operator{w}
+}
+
+func (o operator) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(o.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s/%s", object, object.GetNamespace(), object.GetName())
+	}
+}
+
+// gap is what the operator's metrics say of a policy.
+func (o operator) gap(policy string) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		metrics, err := o.Operator.Metrics(ctx)
+		if err == nil && !metrics.Has("warren_policy_gap", map[string]string{"policy": policy}) {
+			err = fmt.Errorf("there is no warren_policy_gap of %s yet", policy)
+		}
+		return metrics.Value("warren_policy_gap", map[string]string{"policy": policy}), err
+	}
+}
+
+// readiness is the answer of /readyz?verbose, which must be a 200.
+func (o operator) readiness(ctx context.Context) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.Operator.HealthURL+"/readyz?verbose", nil)
+	if err != nil {
+		return "", err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("%s: %s", answer.Status, text)
+	}
+	return string(text), err
+}
+
+// events are the messages of the Events on the operator's Deployment with that reason.
+func (o operator) events(reason v1alpha1.Reason) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) ([]string, error) {
+		list := &corev1.EventList{}
+		if err := o.Admin().List(ctx, list, client.InNamespace("warren-system")); err != nil {
+			return nil, err
+		}
+		var messages []string
+		for _, event := range list.Items {
+			about := event.InvolvedObject
+			if event.Reason == string(reason) && event.Type == corev1.EventTypeWarning && about.Kind == "Deployment" && about.Name == "warren-controller-manager" {
+				messages = append(messages, event.Message)
+			}
+		}
+		return messages, nil
+	}
+}
