@@ -35,6 +35,7 @@ type Options struct {
 	MetricsAddress    string
 	MetricsSecure     bool
 	HealthAddress     string
+	Webhooks          WebhookOptions
 }
 
 // BindFlags declares the flags of o.
@@ -44,10 +45,14 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 switches them off")
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	o.Webhooks.bindFlags(fs)
 }
 
-// validate refuses what would serve metrics to anybody.
+// validate refuses what can't be, and what would serve metrics to anybody.
 func (o *Options) validate() error {
+	if err := o.Webhooks.validate(); err != nil {
+		return err
+	}
 	if o.MetricsSecure || o.MetricsAddress == "0" {
 		return nil
 	}
@@ -65,11 +70,12 @@ func (o *Options) validate() error {
 const startTimeout = 10 * time.Second
 
 // NewManager makes the manager: its client without a limit of its own, its cache of what concerns us alone, its servers.
-func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration, userAgent string) (ctrl.Manager, error) {
+func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration, userAgent string) (ctrl.Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(free("--metrics-bind-address", o.MetricsAddress), free("--health-probe-bind-address", o.HealthAddress)); err != nil {
+	if err := errors.Join(free("--metrics-bind-address", o.MetricsAddress), free("--health-probe-bind-address", o.HealthAddress),
+		free("--webhook-port", o.Webhooks.address())); err != nil {
 		return nil, err
 	}
 	cfg, err := ctrl.GetConfig()
@@ -84,14 +90,18 @@ func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration,
 	if err := reach(ctx, cfg); err != nil {
 		return nil, err
 	}
-	mgr, err := ctrl.NewManager(cfg, o.manager(cfg))
+	options := o.manager(cfg)
+	if options.WebhookServer, err = o.Webhooks.server(); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
 	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
 }
 
-func (o Options) manager(cfg *rest.Config) ctrl.Options {
+func (o *Options) manager(cfg *rest.Config) ctrl.Options {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

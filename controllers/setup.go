@@ -12,6 +12,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/certificate"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
@@ -24,13 +25,17 @@ import (
 type Timing struct {
 	Propagation propagation.Timing
 	Access      access.Timing
+	Certificate certificate.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
 }
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
-	return Timing{Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), RetryMax: 5 * time.Minute}
+	return Timing{
+		Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), Certificate: certificate.DefaultTiming(),
+		RetryMax: 5 * time.Minute,
+	}
 }
 
 // setup is what the reconcilers have in common.
@@ -47,7 +52,8 @@ type setup struct {
 }
 
 // Setup runs every controller that the configuration enables with mgr.
-func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, operatorNamespace string, timing Timing) error {
+func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, o *Options, timing Timing) error {
+	operatorNamespace := o.OperatorNamespace
 	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, timing: timing}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
 	s.index = index.New(forestRules(store.Current(), operatorNamespace))
@@ -75,7 +81,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, store *configfile.Store, opera
 			return fmt.Errorf("starting controller %s: %w", c.name, err)
 		}
 	}
-	return nil
+	return s.addWebhooks(ctx, o.Webhooks)
 }
 
 func (s *setup) newAccess() *access.Reconciler {

@@ -27,14 +27,20 @@ import (
 	"path/filepath"
 
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/process"
 )
 
-// Options say how a World differs from the usual one: overlay standard, an audit log, one operator.
+// Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator.
 type Options struct {
 	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on.
 	ControlPlane controlplane.Options
-	// Overlay is the kustomization that is applied; empty means config/overlays/standard.
+	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
 	Overlay string
+	// Components are added to it, such as config/components/open-access.
+	Components []string
+	// Webhooks lets the operator serve them and the API server call them. Without, reconcilers and policies stand alone,
+	// as they must be able to.
+	Webhooks bool
 	// Operator's options; Kubeconfig and Dir are filled in, and Config is that of the overlay unless it is given.
 	Operator OperatorOptions
 	// WithoutOperator starts none; StartOperator then does.
@@ -59,14 +65,18 @@ type World struct {
 
 // Start starts a World. When it fails, nothing is left behind.
 func Start(ctx context.Context, options Options) (*World, error) {
-	if options.Overlay == "" {
+	switch {
+	case options.Overlay != "":
+	case options.Webhooks:
+		options.Overlay = "config/overlays/loopback"
+	default:
 		options.Overlay = "config/overlays/standard"
 	}
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := Render(options.Overlay)
+	manifests, err := options.manifests()
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +87,14 @@ func Start(ctx context.Context, options Options) (*World, error) {
 			return err
 		}
 		return before(cp)
+	}
+	if options.Webhooks {
+		if options.Operator.WebhookPort, err = process.FreePort(); err != nil {
+			return nil, err
+		}
+		if err := manifests.callAt(options.Operator.WebhookPort); err != nil {
+			return nil, err
+		}
 	}
 	cp, err := controlplane.Start(ctx, options.ControlPlane)
 	if err != nil {
@@ -90,6 +108,15 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		return nil, errors.Join(err, w.Stop())
 	}
 	return w, nil
+}
+
+// manifests are what is applied.
+func (o Options) manifests() (Manifests, error) {
+	manifests, err := RenderWith(o.Overlay, o.Components...)
+	if err != nil || o.Webhooks {
+		return manifests, err
+	}
+	return manifests.withoutWebhooks(), nil
 }
 
 func (w *World) furnish(ctx context.Context, rest Manifests) error {
@@ -126,6 +153,11 @@ func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
 		return nil, err
 	}
 	w.Operator = o
+	if w.options.Webhooks {
+		if err := w.called(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return o, nil
 }
 

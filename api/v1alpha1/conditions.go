@@ -92,6 +92,12 @@ const (
 	ReasonConflictResolved Reason = "ConflictResolved"
 )
 
+// Reasons of Events on the operator's Deployment that concern its certificate.
+const (
+	ReasonCertificateRotated Reason = "CertificateRotated"
+	ReasonCertificateFailed  Reason = "CertificateFailed"
+)
+
 // SetCondition sets a condition and says whether that changed anything. The transition time moves only when status does.
 func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason, message string) bool {
 	return meta.SetStatusCondition(conditions, metav1.Condition{
