@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/certificate"
 )
 
 // errOutdated says that someone else wrote an object after we read it.
@@ -85,15 +86,16 @@ type bundles struct {
 	client client.Client
 	// written is the resourceVersion of our last write, by kind: what the cache holds may be older.
 	written map[string]string
-	// held is the bundle that both configurations have held at all, and since when. The clock is monotonic, so a step of
-	// the wall clock shortens no wait; a new leader waits anew.
-	held  []byte
+	// held are the contents whose bundle both configurations have held, and since when. The clock is monotonic, so a step
+	// of the wall clock shortens no wait; a new leader waits anew.
+	held  certificate.Contents
 	since time.Time
 }
 
-// hold makes both configurations hold the bundle, and returns for how long they have, -1 if they don't yet. Someone else's
+// hold makes both configurations hold the bundle of the contents, and returns for how long they have, -1 if they don't yet. Someone else's
 // edit is put right but does not make the wait begin anew: else a tool that edits once a minute would stop a rotation.
-func (b *bundles) hold(ctx context.Context, bundle []byte) (time.Duration, error) {
+func (b *bundles) hold(ctx context.Context, contents certificate.Contents) (time.Duration, error) {
+	bundle := contents.Bundle()
 	configurations, err := readConfigurations(ctx, b.client)
 	if err != nil {
 		return -1, err
@@ -114,8 +116,8 @@ func (b *bundles) hold(ctx context.Context, bundle []byte) (time.Duration, error
 	if err := errors.Join(problems...); err != nil || !settled {
 		return -1, err
 	}
-	if !bytes.Equal(b.held, bundle) {
-		b.held, b.since = bundle, time.Now()
+	if b.since.IsZero() || !b.held.Equal(contents) {
+		b.held, b.since = contents, time.Now()
 	}
 	return time.Since(b.since), nil
 }

@@ -63,7 +63,7 @@ func (k *keeper) step(ctx context.Context) (again time.Duration, err error) {
 	if urgent := certificate.Decide(contents, k.names, time.Now(), notYet, k.timing.Settle); urgent.Action != certificate.Keep {
 		return 0, k.act(ctx, &secret, contents, urgent)
 	}
-	settled, err := k.sync.hold(ctx, contents.Bundle())
+	settled, err := k.sync.hold(ctx, contents)
 	if err != nil {
 		return 0, err
 	}

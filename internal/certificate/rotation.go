@@ -6,6 +6,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,16 +59,21 @@ func (c Contents) Data() map[string][]byte {
 	return data
 }
 
+// Equal says whether both hold the same.
+func (c Contents) Equal(other Contents) bool { return maps.EqualFunc(c.Data(), other.Data(), bytes.Equal) }
+
 // Bundle is what the caBundle of every webhook must be: the present certificate and, during a change, the next or the
-// old one. What doesn't parse is left out, for the API server would refuse it. Empty means that nothing is to be served.
+// old one. Its order says nothing, so that a switch changes no bundle. What doesn't parse is left out, for the API server
+// would refuse it.
 func (c Contents) Bundle() []byte {
-	var bundle []byte
+	var anchors []string
 	for _, text := range [][]byte{c.Current.Certificate, c.Next.Certificate, c.Old} {
-		if leaf := firstCertificate(text); leaf != nil && !bytes.Contains(bundle, leaf) {
-			bundle = append(bundle, leaf...)
+		if leaf := firstCertificate(text); leaf != nil {
+			anchors = append(anchors, string(leaf))
 		}
 	}
-	return bundle
+	slices.Sort(anchors)
+	return []byte(strings.Join(slices.Compact(anchors), ""))
 }
 
 // Action is a step of a rotation.
@@ -94,8 +102,8 @@ type Step struct {
 	Again time.Duration
 }
 
-// Decide says what to do with the contents. settled is for how long both webhook configurations have held the Bundle of
-// these contents at all, negative while they don't; settle is how long that must last, so that every API server and
+// Decide says what to do with the contents. settled is for how long these contents have stood there with both webhook
+// configurations holding their Bundle, negative while those don't yet; settle is how long that must last, so that every API server and
 // every replica has seen it.
 func Decide(c Contents, names []string, now time.Time, settled, settle time.Duration) Step {
 	current, err := Judge(c.Current, names, now)
