@@ -54,6 +54,8 @@ type World struct {
 	Plugins string
 	// OperatorConfig is the text of the configuration file that the overlay deploys.
 	OperatorConfig string
+	// WebhookPort is where the API server calls the operator's webhooks, 0 without Webhooks.
+	WebhookPort int
 	// Operator that runs, nil if there is none. In a process that only connected it can be read, not stopped.
 	Operator *Operator
 
@@ -89,7 +91,8 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		return before(cp)
 	}
 	if options.Webhooks {
-		if options.Operator.WebhookPort, err = process.FreePort(); err != nil {
+		options.Operator.WebhookPort, err = process.FreePort()
+		if err != nil {
 			return nil, err
 		}
 		if err := manifests.callAt(options.Operator.WebhookPort); err != nil {
@@ -101,7 +104,7 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		return nil, err
 	}
 	w := &World{
-		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(),
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(), WebhookPort: options.Operator.WebhookPort,
 		ControlPlane: cp, options: options,
 	}
 	if err := w.furnish(ctx, manifests.Rest()); err != nil {
