@@ -120,6 +120,9 @@ func isDefinition(u *unstructured.Unstructured) bool {
 }
 
 func needsNodes(u *unstructured.Unstructured) bool {
+	if u.GroupVersionKind().Group == "cert-manager.io" { // which runs on nodes, and brings these kinds
+		return true
+	}
 	switch u.GetKind() {
 	case "Deployment", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PodMonitor", "PrometheusRule":
 		return true

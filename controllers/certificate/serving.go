@@ -8,7 +8,9 @@ import (
 )
 
 // Serving is the certificate that the webhooks of this replica serve at this moment. It can be exchanged while they do.
-type Serving struct{ current atomic.Pointer[tls.Certificate] }
+type Serving struct {
+	current atomic.Pointer[tls.Certificate]
+}
 
 // GetCertificate is for tls.Config.
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {

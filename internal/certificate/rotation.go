@@ -60,7 +60,9 @@ func (c Contents) Data() map[string][]byte {
 }
 
 // Equal says whether both hold the same.
-func (c Contents) Equal(other Contents) bool { return maps.EqualFunc(c.Data(), other.Data(), bytes.Equal) }
+func (c Contents) Equal(other Contents) bool {
+	return maps.EqualFunc(c.Data(), other.Data(), bytes.Equal)
+}
 
 // Bundle is what the caBundle of every webhook must be: the present certificate and, during a change, the next or the
 // old one. Its order says nothing, so that a switch changes no bundle. What doesn't parse is left out, for the API server
