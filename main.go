@@ -61,14 +61,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	mgr, err := controllers.NewManager(ctx, o, store.Current(), "warren/"+version)
+	mgr, err := controllers.NewManager(ctx, &o, store.Current(), "warren/"+version)
 	if err != nil {
 		return err
 	}
 	if err := controllers.Follow(mgr, store); err != nil {
 		return err
 	}
-	if err := controllers.Setup(ctx, mgr, store, o.OperatorNamespace, controllers.DefaultTiming()); err != nil {
+	if err := controllers.Setup(ctx, mgr, store, &o, controllers.DefaultTiming()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

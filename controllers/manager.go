@@ -38,6 +38,7 @@ type Options struct {
 	HealthAddress     string
 	// AllowOtherIdentity lets the manager run as somebody whom the policies don't name.
 	AllowOtherIdentity bool
+	Webhooks           WebhookOptions
 }
 
 // BindFlags declares the flags of o.
@@ -48,10 +49,14 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	fs.BoolVar(&o.AllowOtherIdentity, "allow-other-identity", false, "start although the policies name another identity")
+	o.Webhooks.bindFlags(fs)
 }
 
-// validate refuses what would serve metrics to anybody.
+// validate refuses what can't be, and what would serve metrics to anybody.
 func (o *Options) validate() error {
+	if err := o.Webhooks.validate(); err != nil {
+		return err
+	}
 	if o.MetricsSecure || o.MetricsAddress == "0" {
 		return nil
 	}
@@ -69,11 +74,12 @@ func (o *Options) validate() error {
 const startTimeout = 10 * time.Second
 
 // NewManager makes the manager: its client without a limit of its own, its cache of what concerns us alone, its servers.
-func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration, userAgent string) (*Manager, error) {
+func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration, userAgent string) (*Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(free("--metrics-bind-address", o.MetricsAddress), free("--health-probe-bind-address", o.HealthAddress)); err != nil {
+	if err := errors.Join(free("--metrics-bind-address", o.MetricsAddress), free("--health-probe-bind-address", o.HealthAddress),
+		free("--webhook-port", o.Webhooks.address())); err != nil {
 		return nil, err
 	}
 	cfg, err := ctrl.GetConfig()
@@ -94,7 +100,11 @@ func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration,
 		}
 	}
 	refusals := guard.See(cfg)
-	mgr, err := ctrl.NewManager(cfg, o.manager(cfg))
+	options := o.manager(cfg)
+	if options.WebhookServer, err = o.Webhooks.server(); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
@@ -102,7 +112,7 @@ func NewManager(ctx context.Context, o Options, c *config.OperatorConfiguration,
 	return withProbes(mgr, o.HealthAddress)
 }
 
-func (o Options) manager(cfg *rest.Config) ctrl.Options {
+func (o *Options) manager(cfg *rest.Config) ctrl.Options {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -12,6 +12,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/certificate"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/index"
@@ -27,6 +28,7 @@ type Timing struct {
 	Propagation propagation.Timing
 	Access      access.Timing
 	Guard       guard.Timing
+	Certificate certificate.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
 	// MemoryLook is how often it is asked whether memory can be given back.
@@ -37,7 +39,7 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
-		RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
+		Certificate: certificate.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
 	}
 }
 
@@ -56,7 +58,8 @@ type setup struct {
 }
 
 // Setup runs every controller that the configuration enables with mgr.
-func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, operatorNamespace string, timing Timing) error {
+func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Options, timing Timing) error {
+	operatorNamespace := o.OperatorNamespace
 	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, timing: timing}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
 	s.index = index.New(forestRules(store.Current(), operatorNamespace))
@@ -90,7 +93,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, operatorN
 			return fmt.Errorf("starting controller %s: %w", c.name, err)
 		}
 	}
-	return nil
+	return s.addWebhooks(ctx, o.Webhooks)
 }
 
 // addGuard has the policies watched, by the configuration in force.

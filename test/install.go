@@ -58,6 +58,34 @@ func Render(dir string) (Manifests, error) {
 	return manifests, nil
 }
 
+// RenderWith builds a kustomization of the clone with components, in this order.
+func RenderWith(overlay string, components ...string) (Manifests, error) {
+	if len(components) == 0 {
+		return Render(overlay)
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	parent := filepath.Join(root, ".dev") // git ignores it; kustomize wants paths that are relative
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", overlay, err)
+	}
+	dir, err := os.MkdirTemp(parent, "render.")
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", overlay, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n- ../../" + overlay + "\ncomponents:\n"
+	for _, c := range components {
+		text += "- ../../" + c + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o644); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", overlay, err)
+	}
+	return Render(dir)
+}
+
 // Definitions are the CRDs and Namespaces: what all the rest needs.
 func (m Manifests) Definitions() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return isDefinition(u) })
@@ -94,6 +122,9 @@ func isDefinition(u *unstructured.Unstructured) bool {
 }
 
 func needsNodes(u *unstructured.Unstructured) bool {
+	if u.GroupVersionKind().Group == "cert-manager.io" { // which runs on nodes, and brings these kinds
+		return true
+	}
 	switch u.GetKind() {
 	case "Deployment", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PodMonitor", "PrometheusRule":
 		return true

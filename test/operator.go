@@ -24,6 +24,8 @@ type OperatorOptions struct {
 	Config string
 	// ConfigFile is a configuration file that exists already, in place of Config.
 	ConfigFile string
+	// WebhookPort is where it serves its webhooks; 0 means that it serves none.
+	WebhookPort int
 	// Args are further flags, Env further environment variables.
 	Args, Env []string
 }
@@ -84,6 +86,11 @@ func (o *Operator) at(options OperatorOptions, metrics, health int) {
 		"--kubeconfig=" + options.Kubeconfig,
 		"--metrics-bind-address=" + metricsAddress, "--metrics-secure=false",
 		"--health-probe-bind-address=" + healthAddress,
+	}
+	if options.WebhookPort == 0 {
+		args = append(args, "--webhooks=false")
+	} else {
+		args = append(args, "--webhook-port="+strconv.Itoa(options.WebhookPort))
 	}
 	if o.ConfigFile != "" {
 		args = append(args, "--config="+o.ConfigFile)

@@ -28,15 +28,21 @@ import (
 	"path/filepath"
 
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/process"
 )
 
-// Options say how a World differs from the usual one: overlay standard, an audit log, one operator, all policies in force. The
-// policies and the operator's rights fit the kinds of its configuration.
+// Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
+// policies in force. The policies and the operator's rights fit the kinds of its configuration.
 type Options struct {
 	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on.
 	ControlPlane controlplane.Options
-	// Overlay is the kustomization that is applied; empty means config/overlays/standard.
+	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
 	Overlay string
+	// Components are added to it, such as config/components/open-access.
+	Components []string
+	// Webhooks lets the operator serve them and the API server call them. Without, reconcilers and policies stand alone,
+	// as they must be able to.
+	Webhooks bool
 	// Operator's options; Kubeconfig and Dir are filled in, and Config is that of the overlay unless it is given.
 	Operator OperatorOptions
 	// WithoutOperator starts none; StartOperator then does.
@@ -52,6 +58,8 @@ type World struct {
 	Plugins string
 	// OperatorConfig is the text of the configuration file that the overlay deploys.
 	OperatorConfig string
+	// WebhookPort is where the API server calls the operator's webhooks, 0 without Webhooks.
+	WebhookPort int
 	// Operator that runs, nil if there is none. In a process that only connected it can be read, not stopped.
 	Operator *Operator
 
@@ -63,14 +71,18 @@ type World struct {
 
 // Start starts a World. When it fails, nothing is left behind.
 func Start(ctx context.Context, options Options) (*World, error) {
-	if options.Overlay == "" {
+	switch {
+	case options.Overlay != "":
+	case options.Webhooks:
+		options.Overlay = "config/overlays/loopback"
+	default:
 		options.Overlay = "config/overlays/standard"
 	}
 	root, err := Root()
 	if err != nil {
 		return nil, err
 	}
-	manifests, err := Render(options.Overlay)
+	manifests, err := options.manifests()
 	if err != nil {
 		return nil, err
 	}
@@ -82,18 +94,36 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		}
 		return before(cp)
 	}
+	if options.Webhooks {
+		options.Operator.WebhookPort, err = process.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		if err := manifests.callAt(options.Operator.WebhookPort); err != nil {
+			return nil, err
+		}
+	}
 	cp, err := controlplane.Start(ctx, options.ControlPlane)
 	if err != nil {
 		return nil, err
 	}
 	w := &World{
-		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(),
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(), WebhookPort: options.Operator.WebhookPort,
 		ControlPlane: cp, options: options,
 	}
 	if err := w.furnish(ctx, manifests.Rest()); err != nil {
 		return nil, errors.Join(err, w.Stop())
 	}
 	return w, nil
+}
+
+// manifests are what is applied.
+func (o Options) manifests() (Manifests, error) {
+	manifests, err := RenderWith(o.Overlay, o.Components...)
+	if err != nil || o.Webhooks {
+		return manifests, err
+	}
+	return manifests.withoutWebhooks(), nil
 }
 
 // kinds returns the configuration that says which kinds the operator may write.
@@ -157,6 +187,11 @@ func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
 		return nil, err
 	}
 	w.Operator = o
+	if w.options.Webhooks {
+		if err := w.called(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return o, nil
 }
 

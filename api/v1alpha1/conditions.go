@@ -95,8 +95,10 @@ const (
 
 // Reasons of Events on the operator's Deployment.
 const (
-	ReasonPolicyMissing Reason = "PolicyMissing"
-	ReasonCageRefused   Reason = "CageRefused"
+	ReasonPolicyMissing      Reason = "PolicyMissing"
+	ReasonCageRefused        Reason = "CageRefused"
+	ReasonCertificateRotated Reason = "CertificateRotated"
+	ReasonCertificateFailed  Reason = "CertificateFailed"
 )
 
 // SetCondition sets a condition and says whether that changed anything. The transition time moves only when status does.

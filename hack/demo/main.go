@@ -75,9 +75,9 @@ func demo(ctx context.Context) error {
 		return fmt.Errorf("changing into the clone: %w", err)
 	}
 	began := time.Now()
-	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager and the operator on loopback, with the overlay open.")
+	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager and the operator on loopback, with policies, webhooks and open access.")
 	world, err := test.Start(ctx, test.Options{
-		Overlay:  "config/overlays/open",
+		Webhooks: true, Components: []string{"config/components/open-access"},
 		Operator: test.OperatorOptions{Manager: filepath.Join(root, "bin", "manager")},
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ func supervise(ctx context.Context, p place, userText string) error {
 	if err != nil {
 		return errors.Join(report(reports, failedLine, err.Error()), p.clean())
 	}
-	_ = report(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with the overlay open.",
+	_ = report(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
 		world.ControlPlane.Version, world.Config(controlplane.Admin).Host))
 	_ = reports.Close() // `up` may go now
 	watch(ctx, world)
@@ -57,8 +57,7 @@ func furnish(ctx context.Context, p place, userText string, reports io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	const overlay = "config/overlays/open"
-	if err := writeConfig(p, overlay); err != nil {
+	if err := writeConfig(p); err != nil {
 		return nil, err
 	}
 	if err := os.RemoveAll(p.dev("manager.log")); err != nil {
@@ -66,7 +65,8 @@ func furnish(ctx context.Context, p place, userText string, reports io.Writer) (
 	}
 	_ = report(reports, "", "starting etcd, API server, controller manager and the operator …")
 	world, err := test.Start(ctx, test.Options{
-		Overlay:      overlay,
+		Webhooks:     true,
+		Components:   []string{openAccess},
 		ControlPlane: controlplane.Options{Dir: p.state(), Users: users},
 		Operator:     test.OperatorOptions{Manager: p.manager(), Dir: p.dev(""), ConfigFile: p.config()},
 	})
@@ -80,12 +80,15 @@ func furnish(ctx context.Context, p place, userText string, reports io.Writer) (
 	return world, nil
 }
 
-// writeConfig writes the configuration that the overlay deploys, unless the user has one already.
-func writeConfig(p place, overlay string) error {
+// openAccess lets the users of the playground make tenants.
+const openAccess = "config/components/open-access"
+
+// writeConfig writes the configuration that is deployed so, unless the user has one already.
+func writeConfig(p place) error {
 	if _, err := os.Stat(p.config()); err == nil {
 		return nil
 	}
-	manifests, err := test.Render(overlay)
+	manifests, err := test.RenderWith("config/overlays/loopback", openAccess)
 	if err != nil {
 		return err
 	}

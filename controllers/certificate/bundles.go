@@ -1,0 +1,160 @@
+package certificate
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/certificate"
+)
+
+// errOutdated says that someone else wrote an object after we read it.
+var errOutdated = errors.New("the object has changed meanwhile")
+
+// kinds of our two configurations.
+const (
+	validating = "ValidatingWebhookConfiguration"
+	mutating   = "MutatingWebhookConfiguration"
+)
+
+// configuration is one of our two webhook configurations.
+type configuration struct {
+	kind   string
+	object client.Object
+	// bundles are the caBundles of its webhooks, in their order.
+	bundles [][]byte
+}
+
+// readConfigurations returns those of our two configurations that exist.
+func readConfigurations(ctx context.Context, c client.Reader) ([]configuration, error) {
+	v, m := &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}
+	var found []configuration
+	for _, one := range []configuration{{kind: validating, object: v}, {kind: mutating, object: m}} {
+		err := c.Get(ctx, client.ObjectKey{Name: ConfigurationName}, one.object)
+		switch {
+		case err == nil:
+			found = append(found, one)
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("reading %s %s: %w", one.kind, ConfigurationName, err)
+		}
+	}
+	for i := range found {
+		if found[i].kind == validating {
+			for _, w := range v.Webhooks {
+				found[i].bundles = append(found[i].bundles, w.ClientConfig.CABundle)
+			}
+			continue
+		}
+		for _, w := range m.Webhooks {
+			found[i].bundles = append(found[i].bundles, w.ClientConfig.CABundle)
+		}
+	}
+	return found, nil
+}
+
+// trusts says whether every webhook of both configurations would accept the certificate.
+func trusts(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
+	configurations, err := readConfigurations(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	anchor := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
+	for _, one := range configurations {
+		for _, bundle := range one.bundles {
+			if !bytes.Contains(bundle, anchor) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// bundles keeps the caBundle of both configurations.
+type bundles struct {
+	client client.Client
+	// written is the resourceVersion of our last write, by kind: what the cache holds may be older.
+	written map[string]string
+	// held are the contents whose bundle both configurations have held, and since when. The clock is monotonic, so a step
+	// of the wall clock shortens no wait; a new leader waits anew.
+	held  certificate.Contents
+	since time.Time
+}
+
+// hold makes both configurations hold the bundle of the contents, and returns for how long they have, -1 if they don't yet. Someone else's
+// edit is put right but does not make the wait begin anew: else a tool that edits once a minute would stop a rotation.
+func (b *bundles) hold(ctx context.Context, contents certificate.Contents) (time.Duration, error) {
+	bundle := contents.Bundle()
+	configurations, err := readConfigurations(ctx, b.client)
+	if err != nil {
+		return -1, err
+	}
+	var problems []error
+	settled, right := true, map[string]float64{validating: 0, mutating: 0}
+	for _, one := range configurations {
+		wrote, err := b.put(ctx, one, bundle)
+		problems = append(problems, err)
+		settled = settled && !wrote
+		if err == nil {
+			right[one.kind] = 1
+		}
+	}
+	for kind, value := range right {
+		synced.WithLabelValues(kind).Set(value)
+	}
+	if err := errors.Join(problems...); err != nil || !settled {
+		return -1, err
+	}
+	if b.since.IsZero() || !b.held.Equal(contents) {
+		b.held, b.since = contents, time.Now()
+	}
+	return time.Since(b.since), nil
+}
+
+// put writes one configuration if it must, and says whether it did or whether the event of an earlier write is awaited.
+func (b *bundles) put(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
+	version := c.object.GetResourceVersion()
+	if last, ok := b.written[c.kind]; ok && index.Newer(last, version) {
+		return true, nil
+	}
+	patch := []operation{{Op: "test", Path: "/metadata/resourceVersion", Value: version}}
+	for i, present := range c.bundles {
+		if !bytes.Equal(present, bundle) {
+			patch = append(patch, operation{Op: "add", Path: fmt.Sprintf("/webhooks/%d/clientConfig/caBundle", i), Value: bundle})
+		}
+	}
+	if len(patch) == 1 {
+		return false, nil
+	}
+	text, err := json.Marshal(patch)
+	if err != nil {
+		return false, err
+	}
+	patched := c.object.DeepCopyObject().(client.Object)
+	if err := b.client.Patch(ctx, patched, client.RawPatch(types.JSONPatchType, text)); err != nil {
+		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), patch[0].Path) { // how a failed test is told
+			err = errOutdated
+		}
+		return false, fmt.Errorf("writing the caBundle of %s %s: %w", c.kind, ConfigurationName, err)
+	}
+	b.written[c.kind] = patched.GetResourceVersion()
+	return true, nil
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}

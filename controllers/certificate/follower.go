@@ -1,0 +1,75 @@
+package certificate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+
+	"github.com/warren-tenancy/warren/internal/certificate"
+)
+
+// follower serves what stands in the Secret, in every replica. As long as that can't be served it goes on with what it
+// has.
+type follower struct {
+	client  client.Reader
+	serving *Serving
+	names   []string
+	log     logr.Logger
+	trusted atomic.Bool
+}
+
+func (f *follower) watch(ctx context.Context, objects cache.Cache) error {
+	secrets, err := objects.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watching the Secret of the certificate: %w", err)
+	}
+	_, err = secrets.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f.seen(object.(*corev1.Secret)) },
+		UpdateFunc: func(_, object any) { f.seen(object.(*corev1.Secret)) },
+	})
+	return err
+}
+
+func (f *follower) seen(secret *corev1.Secret) {
+	pair, err := certificate.Judge(certificate.Read(secret.Data).Current, f.names, time.Now())
+	if err != nil {
+		f.log.Info("the Secret holds no certificate to serve", "reason", err.Error())
+		return
+	}
+	if f.serving.exchange(pair) {
+		expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
+		f.log.Info("serving a certificate", "serial", pair.Leaf.SerialNumber.Text(16), "notAfter", pair.Leaf.NotAfter)
+	}
+}
+
+// ready says whether this replica can be called: it serves a certificate, and the API server was told once to trust it.
+// What becomes of the configurations later is no reason to send nobody here.
+func (f *follower) ready(started healthz.Checker) healthz.Checker {
+	return func(req *http.Request) error {
+		c, err := f.serving.GetCertificate(nil)
+		if err != nil {
+			return err
+		}
+		if !f.trusted.Load() {
+			trusted, err := trusts(req.Context(), f.client, c.Leaf)
+			if err != nil {
+				return err
+			}
+			if !trusted {
+				return errors.New("the webhook configurations don't have the certificate yet")
+			}
+			f.trusted.Store(true)
+		}
+		return started(req)
+	}
+}

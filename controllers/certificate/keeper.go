@@ -1,0 +1,127 @@
+package certificate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/certificate"
+)
+
+type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// keeper rotates the certificate: on the leader alone, so one at a time.
+type keeper struct {
+	client client.Client
+	events record.EventRecorder
+	timing Timing
+	log    logr.Logger
+	secret client.ObjectKey
+	names  []string
+	sync   bundles
+	// failure is what was told last, so that it is told once.
+	failure string
+}
+
+// Reconcile takes the next step, whatever brought it here.
+func (k *keeper) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
+	again, err := k.step(ctx)
+	switch {
+	case apierrors.IsConflict(err), errors.Is(err, errOutdated):
+		return ctrl.Result{RequeueAfter: time.Second}, nil // the newer object is on its way
+	case err != nil:
+		k.failed(err)
+		return ctrl.Result{RequeueAfter: k.timing.Retry}, nil
+	}
+	k.failure = ""
+	// The wall clock may step, and the certificate ends by the wall clock.
+	return ctrl.Result{RequeueAfter: min(again, time.Hour)}, nil
+}
+
+// step decides twice: what can't wait for the bundles comes before them.
+func (k *keeper) step(ctx context.Context) (again time.Duration, err error) {
+	var secret corev1.Secret
+	if err := k.client.Get(ctx, k.secret, &secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return 0, fmt.Errorf("secret %s is missing, and the operator may not make it: apply the manifests again", k.secret)
+		}
+		return 0, fmt.Errorf("reading Secret %s: %w", k.secret, err)
+	}
+	contents := certificate.Read(secret.Data)
+	const notYet = -1
+	if urgent := certificate.Decide(contents, k.names, time.Now(), notYet, k.timing.Settle); urgent.Action != certificate.Keep {
+		return 0, k.act(ctx, &secret, contents, urgent)
+	}
+	settled, err := k.sync.hold(ctx, contents)
+	if err != nil {
+		return 0, err
+	}
+	step := certificate.Decide(contents, k.names, time.Now(), settled, k.timing.Settle)
+	if step.Action != certificate.Keep {
+		return 0, k.act(ctx, &secret, contents, step)
+	}
+	return step.Again, nil
+}
+
+// act writes what the Secret is after a step. Its event brings the next one.
+func (k *keeper) act(ctx context.Context, secret *corev1.Secret, contents certificate.Contents, step certificate.Step) error {
+	var fresh certificate.Pair
+	if step.Action == certificate.Replace || step.Action == certificate.Prepare {
+		var err error
+		if fresh, err = certificate.New(k.names, time.Now()); err != nil {
+			return err
+		}
+	}
+	contents = contents.After(step.Action, fresh)
+	written := secret.DeepCopy()
+	written.Data = contents.Data()
+	if err := k.client.Update(ctx, written); err != nil { // guarded by its resourceVersion
+		if !apierrors.IsConflict(err) {
+			rotations.WithLabelValues("error").Inc()
+		}
+		return fmt.Errorf("writing Secret %s: %w", k.secret, err)
+	}
+	k.log.Info("the certificate's Secret was written", "step", step.Action, "reason", step.Reason)
+	if step.Action == certificate.Switch || step.Action == certificate.Replace {
+		k.rotated(contents.Current, step.Reason)
+	}
+	return nil
+}
+
+func (k *keeper) rotated(pair certificate.Pair, reason string) {
+	rotations.WithLabelValues("success").Inc()
+	until := "an unknown time"
+	if c, err := certificate.Judge(pair, k.names, time.Now()); err == nil {
+		until = c.Leaf.NotAfter.UTC().Format(time.RFC3339)
+	}
+	k.events.Eventf(k.deployment(), corev1.EventTypeNormal, string(v1alpha1.ReasonCertificateRotated),
+		"the webhooks serve a new certificate until %s: %s", until, reason)
+}
+
+// failed tells of what went wrong, once as long as it stays the same.
+func (k *keeper) failed(err error) {
+	if k.failure == err.Error() {
+		return
+	}
+	k.failure = err.Error()
+	k.log.Error(err, "keeping the certificate of the webhooks")
+	k.events.Event(k.deployment(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
+}
+
+// deployment is where a cluster admin looks. Its UID is unknown here: the operator may not read it.
+func (k *keeper) deployment() *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: "warren-controller-manager",
+	}
+}

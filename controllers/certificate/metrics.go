@@ -1,0 +1,33 @@
+package certificate
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var (
+	expiry = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "warren_certificate_expiry_timestamp_seconds", Help: "When the certificate that the webhooks serve ends.",
+	})
+	rotations = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_certificate_rotations_total", Help: "Certificates put in the place of another, by result (success, error).",
+	}, []string{"result"})
+	synced = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_webhook_ca_synced", Help: "1 if every webhook of the configuration has the right caBundle.",
+	}, []string{"configuration"})
+)
+
+func init() { metrics.Registry.MustRegister(expiry, rotations, synced) }
+
+// Watch tells of the end of an external certificate.
+func Watch(files *certwatcher.CertWatcher) {
+	files.RegisterCallback(func(c tls.Certificate) {
+		if leaf, err := x509.ParseCertificate(c.Certificate[0]); err == nil {
+			expiry.Set(float64(leaf.NotAfter.Unix()))
+		}
+	})
+}

@@ -1,0 +1,27 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"sync/atomic"
+)
+
+// Serving is the certificate that the webhooks of this replica serve at this moment. It can be exchanged while they do.
+type Serving struct {
+	current atomic.Pointer[tls.Certificate]
+}
+
+// GetCertificate is for tls.Config.
+func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if c := s.current.Load(); c != nil {
+		return c, nil
+	}
+	return nil, errors.New("the webhooks have no certificate yet")
+}
+
+// exchange serves c from the next handshake on, and says whether that is another one than before.
+func (s *Serving) exchange(c *tls.Certificate) bool {
+	before := s.current.Swap(c)
+	return before == nil || !bytes.Equal(before.Leaf.Raw, c.Leaf.Raw)
+}

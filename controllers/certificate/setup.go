@@ -1,0 +1,140 @@
+// Package certificate keeps the certificate of the webhooks: every replica serves what stands in one Secret, and the
+// leader rotates it and lets the API server trust it. What is done when is package internal/certificate's.
+package certificate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/certificate"
+)
+
+// The objects that this package reads and writes; RBAC names them too.
+const (
+	SecretName  = "warren-webhook-cert"
+	ServiceName = "warren-webhook"
+	// ConfigurationName is the name of the ValidatingWebhookConfiguration and of the MutatingWebhookConfiguration.
+	ConfigurationName = v1alpha1.OperatorName
+)
+
+// Timing holds the time constants, so that tests can shrink them.
+type Timing struct {
+	// Settle is how long a bundle is left alone, so that every API server and every replica has seen it.
+	Settle time.Duration
+	// Retry is when to try again what was refused.
+	Retry time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing { return Timing{Settle: time.Minute, Retry: 5 * time.Second} }
+
+// Options are what the keeper of the certificate is made from.
+type Options struct {
+	// Namespace is the operator's own.
+	Namespace string
+	Serving   *Serving
+	Events    record.EventRecorder
+	Timing    Timing
+}
+
+// SetupWithManager lets every replica follow the Secret, and the leader rotate it. Its cache holds three objects: the
+// manager's own would hold all Secrets.
+func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
+	objects, err := newCache(mgr, o.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(objects); err != nil {
+		return err
+	}
+	c, err := client.New(mgr.GetConfig(), client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: objects.scheme, Mapper: mgr.GetRESTMapper(),
+		Cache: &client.CacheOptions{Reader: objects},
+	})
+	if err != nil {
+		return fmt.Errorf("making a client for the certificate: %w", err)
+	}
+	log := mgr.GetLogger().WithName("certificate")
+	f := &follower{client: c, serving: o.Serving, names: certificate.Names(ServiceName, o.Namespace), log: log}
+	if err := f.watch(ctx, objects); err != nil {
+		return err
+	}
+	if err := mgr.AddReadyzCheck("webhooks", f.ready(mgr.GetWebhookServer().StartedChecker())); err != nil {
+		return err
+	}
+	return newKeeper(c, o, log).setupWithManager(mgr, objects)
+}
+
+// threeObjects is a cache of the Secret and the two configurations, each watched by its name.
+type threeObjects struct {
+	cache.Cache
+	scheme *runtime.Scheme
+}
+
+// NeedLeaderElection lets standbys watch too: they serve the same certificate.
+func (*threeObjects) NeedLeaderElection() bool { return false }
+
+func newCache(mgr ctrl.Manager, namespace string) (*threeObjects, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, admissionv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	c, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: scheme, Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: named(SecretName)}}},
+			&admissionv1.ValidatingWebhookConfiguration{}: {Field: named(ConfigurationName)},
+			&admissionv1.MutatingWebhookConfiguration{}:   {Field: named(ConfigurationName)},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the cache of the certificate: %w", err)
+	}
+	return &threeObjects{Cache: c, scheme: scheme}, nil
+}
+
+func newKeeper(c client.Client, o Options, log logr.Logger) *keeper {
+	return &keeper{
+		client: c, events: o.Events, timing: o.Timing, log: log,
+		secret: client.ObjectKey{Namespace: o.Namespace, Name: SecretName},
+		names:  certificate.Names(ServiceName, o.Namespace),
+		sync:   bundles{client: c, written: map[string]string{}},
+	}
+}
+
+// setupWithManager runs the keeper on the leader: whichever of the three objects changes, all of them are looked at.
+func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
+	all := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	b := ctrl.NewControllerManagedBy(mgr).Named("certificate")
+	for _, object := range []client.Object{
+		&corev1.Secret{}, &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
+	} {
+		b = b.WatchesRawSource(source.Kind(objects, object, all))
+	}
+	// Nothing need exist for there to be something to say.
+	b = b.WatchesRawSource(source.Func(func(_ context.Context, q workQueue) error {
+		q.Add(reconcile.Request{})
+		return nil
+	}))
+	return b.Complete(k)
+}

@@ -1,0 +1,107 @@
+package controllers
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/warren-tenancy/warren/controllers/certificate"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+// Where the certificate of the webhooks comes from.
+const (
+	certificatesSelf     = "self"
+	certificatesExternal = "external"
+)
+
+// WebhookOptions are the flags of the webhook server.
+type WebhookOptions struct {
+	Enabled bool
+	Port    int
+	// Certificates is self or external.
+	Certificates string
+	// Dir holds the external certificate.
+	Dir string
+
+	serving *certificate.Serving
+	files   *certwatcher.CertWatcher
+}
+
+func (o *WebhookOptions) bindFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "webhooks", true, "serve the admission webhooks; false: policies and reconcilers alone")
+	fs.IntVar(&o.Port, "webhook-port", webhook.DefaultPort, "where the webhooks are served")
+	fs.StringVar(&o.Certificates, "webhook-certs", certificatesSelf,
+		"self: the operator makes and rotates the webhooks' certificate; external: it reads --webhook-cert-dir")
+	fs.StringVar(&o.Dir, "webhook-cert-dir", "", "the folder of tls.crt and tls.key, for --webhook-certs=external")
+}
+
+func (o *WebhookOptions) validate() error {
+	switch {
+	case o.Port < 1 || o.Port > 65535:
+		return fmt.Errorf("--webhook-port %d: must be between 1 and 65535", o.Port)
+	case o.Certificates != certificatesSelf && o.Certificates != certificatesExternal:
+		return fmt.Errorf("--webhook-certs %q: must be self or external", o.Certificates)
+	case o.Certificates == certificatesExternal && o.Dir == "":
+		return errors.New("--webhook-certs=external needs --webhook-cert-dir, the folder of tls.crt and tls.key")
+	case o.Certificates == certificatesSelf && o.Dir != "":
+		return fmt.Errorf("--webhook-cert-dir %q: only with --webhook-certs=external", o.Dir)
+	}
+	return nil
+}
+
+// address is where the server will listen, "0" for nowhere.
+func (o *WebhookOptions) address() string {
+	if !o.Enabled {
+		return "0"
+	}
+	return ":" + strconv.Itoa(o.Port)
+}
+
+// server makes the webhook server. A certificate that isn't there yet, of the operator's own, comes while it runs; an
+// external one must be there.
+func (o *WebhookOptions) server() (webhook.Server, error) {
+	if !o.Enabled {
+		return webhook.NewServer(webhook.Options{Port: -1}), nil
+	}
+	var get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	if o.Certificates == certificatesExternal {
+		var err error
+		o.files, err = certwatcher.New(filepath.Join(o.Dir, "tls.crt"), filepath.Join(o.Dir, "tls.key"))
+		if err != nil {
+			return nil, fmt.Errorf("--webhook-cert-dir %q holds no certificate to serve: %w", o.Dir, err)
+		}
+		certificate.Watch(o.files)
+		get = o.files.GetCertificate
+	} else {
+		o.serving = &certificate.Serving{}
+		get = o.serving.GetCertificate
+	}
+	return webhook.NewServer(webhook.Options{Port: o.Port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
+		c.MinVersion = tls.VersionTLS12
+		c.GetCertificate = get
+	}}}), nil
+}
+
+// addWebhooks registers the handlers and sees to the server's certificate.
+func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
+	if !o.Enabled {
+		return nil
+	}
+	if err := webhooks.SetupWithManager(s.mgr, webhooks.Options{Index: s.index, Config: s.store.Current, Namespace: s.namespace}); err != nil {
+		return fmt.Errorf("setting up the webhooks: %w", err)
+	}
+	if o.files != nil {
+		return errors.Join(s.mgr.Add(o.files), s.mgr.AddReadyzCheck("webhooks", s.mgr.GetWebhookServer().StartedChecker()))
+	}
+	return certificate.SetupWithManager(ctx, s.mgr, certificate.Options{
+		Namespace: s.namespace, Serving: o.serving, Events: s.events, Timing: s.timing.Certificate,
+	})
+}

@@ -1,0 +1,221 @@
+package webhooks_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/process"
+)
+
+// within is what the specification allows for a certificate or a bundle to be put right.
+const within = 10 * time.Second
+
+var _ = Describe("The certificate of two replicas", Ordered, func() {
+	var (
+		w        *test.World
+		ports    []int
+		replicas []*test.Operator
+		last     certificate.Contents // what was in force last
+	)
+	// replaced checks that another certificate came into force, and that nobody was started again for it.
+	replaced := func(ctx context.Context, what string) {
+		GinkgoHelper()
+		before := last
+		Eventually(func(g Gomega) {
+			last = inForce(ctx, g, w, ports...)
+			g.Expect(last.Equal(before)).To(BeFalse(), "nothing was replaced")
+		}).WithTimeout(within).Should(Succeed(), what)
+		for _, replica := range replicas {
+			Expect(replica.Process().Running()).To(BeTrue())
+		}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		w = start(ctx, test.Options{WithoutOperator: true, Operator: test.OperatorOptions{Args: []string{"--leader-elect"}}})
+	})
+
+	AfterAll(func() {
+		if len(replicas) > 1 { // the World stops the other one
+			_, err := replicas[1].Stop()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(replicas[1].Sound()).To(Succeed())
+		}
+	})
+
+	It("SEC-X1 is made once, served by both, and trusted", func(ctx SpecContext) {
+		empty, err := stored(ctx, w)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(empty.Equal(certificate.Contents{})).To(BeTrue())
+		mark, err := w.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		leader, err := w.StartOperator(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		other, err := process.FreePort()
+		Expect(err).NotTo(HaveOccurred())
+		standby, err := test.StartOperator(ctx, test.OperatorOptions{
+			Kubeconfig: w.Kubeconfig(controlplane.Operator), Dir: filepath.Join(w.Dir, "standby"),
+			WebhookPort: other, Args: []string{"--leader-elect"},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		ports, replicas = []int{w.WebhookPort, other}, []*test.Operator{leader, standby}
+
+		Eventually(func(g Gomega) { last = inForce(ctx, g, w, ports...) }).WithTimeout(within).Should(Succeed())
+		writes, err := w.Writes(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(lines(writes)).To(ConsistOf(
+			HavePrefix("update secrets warren-system/warren-webhook-cert 200"),
+			HavePrefix("patch validatingwebhookconfigurations warren 200"),
+			HavePrefix("patch mutatingwebhookconfigurations warren 200"),
+		))
+		for i, replica := range replicas {
+			metrics, err := replica.Metrics(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			pair, err := certificate.Judge(last.Current, names, time.Now())
+			Expect(err).NotTo(HaveOccurred())
+			Expect(metrics.Value("warren_certificate_expiry_timestamp_seconds", nil)).To(BeEquivalentTo(pair.Leaf.NotAfter.Unix()))
+			Expect(metrics.Value("warren_certificate_rotations_total", map[string]string{"result": "success"})).To(BeEquivalentTo(1 - i))
+		}
+		Expect(events(ctx, w)).To(ContainElement(HavePrefix("Normal CertificateRotated Deployment/warren-controller-manager")))
+	})
+
+	It("SEC-X2 is replaced where it can't be served", func(ctx SpecContext) {
+		first, err := certificate.Judge(last.Current, names, time.Now())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(first.Leaf.NotBefore).To(BeTemporally("<", time.Now().Add(-59*time.Minute)))
+
+		plant(ctx, w, certificate.Contents{Current: certificate.Pair{Certificate: []byte("garbage"), Key: []byte("garbage")}})
+		replaced(ctx, "garbage")
+
+		secret := secretObject()
+		Expect(w.Admin().Delete(ctx, secret)).To(Succeed())
+		// While it is gone the operator says so, and serves what it has.
+		Eventually(events).WithArguments(ctx, w).Should(ContainElement(SatisfyAll(
+			HavePrefix("Warning CertificateFailed Deployment/warren-controller-manager"), ContainSubstring("warren-webhook-cert is missing"))))
+		Expect(asked(ctx, w)).To(Succeed())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), shipped("Secret"))).To(Succeed())
+		replaced(ctx, "deleted and made empty again")
+
+		plant(ctx, w, certificate.Contents{Current: madeAt(time.Now().Add(-100*day), names...)})
+		replaced(ctx, "expired")
+
+		plant(ctx, w, certificate.Contents{Current: madeAt(time.Now(), "warren-webhook.elsewhere.svc")})
+		replaced(ctx, "another name")
+
+		// The API server's node half an hour behind the operator's: what the operator makes is half an hour in its future.
+		ahead := certificate.Contents{Current: madeAt(time.Now().Add(30*time.Minute), names...)}
+		plant(ctx, w, ahead)
+		replaced(ctx, "made by a clock half an hour ahead")
+		Expect(last.Equal(ahead)).To(BeTrue(), "it works as it is")
+	})
+
+	It("SEC-X4 stays trusted, whoever edits the bundles", func(ctx SpecContext) {
+		foreign := madeAt(time.Now(), names...).Certificate
+		for round, edit := range []func(){
+			func() { // by hand
+				patch := fmt.Sprintf(`[{"op":"replace","path":"/webhooks/2/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(foreign))
+				_, stderr, code := w.Kubectl(ctx, controlplane.Admin, "patch", "validatingwebhookconfiguration/warren", "--type=json", "-p", patch)
+				Expect(code).To(BeZero(), stderr)
+			},
+			// By a tool that takes all of it for its own, and comes again.
+			func() { applyBundle(ctx, w, foreign) },
+			func() { applyBundle(ctx, w, foreign) },
+			func() { // by one that replaces the whole
+				hooks := &admissionv1.ValidatingWebhookConfiguration{}
+				Expect(w.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, hooks)).To(Succeed())
+				for i := range hooks.Webhooks {
+					hooks.Webhooks[i].ClientConfig.CABundle = nil
+				}
+				Expect(w.Admin().Update(ctx, hooks)).To(Succeed())
+			},
+		} {
+			mark, err := w.Mark(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			edit()
+			Eventually(func(g Gomega) {
+				g.Expect(inForce(ctx, g, w, ports...).Equal(last)).To(BeTrue())
+			}).WithTimeout(within).Should(Succeed(), "edit %d", round)
+			Consistently(func(g Gomega) {
+				writes, err := w.Writes(ctx, mark)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(lines(writes)).To(ConsistOf(HavePrefix("patch validatingwebhookconfigurations warren 200")))
+			}).WithTimeout(test.Quiet(time.Minute)).Should(Succeed(), "edit %d", round)
+		}
+		metrics, err := replicas[0].Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"} {
+			Expect(metrics.Value("warren_webhook_ca_synced", map[string]string{"configuration": kind})).To(BeEquivalentTo(1), kind)
+		}
+	}, SpecTimeout(6*time.Minute))
+
+	It("survives a second make deploy", func(ctx SpecContext) {
+		text, err := shipped("Secret")[0].MarshalJSON()
+		Expect(err).NotTo(HaveOccurred())
+		for range 2 { // the first makes kubectl's own note of what it applied
+			_, stderr, code := w.KubectlWith(ctx, controlplane.Admin, string(text), "apply", "-f", "-")
+			Expect(code).To(BeZero(), stderr)
+		}
+		contents, err := stored(ctx, w)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(contents.Equal(last)).To(BeTrue())
+	})
+})
+
+// shipped are the objects of that kind as config/webhook has them.
+func shipped(kind string) test.Manifests {
+	GinkgoHelper()
+	manifests, err := test.Render("config/webhook")
+	Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(manifests, func(u *unstructured.Unstructured) bool { return u.GetKind() != kind })
+}
+
+// applyBundle applies the validating configuration as a GitOps tool does, with that caBundle in every webhook.
+func applyBundle(ctx context.Context, w *test.World, bundle []byte) {
+	GinkgoHelper()
+	object := shipped("ValidatingWebhookConfiguration")[0]
+	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
+	Expect(err).NotTo(HaveOccurred())
+	for _, hook := range hooks {
+		hook := hook.(map[string]any)
+		Expect(unstructured.SetNestedField(hook, int64(w.WebhookPort), "clientConfig", "service", "port")).To(Succeed())
+		Expect(unstructured.SetNestedField(hook, base64.StdEncoding.EncodeToString(bundle), "clientConfig", "caBundle")).To(Succeed())
+	}
+	Expect(unstructured.SetNestedSlice(object.Object, hooks, "webhooks")).To(Succeed())
+	Expect(w.Admin().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
+		client.FieldOwner("a-gitops-tool"), client.ForceOwnership)).To(Succeed())
+}
+
+// lines are requests as text.
+func lines(requests []audit.Request) []string {
+	var all []string
+	for _, r := range requests {
+		all = append(all, r.String())
+	}
+	return all
+}
+
+// events are those of the operator's namespace, as `TYPE REASON KIND/NAME: MESSAGE`.
+func events(ctx context.Context, w *test.World) ([]string, error) {
+	list := &corev1.EventList{}
+	err := w.Admin().List(ctx, list, client.InNamespace("warren-system"))
+	var all []string
+	for _, e := range list.Items {
+		all = append(all, fmt.Sprintf("%s %s %s/%s: %s", e.Type, e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message))
+	}
+	return all, err
+}

@@ -1,0 +1,244 @@
+package webhooks_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("Webhooks that nobody serves", Ordered, func() {
+	var f *fixture
+
+	BeforeAll(func(ctx SpecContext) {
+		f = furnish(ctx, start(ctx, test.Options{}))
+		// From now on the operator does its work without them, and the API server still calls.
+		_, err := f.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.Operator.Sound()).To(Succeed())
+		f.Operator, err = test.StartOperator(ctx, test.OperatorOptions{
+			Kubeconfig: f.Kubeconfig(controlplane.Operator), Dir: filepath.Join(f.Dir, "without-webhooks"),
+		})
+		Expect(err).NotTo(HaveOccurred())
+	})
+
+	It("SEC-W1 are in nobody's way", func(ctx SpecContext) {
+		f.othersWork(ctx, "w1")
+		f.quick(ctx, "delete pay-web", func(ctx context.Context, i int) error {
+			return f.Admin().Delete(ctx, build.Namespace(fmt.Sprintf("pay-web-w1-%d", i)))
+		})
+		f.drains(ctx, "holder-w1")
+	})
+
+	It("SEC-W2 let nothing through that they judge", func(ctx SpecContext) {
+		for what, r := range f.askedAbout() {
+			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
+		}
+		Expect(f.metadata(ctx)).To(Succeed())
+	})
+
+	It("SEC-W3 are in nobody's way when they hang", func(ctx SpecContext) {
+		calls := hang(f.WebhookPort)
+		f.othersWork(ctx, "w3")
+		Expect(calls.Load()).To(BeZero(), "a request was sent that doesn't concern Warren")
+
+		// An upper bound, not a claim about speed: 3 s are the webhook's.
+		began := time.Now()
+		Expect(f.Admin().Delete(ctx, build.Namespace("pay-web-w3"))).To(Succeed())
+		Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+		Expect(calls.Load()).NotTo(BeZero())
+		f.drains(ctx, "holder-w3")
+
+		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second}
+		for what, r := range f.askedAbout() {
+			began := time.Now()
+			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
+			Expect(time.Since(began)).To(BeNumerically("<", timeouts[what]+2*time.Second), what)
+		}
+		Expect(f.metadata(ctx)).To(Succeed())
+	}, SpecTimeout(3*time.Minute))
+})
+
+// fixture is the specification's: tenant payments of alice, mia and bob with pay-web, and plain, where carol is
+// cluster-admin.
+type fixture struct{ *test.World }
+
+// furnish makes the fixture, with a pay-web and a holder for each case that deletes one.
+func furnish(ctx context.Context, w *test.World) *fixture {
+	GinkgoHelper()
+	tenant := build.Tenant("payments").Users("alice").Managers("mia").Sudoers("bob").Object()
+	Expect(w.Admin().Create(ctx, tenant)).To(Succeed())
+	Eventually(func(g Gomega) {
+		g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(tenant), tenant)).To(Succeed())
+		ready := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(ready.Status).To(Equal(metav1.ConditionTrue), ready.Message)
+	}).Should(Succeed())
+	Expect(w.Admin().Create(ctx, build.Root("holder-w1"))).To(Succeed())
+	Expect(w.Admin().Create(ctx, build.Root("holder-w3"))).To(Succeed())
+	subs := map[string]string{
+		"pay-web": "payments", "pay-web-w1-0": "payments", "pay-web-w1-1": "payments", "pay-web-w1-2": "payments", "pay-web-w3": "payments",
+		"held-w1-0": "holder-w1", "held-w1-1": "holder-w1", "held-w3-0": "holder-w3", "held-w3-1": "holder-w3",
+	}
+	for name, parent := range subs {
+		Eventually(w.Admin().Create).WithArguments(ctx, build.SubNamespace(parent, name)).Should(Succeed())
+	}
+	for name, parent := range subs {
+		Eventually(func(g Gomega) {
+			namespace := build.Namespace(name)
+			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+			g.Expect(namespace.Labels).To(HaveKeyWithValue(v1alpha1.TreeLabel(parent), "1"))
+		}).Should(Succeed())
+	}
+	for _, parent := range []string{"holder-w1", "holder-w3"} {
+		hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: "hierarchy"}}
+		Expect(client.IgnoreAlreadyExists(w.Admin().Create(ctx, hc))).To(Succeed())
+	}
+	f := &fixture{w}
+	f.plain(ctx, "plain")
+	return f
+}
+
+// plain makes a namespace outside of the forest that is carol's.
+func (f *fixture) plain(ctx context.Context, name string) {
+	GinkgoHelper()
+	Expect(f.Admin().Create(ctx, build.Namespace(name))).To(Succeed())
+	Expect(f.Admin().Create(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "carol"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "carol"}},
+	})).To(Succeed())
+}
+
+// askedAbout are requests that the webhooks judge; they change nothing.
+func (f *fixture) askedAbout() map[string]request {
+	return map[string]request{
+		"type=root on plain": func(ctx context.Context) error {
+			return f.Admin().Patch(ctx, build.Namespace("plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
+		},
+		"a SubNamespace": func(ctx context.Context) error {
+			return f.As("alice").Create(ctx, build.SubNamespace("payments", "pay-new"), client.DryRunAll)
+		},
+		"an LNamespace's spec": func(ctx context.Context) error {
+			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"users":[{"kind":"User","name":"dave"}]}}`))
+			return f.As("mia").Patch(ctx, build.Tenant("payments").Object(), patch, client.DryRunAll)
+		},
+	}
+}
+
+// metadata changes an LNamespace where no webhook looks.
+func (f *fixture) metadata(ctx context.Context) error {
+	return f.As("mia").Patch(ctx, build.Tenant("payments").Object(), labelled("example.com/seen", strconv.FormatInt(time.Now().UnixNano(), 10)))
+}
+
+// othersWork does what concerns no webhook of ours, each several times.
+func (f *fixture) othersWork(ctx context.Context, key string) {
+	GinkgoHelper()
+	plain := func(i int) string { return fmt.Sprintf("plain-%s-%d", key, i) }
+	for i := range attempts {
+		f.plain(ctx, plain(i))
+	}
+	carol, alice := f.As("carol"), f.As("alice")
+	value := func(i int) client.Patch { return labelled("example.com/"+key, strconv.Itoa(i)) }
+	f.quick(ctx, "label plain", func(ctx context.Context, i int) error {
+		return carol.Patch(ctx, build.Namespace(plain(i)), value(i))
+	})
+	f.quick(ctx, "label pay-web", func(ctx context.Context, i int) error {
+		return f.Admin().Patch(ctx, build.Namespace("pay-web"), value(i))
+	})
+	secret := func(i int) *corev1.Secret { return build.Secret("payments", fmt.Sprintf("s-%s-%d", key, i), "v") }
+	f.quick(ctx, "create a Secret", func(ctx context.Context, i int) error { return alice.Create(ctx, secret(i)) })
+	f.quick(ctx, "label a Secret", func(ctx context.Context, i int) error { return alice.Patch(ctx, secret(i), value(i)) })
+	f.quick(ctx, "delete a Secret", func(ctx context.Context, i int) error { return alice.Delete(ctx, secret(i)) })
+	f.quick(ctx, "delete plain", func(ctx context.Context, i int) error {
+		return carol.Delete(ctx, build.Namespace(plain(i)))
+	})
+	for i := range attempts {
+		f.gone(ctx, plain(i))
+	}
+}
+
+// attempts of a request, of which the quickest counts: a busy machine may hold up one of them.
+const attempts = 3
+
+// quick checks that every attempt works and that the request takes less than a second.
+func (f *fixture) quick(ctx context.Context, what string, do func(ctx context.Context, attempt int) error) {
+	GinkgoHelper()
+	best := time.Hour
+	for i := range attempts {
+		began := time.Now()
+		Expect(do(ctx, i)).To(Succeed(), what)
+		best = min(best, time.Since(began))
+	}
+	Expect(best).To(BeNumerically("<", time.Second), what)
+}
+
+// drains deletes a namespace that holds SubNamespaces and a HierarchyConfiguration, and waits until it is gone.
+func (f *fixture) drains(ctx context.Context, name string) {
+	GinkgoHelper()
+	subs := &v1alpha1.SubNamespaceList{}
+	Expect(f.Admin().List(ctx, subs, client.InNamespace(name))).To(Succeed())
+	Expect(subs.Items).To(HaveLen(2))
+	Expect(f.Admin().Delete(ctx, build.Namespace(name))).To(Succeed())
+	f.gone(ctx, name)
+}
+
+func (f *fixture) gone(ctx context.Context, name string) {
+	GinkgoHelper()
+	Eventually(func() bool {
+		return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}))
+	}).WithTimeout(later).Should(BeTrue(), "namespace %s is still there", name)
+}
+
+// labelled is a patch that sets one label.
+func labelled(key, value string) client.Patch {
+	return client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value))
+}
+
+// hang accepts connections at that port of this machine and never answers. It counts them.
+func hang(port int) *atomic.Int32 {
+	GinkgoHelper()
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	Expect(err).NotTo(HaveOccurred())
+	var calls atomic.Int32
+	var open []net.Conn
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			connection, err := listener.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				calls.Add(1)
+				open = append(open, connection)
+			}
+		}
+	}()
+	DeferCleanup(func() {
+		_ = listener.Close()
+		<-ended
+		for _, connection := range open {
+			_ = connection.Close()
+		}
+	})
+	return &calls
+}

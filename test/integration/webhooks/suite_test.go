@@ -1,0 +1,44 @@
+// Package webhooks_test shows how the API server reaches the operator's webhooks on a real control plane: which requests it
+// sends, what becomes of them while nobody answers, and the certificate that the operator makes, rotates and lets the
+// API server trust.
+//
+// A number such as SEC-W1 in the name of a test says that all of that row of docs/behaviour/security.md was seen. A test
+// that shows only a part of its row has the number in a comment.
+package webhooks_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// Upper bounds of waits, not claims about speed: several cases share few cores.
+const (
+	soon  = 20 * time.Second
+	later = 90 * time.Second
+)
+
+func TestWebhooks(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Webhooks")
+}
+
+// start starts a World with webhooks, which ends with the case.
+func start(ctx SpecContext, options test.Options) *test.World {
+	GinkgoHelper()
+	options.Webhooks = true
+	w, err := test.Start(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w
+}
