@@ -102,4 +102,6 @@ func (d *tenantDefaults) billing(lns *v1alpha1.LNamespace, user authenticationv1
 	return patches
 }
 
-func add(path string, value any) jsonpatch.Operation { return jsonpatch.NewOperation("add", path, value) }
+func add(path string, value any) jsonpatch.Operation {
+	return jsonpatch.NewOperation("add", path, value)
+}
