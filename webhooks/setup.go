@@ -26,14 +26,14 @@ type Forest interface {
 
 // Options are what the handlers ask.
 type Options struct {
-	Forest Forest
-	// Config is the configuration in force.
+	Index Forest
+	// Config returns the configuration in force.
 	Config func() *config.OperatorConfiguration
-	// Live reads without a cache.
-	Live client.Reader
-	// Authorizer says what a user may; SetupWithManager fills in the API server's.
-	Authorizer        Authorizer
-	OperatorNamespace string
+	// Namespace is the operator's own.
+	Namespace string
+	// Live reads without a cache, and Authorizer says what a user may; SetupWithManager fills in the API server's.
+	Live       client.Reader
+	Authorizer Authorizer
 }
 
 // maxBody is the largest request that is read, in bytes.
@@ -41,13 +41,11 @@ const maxBody = 3 << 20
 
 // SetupWithManager registers all handlers with mgr's webhook server.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	if o.Authorizer == nil {
-		reviews, err := newReviews(mgr.GetConfig(), mgr.GetHTTPClient())
-		if err != nil {
-			return fmt.Errorf("making a client of the authorizer: %w", err)
-		}
-		o.Authorizer = reviews
+	reviews, err := newReviews(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("making a client of the authorizer: %w", err)
 	}
+	o.Live, o.Authorizer = mgr.GetAPIReader(), reviews
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
 		mgr.GetWebhookServer().Register(path, http.MaxBytesHandler(hook, maxBody))
 	}
@@ -66,13 +64,13 @@ const (
 // Handlers are the webhooks by the path that they answer at. One that panics answers 500.
 func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 	ask := asker{authorizer: o.Authorizer, live: o.Live}
-	world := world{forest: o.Forest, live: o.Live}
+	world := world{forest: o.Index, live: o.Live}
 	return map[string]*admission.Webhook{
 		PathLNamespaceDefaults: o.guarded("lnamespaces-default", &tenantDefaults{
-			world: world, config: o.Config, operatorNamespace: o.OperatorNamespace, decoder: admission.NewDecoder(scheme),
+			world: world, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
 		}),
 		PathLNamespaces: o.guarded("lnamespaces", admission.WithValidator(scheme, &tenantValidator{
-			world: world, ask: ask, config: o.Config, operatorNamespace: o.OperatorNamespace,
+			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
 		}).Handler),
 		PathSubNamespaces: o.guarded("subnamespaces", admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
 		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", admission.WithValidator(scheme, &hierarchyValidator{
@@ -85,7 +83,7 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 // guarded answers nothing before the forest is known, and counts the answers.
 func (o Options) guarded(name string, handler admission.Handler) *admission.Webhook {
 	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		if !o.Forest.Synced() {
+		if !o.Index.Synced() {
 			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
 		}
 		return handler.Handle(ctx, req)
