@@ -84,16 +84,16 @@ func (s *Snapshot) Height(name string) int {
 	return height
 }
 
-// Crowded says why the tree that name stands in has no place for name and all below it, given the forest before the
-// move: one sentence for each limit.
+// Crowded says why the tree that name moves into has no place for it and all below it: one sentence for each limit. s is
+// the forest after the move; that parent does not hang below name.
 func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
-	place := s.Place(name)
-	if !place.InTree() || place.Depth() == 0 {
+	parent := before.Place(s.Namespace(name).Parent())
+	if !parent.InTree() {
 		return nil
 	}
-	root := place.Path[0]
+	root := parent.Path[0]
 	var problems []string
-	if why := s.TooDeep(root, place.Depth()+s.Height(name)); why != "" {
+	if why := s.TooDeep(root, parent.Depth()+1+s.Height(name)); why != "" {
 		problems = append(problems, why)
 	}
 	if !before.InTree(name, root) {
