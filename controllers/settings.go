@@ -9,7 +9,6 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/propagation"
-	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -23,14 +22,8 @@ func forestRules(c *config.OperatorConfiguration, operatorNamespace string) fore
 		SubAnnotation:     c.SubNamespaces.Annotations.Match,
 		ProtectedName:     func(name string) bool { return c.Protected(name, operatorNamespace) },
 		AllowCascading:    c.SubNamespaces.AllowCascadingDeletion,
-	}
-}
-
-func subNamespaceSettings(c *config.OperatorConfiguration, operatorNamespace string) subnamespace.Settings {
-	return subnamespace.Settings{
-		Protected: func(name string) bool { return c.Protected(name, operatorNamespace) },
-		CheckName: c.SubNamespaces.CheckName,
-		Limits:    c.SubNamespaces.Limits,
+		CheckName:         c.SubNamespaces.CheckName,
+		Limits:            c.SubNamespaces.Limits,
 	}
 }
 

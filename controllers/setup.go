@@ -131,7 +131,6 @@ func (s *setup) addTenants(context.Context) error {
 func (s *setup) addSubNamespaces(context.Context) error {
 	return (&subnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Index: s.index, Events: s.events,
-		Settings:    func() subnamespace.Settings { return subNamespaceSettings(s.store.Current(), s.namespace) },
 		Rejected:    s.keys.Rejected,
 		RetryMax:    s.timing.RetryMax,
 		Concurrency: s.store.Current().Concurrency,

@@ -1,22 +1,91 @@
-// Package webhooks answers the API server's questions about requests that concern Warren and that one object alone can't
-// answer.
+// Package webhooks answers admission requests about Warren's own objects and about Namespaces that touch its keys. What
+// one object alone can tell is the policies' business (config/policy); here is asked what needs other objects. Handlers
+// are thin over pure functions, which stand in files called *_rules.go beside them.
 package webhooks
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Options are what the handlers are made from.
+// Forest is the shared view of all namespaces, which every replica keeps.
+type Forest interface {
+	Snapshot() *forest.Snapshot
+	// Synced says whether all that exists is in the snapshot.
+	Synced() bool
+}
+
+// Options are what the handlers ask.
 type Options struct {
-	Index *index.Index
+	Index Forest
 	// Config returns the configuration in force.
 	Config func() *config.OperatorConfiguration
 	// Namespace is the operator's own.
 	Namespace string
+	// Live reads without a cache, and Authorizer says what a user may; SetupWithManager fills in the API server's.
+	Live       client.Reader
+	Authorizer Authorizer
 }
 
-// SetupWithManager registers the handlers at mgr's webhook server.
-func SetupWithManager(ctrl.Manager, Options) error { return nil }
+// maxBody is the largest request that is read, in bytes.
+const maxBody = 3 << 20
+
+// SetupWithManager registers all handlers with mgr's webhook server.
+func SetupWithManager(mgr ctrl.Manager, o Options) error {
+	reviews, err := newReviews(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("making a client of the authorizer: %w", err)
+	}
+	o.Live, o.Authorizer = mgr.GetAPIReader(), reviews
+	for path, hook := range Handlers(mgr.GetScheme(), o) {
+		mgr.GetWebhookServer().Register(path, http.MaxBytesHandler(hook, maxBody))
+	}
+	return nil
+}
+
+// Paths of the handlers: those that controller-runtime gives to these kinds.
+const (
+	PathLNamespaceDefaults     = "/mutate-tenancy-warren-dev-v1alpha1-lnamespace"
+	PathLNamespaces            = "/validate-tenancy-warren-dev-v1alpha1-lnamespace"
+	PathSubNamespaces          = "/validate-tenancy-warren-dev-v1alpha1-subnamespace"
+	PathHierarchyConfiguration = "/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration"
+	PathNamespaces             = "/validate--v1-namespace"
+)
+
+// Handlers are the webhooks by the path that they answer at. One that panics answers 500.
+func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
+	ask := asker{authorizer: o.Authorizer, live: o.Live}
+	world := world{forest: o.Index, live: o.Live}
+	return map[string]*admission.Webhook{
+		PathLNamespaceDefaults: o.guarded("lnamespaces-default", &tenantDefaults{
+			world: world, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
+		}),
+		PathLNamespaces: o.guarded("lnamespaces", admission.WithValidator(scheme, &tenantValidator{
+			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
+		}).Handler),
+		PathSubNamespaces: o.guarded("subnamespaces", admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
+		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", admission.WithValidator(scheme, &hierarchyValidator{
+			world: world, ask: ask, config: o.Config,
+		}).Handler),
+		PathNamespaces: o.guarded("namespaces", admission.WithValidator(scheme, &namespaceValidator{world: world}).Handler),
+	}
+}
+
+// guarded answers nothing before the forest is known, and counts the answers.
+func (o Options) guarded(name string, handler admission.Handler) *admission.Webhook {
+	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+		if !o.Index.Synced() {
+			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
+		}
+		return handler.Handle(ctx, req)
+	}))}
+}

@@ -26,6 +26,8 @@ const (
 	AnnotationCascading = Domain + "/cascading"
 	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it.
 	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
+	// AnnotationCreator on an LNamespace is the user who made it, where the configuration counts.
+	AnnotationCreator = Domain + "/creator"
 
 	// LabelPropagate on an object makes it a source; its value is a mode: ModeCreate, ModeUpdate or ModeNone.
 	LabelPropagate = Domain + "/propagate"

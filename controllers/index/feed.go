@@ -81,7 +81,7 @@ func (x *Index) namespaceSeen(n *metav1.PartialObjectMetadata) {
 	if Newer(n.ResourceVersion, x.seen) || x.seen == "" {
 		x.seen = n.ResourceVersion
 	}
-	x.put(namespaceOf(n))
+	x.put(NamespaceOf(n))
 }
 
 func (x *Index) namespaceGone(n *metav1.PartialObjectMetadata) {
@@ -93,8 +93,8 @@ func (x *Index) namespaceGone(n *metav1.PartialObjectMetadata) {
 	x.remove(n.Name, string(n.UID))
 }
 
-// namespaceOf takes the facts of a Namespace. What kubectl notes for itself is long and never looked at.
-func namespaceOf(n metav1.Object) *forest.Namespace {
+// NamespaceOf takes the facts of a Namespace. What kubectl notes for itself is long and never looked at.
+func NamespaceOf(n metav1.Object) *forest.Namespace {
 	annotations := n.GetAnnotations()
 	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {
 		annotations = maps.Clone(annotations)

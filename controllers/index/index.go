@@ -117,7 +117,7 @@ func (x *Index) Observe(n metav1.Object) {
 	if Newer(x.seen, n.GetResourceVersion()) {
 		return // the watch has been there already, and may have brought a deletion since
 	}
-	x.put(namespaceOf(n))
+	x.put(NamespaceOf(n))
 }
 
 // Touch makes everybody look at a namespace again although nothing in the forest has changed.

@@ -2,7 +2,6 @@ package lnamespace
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -36,9 +35,8 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 		return r.release(ctx, lns)
 	}
 	s := r.Index.Snapshot()
-	if children := s.BoundChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && len(children) > 0 && !s.CascadingAllowed(lns.Name) {
-		v := r.warn(lns, v1alpha1.ReasonChildrenExist, fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", lns.Name, strings.Join(children, ", ")))
-		return r.say(ctx, lns, v)
+	if why := s.HeldByChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
+		return r.say(ctx, lns, r.warn(lns, v1alpha1.ReasonChildrenExist, why))
 	}
 	remaining, err := r.Access.Withdraw(ctx, lns)
 	if err != nil {

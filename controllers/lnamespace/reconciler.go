@@ -124,18 +124,11 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 		return settled(lns), nil
 	case n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
-	case adoptable(s, n):
-		return r.adopt(ctx, lns, n, s.Adoption(tenant))
 	}
-	return r.warn(lns, v1alpha1.ReasonNamespaceConflict,
-		"namespace "+lns.Name+" exists; a cluster admin can mark it: kubectl annotate namespace "+lns.Name+" "+v1alpha1.AnnotationAdopt+"=true"), nil
-}
-
-// adoptable says whether a cluster admin marked a namespace that can become a root.
-func adoptable(s *forest.Snapshot, n *forest.Namespace) bool {
-	marked := n.Annotations[v1alpha1.AnnotationAdopt] == v1alpha1.True
-	kind, halted := s.KindOf(n), s.Place(n.Name).Halted()
-	return marked && kind != forest.SubNamespace && kind != forest.Template && !halted && n.Labels[v1alpha1.LabelProtected] != v1alpha1.True
+	if why := s.NotAdoptable(n); why != "" {
+		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
+	}
+	return r.adopt(ctx, lns, n, s.Adoption(tenant))
 }
 
 // settled is true of a namespace that is ours; write keeps on saying how it became so.

@@ -3,7 +3,6 @@ package subnamespace
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,11 +59,11 @@ func keep(s *forest.Snapshot, child *forest.Namespace, parent string) (v1alpha1.
 	switch {
 	case child == nil || child.Terminating:
 		return v1alpha1.ReasonNamespaceDeleted, ""
-	case !owns(child, parent):
+	case !child.BoundTo(parent):
 		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
 	}
-	if left := s.BoundChildren(child.Name); len(left) > 0 && !s.CascadingAllowed(child.Name) {
-		return v1alpha1.ReasonDeletionRefused, fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", child.Name, strings.Join(left, ", "))
+	if why := s.HeldByChildren(child.Name); why != "" {
+		return v1alpha1.ReasonDeletionRefused, why
 	}
 	if p := s.Namespace(parent); (p == nil || p.Terminating) && !s.CascadingAllowed(child.Name) {
 		return v1alpha1.ReasonNamespaceReleased, "the parent goes without permission to delete what is below it; the namespace stays"

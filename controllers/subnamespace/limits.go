@@ -1,7 +1,6 @@
 package subnamespace
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -24,21 +23,15 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 	}
 	root := place.Path[0]
 	key := sub.Namespace + "/" + sub.Name
-	if limit := limitsOf(s, r.Settings(), root).SubNamespaces; limit != nil {
-		used, terminating := s.Descendants(root)
-		for name := range r.room {
-			if s.Namespace(name) == nil {
-				used++
-			}
+	reserved := 0
+	for name := range r.room {
+		if s.Namespace(name) == nil {
+			reserved++
 		}
-		if room := int(*limit) - used; room <= r.before(s, root, sub) {
-			going := ""
-			if terminating > 0 {
-				going = fmt.Sprintf(", %d terminating", terminating)
-			}
-			r.wait(root, key, true)
-			return nil, stalled(v1alpha1.ReasonLimitExceeded, "%s allows %d sub-namespaces (%d in use%s)", treeName(s, root), *limit, used, going)
-		}
+	}
+	if why := s.NoRoom(root, reserved, r.before(s, root, sub)+1); why != "" {
+		r.wait(root, key, true)
+		return nil, blocked(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
 	}
 	delete(r.waiting[root], key)
 	r.room[sub.Name] = true

@@ -20,27 +20,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/index"
-	"github.com/warren-tenancy/warren/internal/forest"
 )
-
-// Settings are what the configuration says about new namespaces.
-type Settings struct {
-	// Protected says whether a name may never be managed.
-	Protected func(name string) bool
-	// CheckName judges the name of a new namespace in the tree of root.
-	CheckName func(root, name string) error
-	// Limits hold where the LNamespace says nothing.
-	Limits v1alpha1.Limits
-}
 
 // Reconciler brings the namespace of one SubNamespace to what it should be.
 type Reconciler struct {
 	Client client.Client
 	// Live reads without a cache.
-	Live     client.Reader
-	Index    *index.Index
-	Events   record.EventRecorder
-	Settings func() Settings
+	Live   client.Reader
+	Index  *index.Index
+	Events record.EventRecorder
 	// Rejected is what the API server said when it refused the keys of a namespace, or "".
 	Rejected    func(namespace string) string
 	Concurrency int
@@ -91,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
 func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key := sub.Namespace + "/" + sub.Name
-	v := r.decide(r.Index.Snapshot(), sub)
+	v := decide(r.Index.Snapshot(), sub.Namespace, sub.Name)
 	if v.create {
 		v = r.create(ctx, sub)
 	}
@@ -127,7 +115,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) ver
 	}
 	r.Index.Observe(namespace)
 	r.announceCreated(sub)
-	return r.decide(r.Index.Snapshot(), sub).orActive()
+	return decide(r.Index.Snapshot(), sub.Namespace, sub.Name).orActive()
 }
 
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
@@ -139,7 +127,7 @@ func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) 
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server is asked again"}
 	}
 	r.Index.Observe(namespace)
-	v := r.decide(r.Index.Snapshot(), sub)
+	v := decide(r.Index.Snapshot(), sub.Namespace, sub.Name)
 	if v.create {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the name is taken and will be looked at again"}
 	}
@@ -167,6 +155,3 @@ func refused(err error) bool {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	return ok && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err)
 }
-
-// Owns says whether the namespace n is the one that the SubNamespace name in parent made.
-func owns(n *forest.Namespace, parent string) bool { return n.Bound() && n.Parent() == parent }

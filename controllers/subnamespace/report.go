@@ -56,7 +56,7 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 	place := s.Place(sub.Name)
 	switch refused, rejected := s.RefusedKeys(sub.Name), r.Rejected(sub.Name); {
-	case place.Halted() && owns(s.Namespace(sub.Name), sub.Namespace):
+	case place.Halted() && s.Namespace(sub.Name).BoundTo(sub.Namespace):
 		set(metav1.ConditionUnknown, v1alpha1.ReasonHalted, place.Halt.Message)
 	case !v.ready():
 		meta.RemoveStatusCondition(&sub.Status.Conditions, string(v1alpha1.ConditionMetadataSynced))

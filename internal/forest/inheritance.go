@@ -18,6 +18,10 @@ type Rules struct {
 	ProtectedName func(name string) bool
 	// AllowCascading lets every deletion delete what is below.
 	AllowCascading bool
+	// CheckName says why a new sub-namespace in the tree of root may not bear that name; nil allows every name.
+	CheckName func(root, name string) error
+	// Limits hold where the LNamespace of a tree says nothing.
+	Limits v1alpha1.Limits
 }
 
 func (r Rules) protected(n *Namespace) bool {

@@ -1,0 +1,104 @@
+// Package authority says who may change the shape of a tree: it turns a request to move a namespace into what is
+// unlawful for everybody, and into the questions that the authorizer must all answer with yes.
+package authority
+
+import (
+	"fmt"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Right is what a question asks for.
+type Right string
+
+// The rights.
+const (
+	// Administer is authority over a namespace: update of its HierarchyConfiguration, or, where it has none, create.
+	Administer Right = "Administer"
+	// CreateHierarchy is create of HierarchyConfigurations in a namespace that need not exist.
+	CreateHierarchy Right = "CreateHierarchy"
+	// CreateSubNamespaces is create of SubNamespaces in a namespace.
+	CreateSubNamespaces Right = "CreateSubNamespaces"
+	// UpdateNamespaces and CreateNamespaces are held cluster-wide.
+	UpdateNamespaces Right = "UpdateNamespaces"
+	CreateNamespaces Right = "CreateNamespaces"
+)
+
+// Question is one thing that the authorizer must say yes to.
+type Question struct {
+	Right Right
+	// Namespace is empty for what is held cluster-wide.
+	Namespace string
+	// Role says why it is asked: "proposed parent".
+	Role string
+	// Instead is the answer to a no, where it is not a lack of rights that stands in the way but the state of the tree.
+	Instead string
+}
+
+// Needs is what a no lacks, in words.
+func (q Question) Needs() string {
+	role := ""
+	if q.Role != "" {
+		role = " (" + q.Role + ")"
+	}
+	switch q.Right {
+	case UpdateNamespaces:
+		return "needs update on namespaces cluster-wide" + role
+	case CreateNamespaces:
+		return "needs create on namespaces cluster-wide" + role
+	case CreateSubNamespaces:
+		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)
+	default: // it tells nobody whether the namespace, or its HierarchyConfiguration, exists
+		return fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q%s", q.Namespace, role)
+	}
+}
+
+// Roles that a namespace has in a move.
+const (
+	roleParent = "proposed parent"
+	roleRoot   = "root of the current tree"
+	roleCommon = "most recent common ancestor"
+	roleMember = "member of the cycle"
+)
+
+// Change is a change of a HierarchyConfiguration's spec.parent: a name, "" for a root, nil for no request.
+type Change struct {
+	Namespace string
+	Old, New  *string
+}
+
+// Verdict is what a change comes to.
+type Verdict struct {
+	// Problems are unlawful for everybody, each a sentence. Where there is one, nothing is asked.
+	Problems []string
+	// Questions are in the order in which a no decides: the old side first.
+	Questions []Question
+	// Unknown names a namespace that the forest must learn of before anything can be said, or is "".
+	Unknown string
+	// Warnings are sentences for the user.
+	Warnings []string
+	// Moves says whether the namespace would get another place.
+	Moves bool
+}
+
+// Judge judges a change as a move from where the label says the namespace stands, whatever the old request was. exists
+// says whether a namespace that the forest lacks exists after all.
+func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
+	if equal(c.Old, c.New) {
+		return Verdict{}
+	}
+	m, ok := newMove(s, c)
+	if !ok {
+		return Verdict{}
+	}
+	v := Verdict{Problems: m.problems(), Moves: true}
+	if len(v.Problems) > 0 {
+		return v
+	}
+	if v.Unknown = m.unknown(exists); v.Unknown != "" {
+		return v
+	}
+	v.Questions = unique(m.questions())
+	v.Warnings = m.warnings()
+	return v
+}

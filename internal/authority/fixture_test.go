@@ -1,0 +1,76 @@
+package authority_test
+
+import (
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// trait is one thing that a namespace of a test has.
+type trait func(*forest.Namespace)
+
+func label(key, value string) trait { return func(n *forest.Namespace) { n.Labels[key] = value } }
+func below(parent string) trait     { return label(v1alpha1.LabelParent, parent) }
+
+func stood(ancestry string) trait {
+	return func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationAncestry] = ancestry }
+}
+
+var (
+	root        = label(v1alpha1.LabelType, v1alpha1.TypeRoot)
+	bound       = label(v1alpha1.LabelBound, v1alpha1.True)
+	terminating = trait(func(n *forest.Namespace) { n.Terminating = true })
+)
+
+func namespace(name string, traits ...trait) *forest.Namespace {
+	n := &forest.Namespace{Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
+	for _, t := range traits {
+		t(n)
+	}
+	return n
+}
+
+// world is the fixture of the behaviour page, and whatever else a case needs.
+func world(more ...*forest.Namespace) *forest.Snapshot {
+	s := forest.New(forest.Rules{ProtectedName: func(name string) bool { return name == "default" || strings.HasPrefix(name, "kube-") }})
+	one := int32(1)
+	for _, tenant := range []string{"payments", "shop"} {
+		s = s.WithTenant(&forest.Tenant{Name: tenant, UID: "uid-" + tenant, MaxSubNamespaces: &one})
+	}
+	owned := func(tenant string) trait {
+		return func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationLNamespaceUID] = "uid-" + tenant }
+	}
+	for _, n := range append([]*forest.Namespace{
+		namespace("org", root), namespace("team-a", below("org")), namespace("svc-1", below("team-a")), namespace("job", below("svc-1")),
+		namespace("team-b", below("org")), namespace("other", root), namespace("lab", below("other")),
+		namespace("payments", root, owned("payments")), namespace("pay-x", below("payments")),
+		namespace("shop", root, owned("shop")), namespace("solo"),
+	}, more...) {
+		s = s.WithNamespace(n)
+	}
+	return s
+}
+
+// adm, and the others, are questions as a case writes them.
+func adm(name string) string { return "adm(" + name + ")" }
+
+const cl = "cl"
+
+func written(questions []authority.Question) []string {
+	var texts []string
+	for _, q := range questions {
+		switch q.Right {
+		case authority.Administer:
+			texts = append(texts, adm(q.Namespace))
+		case authority.UpdateNamespaces:
+			texts = append(texts, cl)
+		case authority.CreateHierarchy:
+			texts = append(texts, "create hierarchy in "+q.Namespace)
+		default:
+			texts = append(texts, string(q.Right))
+		}
+	}
+	return texts
+}

@@ -1,0 +1,248 @@
+package authority
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// move is a namespace on its way from one parent to another; "" is no parent: a root.
+type move struct {
+	s        *forest.Snapshot
+	n        *forest.Namespace
+	from, to string
+	// earlier is the parent that a request named which is withdrawn now and may be under way, or "".
+	earlier string
+}
+
+// newMove is the move that a change asks for; false where it asks for none.
+func newMove(s *forest.Snapshot, c Change) (move, bool) {
+	n := s.Namespace(c.Namespace)
+	if n == nil {
+		n = &forest.Namespace{Name: c.Namespace}
+	}
+	m := move{s: s, n: n, from: n.Parent()}
+	if c.New == nil {
+		if c.Old != nil && *c.Old != m.from {
+			m.earlier = *c.Old
+		}
+		return m, c.Old != nil && *c.Old != "" && !n.Bound()
+	}
+	m.to = *c.New
+	if m.to == "" && m.from == "" {
+		return m, s.KindOf(n) != forest.Root
+	}
+	return m, m.to != m.from
+}
+
+// problems are what nobody may do, cluster admins included.
+func (m move) problems() []string {
+	var problems []string
+	say := func(wrong bool, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Sprintf(format, args...))
+		}
+	}
+	x := m.n.Name
+	after := m.after()
+	target := m.s.Namespace(m.to)
+	tenant := m.s.TenantOf(x) != nil
+	cycle := after.ParentCycle(x)
+	say(m.s.Protected(x), "%s is a protected namespace", x)
+	say(m.n.Terminating, "namespace %s is being terminated", x)
+	say(m.n.Bound() && m.from != "", "%s is bound to SubNamespace %s/%s, which owns its place", x, m.from, x)
+	say(m.n.Type() == v1alpha1.TypeTemplate, "namespace %s is a template", x)
+	if m.to == "" {
+		return problems
+	}
+	say(tenant, "%s belongs to LNamespace %s and stays a root", x, x)
+	say(m.n.Template() != "", "a sub-namespace can't reference a template: %s references %s", x, m.n.Template())
+	say(m.s.Protected(m.to), "%s is a protected namespace", m.to)
+	say(target != nil && target.Terminating, "parent namespace %s is being terminated", m.to)
+	say(m.s.KindOf(target) == forest.Template, "parent namespace %s is a template", m.to)
+	say(cycle != "", "would make a cycle: %s", cycle)
+	if len(problems) == 0 {
+		problems = after.Crowded(m.s, x)
+	}
+	return problems
+}
+
+// after is the forest once the namespace has moved.
+func (m move) after() *forest.Snapshot { return m.s.WithNamespace(Placed(m.n, m.to)) }
+
+// Placed is n below parent, or a root where parent is "".
+func Placed(n *forest.Namespace, parent string) *forest.Namespace {
+	moved := *n
+	moved.Labels = map[string]string{}
+	for key, value := range n.Labels {
+		moved.Labels[key] = value
+	}
+	delete(moved.Labels, v1alpha1.LabelType)
+	if parent == "" {
+		delete(moved.Labels, v1alpha1.LabelParent)
+		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
+	} else {
+		moved.Labels[v1alpha1.LabelParent] = parent
+	}
+	return &moved
+}
+
+// unknown names the parent that the label names and the forest lacks although it exists.
+func (m move) unknown(exists func(string) bool) string {
+	if m.from != "" && m.s.Namespace(m.from) == nil && exists(m.from) {
+		return m.from
+	}
+	return ""
+}
+
+func (m move) questions() []Question {
+	if at, reason := m.halted(); at != "" && len(m.cycle()) == 0 {
+		return []Question{{Right: UpdateNamespaces, Instead: fmt.Sprintf("ancestor %q is halted (%s); resolve that first", at, reason)}}
+	}
+	if common := m.common(); m.to != "" && common != "" {
+		return []Question{{Right: Administer, Namespace: common, Role: roleCommon}}
+	}
+	old := append(m.leaving(m.from), m.leaving(m.earlier)...)
+	switch {
+	case m.to == "" && m.split():
+		return old
+	case m.to == "":
+		return append(old, Question{Right: UpdateNamespaces, Role: fmt.Sprintf("namespace %q starts a new tree", m.n.Name)})
+	case m.s.Namespace(m.to) == nil:
+		return append(old,
+			Question{Right: CreateHierarchy, Namespace: m.to, Role: roleParent},
+			Question{Right: CreateNamespaces, Role: roleParent})
+	}
+	return append(old, Question{Right: Administer, Namespace: m.to, Role: roleParent})
+}
+
+// split says whether the namespace, made a root, is a root already or was part of something that its people could
+// administer. Else a tree begins out of nothing, and that is a cluster admin's to allow.
+func (m move) split() bool {
+	isRoot := func(name string) bool { return m.s.KindOf(m.s.Namespace(name)) == forest.Root }
+	return isRoot(m.n.Name) || len(m.cycle()) > 0 || isRoot(m.top(m.from)) || isRoot(m.top(m.earlier))
+}
+
+// leaving are the questions of those whom the namespace leaves when it leaves that parent.
+func (m move) leaving(parent string) []Question {
+	if parent == "" {
+		return nil
+	}
+	if members := m.cycle(); parent == m.from && len(members) > 0 {
+		var questions []Question
+		for _, member := range members {
+			questions = append(questions, Question{Right: Administer, Namespace: member, Role: roleMember})
+		}
+		return questions
+	}
+	top := m.top(parent)
+	if top == "" {
+		return nil
+	}
+	questions := []Question{{Right: Administer, Namespace: top, Role: roleRoot}}
+	if m.s.TenantOf(top) != nil && (m.to == "" || m.s.TenantOf(m.top(m.to)) == nil) {
+		questions = append(questions, Question{Right: UpdateNamespaces, Role: fmt.Sprintf("namespace %q leaves tenant %s", m.n.Name, top)})
+	}
+	return questions
+}
+
+// cycle are the others in the cycle that the namespace stands in now.
+func (m move) cycle() []string {
+	members := strings.Split(m.s.ParentCycle(m.n.Name), " -> ")
+	members = slices.DeleteFunc(members, func(name string) bool { return name == m.n.Name || name == "" })
+	slices.Sort(members)
+	return members
+}
+
+// halted is the ancestor that has lost its way to a root itself, and why.
+func (m move) halted() (name string, reason v1alpha1.Reason) {
+	for at := m.from; ; {
+		place := m.s.Place(at)
+		switch {
+		case !place.Halted():
+			return "", ""
+		case place.Halt.Reason != v1alpha1.ReasonAncestorHalted:
+			return at, place.Halt.Reason
+		}
+		at = m.s.Namespace(at).Parent()
+	}
+}
+
+// common is the most recent common ancestor of both parents, themselves included; "" where they share no tree.
+func (m move) common() string {
+	if len(m.cycle()) > 0 {
+		return ""
+	}
+	target := m.chain(m.to)
+	for _, name := range m.chain(m.from) {
+		if slices.Contains(target, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// top is whom to ask for the tree of a namespace: the last that its labels lead to. Of a parent that is gone only the
+// ancestry tells; it is "" where that root is gone too.
+func (m move) top(name string) string {
+	chain := m.chain(name)
+	if len(chain) > 0 {
+		return chain[len(chain)-1]
+	}
+	if name == "" || name != m.n.Parent() {
+		return ""
+	}
+	first, _, _ := strings.Cut(m.n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	if first == m.n.Name || m.s.Namespace(first) == nil {
+		return ""
+	}
+	return first
+}
+
+// chain goes from name up to the last namespace that exists. Cycles end.
+func (m move) chain(name string) []string {
+	var chain []string
+	for n := m.s.Namespace(name); n != nil && !slices.Contains(chain, n.Name); n = m.s.Namespace(n.Parent()) {
+		chain = append(chain, n.Name)
+	}
+	return chain
+}
+
+func (m move) warnings() []string {
+	if m.to == "" {
+		return nil
+	}
+	return ParentWarnings(m.s, m.to)
+}
+
+// ParentWarnings say why a namespace below parent will be halted for now.
+func ParentWarnings(s *forest.Snapshot, parent string) []string {
+	n, place := s.Namespace(parent), s.Place(parent)
+	switch {
+	case n == nil:
+		return []string{"parent namespace " + parent + " does not exist"}
+	case place.Halted():
+		return []string{"parent namespace " + parent + " is halted (" + string(place.Halt.Reason) + ")"}
+	case !place.InTree():
+		return []string{"parent namespace " + parent + " is not a root or a sub-namespace yet"}
+	}
+	return nil
+}
+
+func unique(questions []Question) []Question {
+	var result []Question
+	for _, q := range questions {
+		same := func(other Question) bool {
+			return other.Right == q.Right && other.Namespace == q.Namespace && other.Instead == q.Instead
+		}
+		if !slices.ContainsFunc(result, same) {
+			result = append(result, q)
+		}
+	}
+	return result
+}
+
+func equal(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }

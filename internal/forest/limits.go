@@ -1,0 +1,113 @@
+package forest
+
+import (
+	"fmt"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Limits are those of the tree of root: its LNamespace's, field by field over the configuration's.
+func (s *Snapshot) Limits(root string) v1alpha1.Limits {
+	limits := s.rules.Limits
+	if tenant := s.TenantOf(root); tenant != nil {
+		if tenant.MaxSubNamespaces != nil {
+			limits.SubNamespaces = tenant.MaxSubNamespaces
+		}
+		if tenant.MaxDepth != nil {
+			limits.Depth = tenant.MaxDepth
+		}
+	}
+	return limits
+}
+
+// TenantOf is the LNamespace that made or adopted the namespace called root; nil if none did.
+func (s *Snapshot) TenantOf(root string) *Tenant {
+	if tenant := s.Tenant(root); tenant != nil && s.Owns(root, tenant.UID) {
+		return tenant
+	}
+	return nil
+}
+
+func (s *Snapshot) treeName(root string) string {
+	if s.TenantOf(root) != nil {
+		return "tenant " + root
+	}
+	return "tree " + root
+}
+
+// TooDeep says in a sentence why the tree of root may not reach that depth, or "".
+func (s *Snapshot) TooDeep(root string, depth int) string {
+	most := MaxDepth
+	if limit := s.Limits(root).Depth; limit != nil {
+		most = min(most, int(*limit))
+	}
+	if depth <= most {
+		return ""
+	}
+	return fmt.Sprintf("%s: depth %d exceeds %d", s.treeName(root), depth, most)
+}
+
+// NoRoom says in a sentence why the tree of root can't take so many namespaces more, or "". reserved are those under way
+// that the snapshot doesn't hold yet: they are in use.
+func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
+	limit := s.Limits(root).SubNamespaces
+	if limit == nil {
+		return ""
+	}
+	used, terminating := s.Descendants(root)
+	used += reserved
+	if used+adding <= int(*limit) {
+		return ""
+	}
+	going := ""
+	if terminating > 0 {
+		going = fmt.Sprintf(", %d terminating", terminating)
+	}
+	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s)", s.treeName(root), *limit, used, going)
+}
+
+// Height is the distance from name to its deepest descendant, whatever state they are in. Cycles end.
+func (s *Snapshot) Height(name string) int {
+	seen, height := map[string]bool{name: true}, -1
+	for level := []string{name}; len(level) > 0; height++ {
+		var below []string
+		for _, at := range level {
+			for _, child := range s.Children(at) {
+				if !seen[child] {
+					seen[child] = true
+					below = append(below, child)
+				}
+			}
+		}
+		level = below
+	}
+	return height
+}
+
+// Crowded says why the tree that name moves into has no place for it and all below it: one sentence for each limit. s is
+// the forest after the move; that parent does not hang below name.
+func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
+	parent := before.Place(s.Namespace(name).Parent())
+	if !parent.InTree() {
+		return nil
+	}
+	root := parent.Path[0]
+	var problems []string
+	if why := s.TooDeep(root, parent.Depth()+1+s.Height(name)); why != "" {
+		problems = append(problems, why)
+	}
+	if !before.InTree(name, root) {
+		count, _ := s.Descendants(name)
+		if why := s.without(name).NoRoom(root, 0, 1+count); why != "" {
+			problems = append(problems, why)
+		}
+	}
+	return problems
+}
+
+// without is the forest in which name hangs nowhere, and neither does what is below it.
+func (s *Snapshot) without(name string) *Snapshot {
+	n := s.Namespace(name).clone()
+	delete(n.Labels, v1alpha1.LabelParent)
+	return s.WithNamespace(n)
+}

@@ -1,0 +1,67 @@
+package webhooks
+
+import (
+	"errors"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// findings are what is to be said about one object: what forbids the request, and what its author should know.
+type findings struct {
+	problems field.ErrorList
+	warnings admission.Warnings
+}
+
+func (f *findings) add(problems ...*field.Error) { f.problems = append(f.problems, problems...) }
+func (f *findings) warn(sentences ...string)     { f.warnings = append(f.warnings, sentences...) }
+
+// kind names one of the kinds that are judged, for messages.
+type kind struct{ group, name, resource string }
+
+var (
+	kindLNamespace   = kind{v1alpha1.Domain, "LNamespace", "lnamespaces"}
+	kindSubNamespace = kind{v1alpha1.Domain, "SubNamespace", "subnamespaces"}
+	kindHierarchy    = kind{v1alpha1.Domain, "HierarchyConfiguration", "hierarchyconfigurations"}
+	kindNamespace    = kind{"", "Namespace", "namespaces"}
+)
+
+// refusal is the answer to a request with problems, all of them in one: 403 where every one is a prohibition, else 422.
+// nil where there is no problem.
+func (k kind) refusal(name string, problems field.ErrorList) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	invalid := apierrors.NewInvalid(schema.GroupKind{Group: k.group, Kind: k.name}, name, problems)
+	for _, p := range problems {
+		if p.Type != field.ErrorTypeForbidden {
+			return invalid
+		}
+	}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: k.group, Resource: k.resource}, name, problems.ToAggregate())
+	forbidden.ErrStatus.Details.Causes = invalid.ErrStatus.Details.Causes
+	return forbidden
+}
+
+// notYet asks the client to come again in a second; kubectl does so by itself.
+func notYet(message string) error {
+	err := apierrors.NewServiceUnavailable(message)
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}
+
+// answer refuses with what an error says.
+func answer(err error) admission.Response {
+	status := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		status = known.Status()
+	}
+	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: &status}}
+}

@@ -1,0 +1,82 @@
+package webhooks
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// billingFor are the defaults that match a user, in the order of the configuration.
+func billingFor(defaults []config.BillingDefault, username string, groups []string) []v1alpha1.Billing {
+	var matching []v1alpha1.Billing
+	for _, d := range defaults {
+		anybody := d.User == "" && d.Group == ""
+		if anybody || d.User != "" && d.User == username || d.Group != "" && slices.Contains(groups, d.Group) {
+			matching = append(matching, d.Billing)
+		}
+	}
+	return matching
+}
+
+// agrees says whether all that is stated is what the default says.
+func agrees(stated, by v1alpha1.Billing) bool {
+	return (stated.CostCenter == "" || stated.CostCenter == by.CostCenter) &&
+		(stated.Owner == "" || stated.Owner == by.Owner) &&
+		(len(stated.Labels) == 0 || maps.Equal(stated.Labels, by.Labels))
+}
+
+// fillBilling fills what is left open from the first default that agrees with what is stated. Where none does, nothing is
+// filled: two accounts are not mixed.
+func fillBilling(stated v1alpha1.Billing, matching []v1alpha1.Billing) v1alpha1.Billing {
+	i := slices.IndexFunc(matching, func(d v1alpha1.Billing) bool { return agrees(stated, d) })
+	if i < 0 {
+		return stated
+	}
+	filled := stated
+	if filled.CostCenter == "" {
+		filled.CostCenter = matching[i].CostCenter
+	}
+	if filled.Owner == "" {
+		filled.Owner = matching[i].Owner
+	}
+	if len(filled.Labels) == 0 {
+		filled.Labels = matching[i].Labels
+	}
+	return filled
+}
+
+// billingAllowed judges what somebody who is no cluster admin states, where there are defaults: it must be what one of
+// those that match says.
+func billingAllowed(stated v1alpha1.Billing, matching []v1alpha1.Billing) field.ErrorList {
+	if slices.ContainsFunc(matching, func(d v1alpha1.Billing) bool { return agrees(stated, d) }) || agrees(stated, v1alpha1.Billing{}) {
+		return nil
+	}
+	at := spec.Child("billing")
+	problems := oneOf(at.Child("costCenter"), stated.CostCenter, matching, func(b v1alpha1.Billing) string { return b.CostCenter })
+	problems = append(problems, oneOf(at.Child("owner"), stated.Owner, matching, func(b v1alpha1.Billing) string { return b.Owner })...)
+	if len(problems) == 0 {
+		problems = field.ErrorList{field.Forbidden(at, "costCenter, owner and labels must be those of one billing default that applies to you")}
+	}
+	return problems
+}
+
+func oneOf(at *field.Path, value string, matching []v1alpha1.Billing, of func(v1alpha1.Billing) string) field.ErrorList {
+	var allowed []string
+	for _, b := range matching {
+		if of(b) != "" {
+			allowed = append(allowed, of(b))
+		}
+	}
+	slices.Sort(allowed)
+	if value == "" || slices.Contains(allowed, value) {
+		return nil
+	}
+	if len(allowed) == 0 {
+		return field.ErrorList{field.Forbidden(at, "no billing default applies to you: ask a cluster admin")}
+	}
+	return field.ErrorList{field.NotSupported(at, value, slices.Compact(allowed))}
+}

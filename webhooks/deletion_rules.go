@@ -1,0 +1,29 @@
+package webhooks
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// deletion judges the deletion of the namespace called name, with what is below it.
+func deletion(s *forest.Snapshot, name string) findings {
+	var f findings
+	if why := s.HeldByChildren(name); why != "" {
+		f.add(field.Forbidden(field.NewPath("metadata", "name"), why))
+	}
+	if left := unbound(s, name); len(left) > 0 {
+		f.warn(name + " has children that are not bound; they stay, and are halted until they have a parent again: " + forest.Few(left))
+	}
+	return f
+}
+
+// unbound are the children that stay when their parent is deleted.
+func unbound(s *forest.Snapshot, name string) []string {
+	return slices.DeleteFunc(s.Children(name), func(child string) bool {
+		n := s.Namespace(child)
+		return n.Bound() || n.Terminating
+	})
+}

@@ -1,0 +1,280 @@
+package webhooks_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+func init() {
+	log.SetLogger(logr.Discard()) // what is logged is not judged here
+}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	utilruntime.Must(corev1.AddToScheme(s))
+	utilruntime.Must(v1alpha1.AddToScheme(s))
+	return s
+}
+
+// cluster is what the handlers ask: the forest that they know, the objects that a live read finds, and who may what.
+type cluster struct {
+	forest  *forest.Snapshot
+	unready bool
+	live    []client.Object
+	config  *config.OperatorConfiguration
+	// may says yes to a review of alice, written "verb resource namespace/name"; "*" to everything.
+	may []string
+	// deaf is what the authorizer says instead.
+	deaf error
+}
+
+// grown is a cluster whose forest and live reads agree.
+func grown(objects ...client.Object) *cluster {
+	c := &cluster{config: config.Default()}
+	c.config.SubNamespaces.Labels, c.config.SubNamespaces.Annotations = config.Globs{"team", "app"}, config.Globs{"memo"}
+	c.config.Inheritance.Labels = config.Globs{"team"}
+	c.config.SubNamespaces.NamingPolicies = []config.NamingPolicy{{Root: "^app-(?P<team>.*)", Match: "^app-${team}-.*"}}
+	c.config.ProtectedNamespaces = config.Globs{"locked-*"}
+	return c.with(objects...)
+}
+
+func (c *cluster) rules() forest.Rules {
+	return forest.Rules{
+		InheritLabel: c.config.Inheritance.Labels.Match, InheritAnnotation: c.config.Inheritance.Annotations.Match,
+		SubLabel: c.config.SubNamespaces.Labels.Match, SubAnnotation: c.config.SubNamespaces.Annotations.Match,
+		ProtectedName:  func(name string) bool { return c.config.Protected(name, "warren-system") },
+		AllowCascading: c.config.SubNamespaces.AllowCascadingDeletion,
+		CheckName:      c.config.SubNamespaces.CheckName,
+		Limits:         c.config.SubNamespaces.Limits,
+	}
+}
+
+// with adds objects to what the forest knows and to what a live read finds.
+func (c *cluster) with(objects ...client.Object) *cluster {
+	if c.forest == nil {
+		c.forest = forest.New(c.rules())
+	}
+	for _, object := range objects {
+		c.live = append(c.live, object)
+		switch o := object.(type) {
+		case *corev1.Namespace:
+			c.forest = c.forest.WithNamespace(index.NamespaceOf(o))
+		case *v1alpha1.LNamespace:
+			c.forest = c.forest.WithTenant(index.TenantOf(o))
+		case *v1alpha1.SubNamespace:
+			c.forest = c.forest.WithSub(&forest.Sub{Parent: o.Namespace, Name: o.Name, Deleting: !o.DeletionTimestamp.IsZero()})
+		}
+	}
+	return c
+}
+
+// later adds objects that the forest has not heard of yet.
+func (c *cluster) later(objects ...client.Object) *cluster {
+	c.live = append(c.live, objects...)
+	return c
+}
+
+// allowing lets alice do more.
+func (c *cluster) allowing(rights ...string) *cluster {
+	c.may = append(c.may, rights...)
+	return c
+}
+
+func (c *cluster) configured(change func(*config.OperatorConfiguration)) *cluster {
+	change(c.config)
+	c.forest = c.forest.WithRules(c.rules())
+	return c
+}
+
+func (c *cluster) Snapshot() *forest.Snapshot { return c.forest }
+func (c *cluster) Synced() bool               { return !c.unready }
+
+func (c *cluster) Review(_ context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	a := spec.ResourceAttributes
+	right := strings.TrimSpace(a.Verb + " " + a.Resource + " " + a.Namespace)
+	if a.Name != "" {
+		right += "/" + a.Name
+	}
+	return slices.Contains(c.may, right) || slices.Contains(c.may, "*"), c.deaf
+}
+
+func (c *cluster) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	for _, o := range slices.Backward(c.live) {
+		if client.ObjectKeyFromObject(o) != key || kindOf(o) != kindOf(into) {
+			continue
+		}
+		if metadata, ok := into.(*metav1.PartialObjectMetadata); ok {
+			metadata.ObjectMeta = metaOf(o)
+			return nil
+		}
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(o).Elem())
+		return nil
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: kindOf(into)}, key.Name)
+}
+
+func (c *cluster) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
+	list := into.(*metav1.PartialObjectMetadataList)
+	for _, o := range c.live {
+		if kindOf(o)+"List" == list.Kind {
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metaOf(o)})
+		}
+	}
+	return nil
+}
+
+func kindOf(o client.Object) string {
+	if metadata, ok := o.(*metav1.PartialObjectMetadata); ok {
+		return metadata.Kind
+	}
+	return reflect.TypeOf(o).Elem().Name()
+}
+
+func metaOf(o client.Object) metav1.ObjectMeta {
+	return reflect.ValueOf(o).Elem().FieldByName("ObjectMeta").Interface().(metav1.ObjectMeta)
+}
+
+// alice is who asks, unless a case says otherwise.
+var alice = authenticationv1.UserInfo{Username: "alice", Groups: []string{"g1", "g2"}}
+
+func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, old, now client.Object) admission.Response {
+	t.Helper()
+	req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{UID: "u", UserInfo: user, Operation: admissionv1.Update}}
+	switch {
+	case old == nil:
+		req.Operation = admissionv1.Create
+	case now == nil:
+		req.Operation = admissionv1.Delete
+	}
+	req.OldObject, req.Object = raw(t, old), raw(t, now)
+	return webhooks.Handlers(scheme(), webhooks.Options{
+		Index: c, Config: func() *config.OperatorConfiguration { return c.config }, Namespace: "warren-system", Live: c, Authorizer: c,
+	})[path].Handle(t.Context(), req)
+}
+
+func raw(t *testing.T, o client.Object) runtime.RawExtension {
+	t.Helper()
+	if o == nil {
+		return runtime.RawExtension{}
+	}
+	gvk, err := kindFor(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o = o.DeepCopyObject().(client.Object)
+	o.GetObjectKind().SetGroupVersionKind(gvk)
+	data, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runtime.RawExtension{Raw: data}
+}
+
+func kindFor(o client.Object) (schema.GroupVersionKind, error) {
+	kinds, _, err := scheme().ObjectKinds(o)
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	return kinds[0], nil
+}
+
+// answered is what a case expects: the code of a refusal, 0 for none, and what its message and the warnings hold.
+type answered struct {
+	code     int32
+	says     []string
+	warnings []string
+}
+
+func allowed(warnings ...string) answered         { return answered{warnings: warnings} }
+func refused(code int32, says ...string) answered { return answered{code: code, says: says} }
+func (a answered) warning(warnings ...string) answered {
+	a.warnings = warnings
+	return a
+}
+
+func (a answered) check(t *testing.T, reason string, r admission.Response) {
+	t.Helper()
+	var code int32
+	var message string
+	if !r.Allowed {
+		code, message = r.Result.Code, r.Result.Message
+	}
+	if code != a.code {
+		t.Errorf("%s\ncode %d, want %d: %s", reason, code, a.code, message)
+	}
+	for _, says := range a.says {
+		if !strings.Contains(message, says) {
+			t.Errorf("%s\n%q doesn't say %q", reason, message, says)
+		}
+	}
+	if len(r.Warnings) != len(a.warnings) {
+		t.Errorf("%s\nwarnings %q, want %q", reason, r.Warnings, a.warnings)
+		return
+	}
+	for i, warning := range a.warnings {
+		if !strings.Contains(r.Warnings[i], warning) {
+			t.Errorf("%s\nwarning %q doesn't say %q", reason, r.Warnings[i], warning)
+		}
+	}
+}
+
+// Objects of the cases, which the builders of package build lack.
+
+func bound(name, parent string) *corev1.Namespace {
+	return build.Child(name, parent, v1alpha1.LabelBound, v1alpha1.True)
+}
+
+func noted(n *corev1.Namespace, key, value string) *corev1.Namespace {
+	n.Annotations = map[string]string{key: value}
+	return n
+}
+
+// tenant is an LNamespace with its root.
+func tenant(b *build.LNamespace) []client.Object {
+	lns := b.Object()
+	lns.UID = "uid-1"
+	return []client.Object{lns, noted(build.Root(lns.Name), v1alpha1.AnnotationLNamespaceUID, string(lns.UID))}
+}
+
+func ending[T client.Object](o T) T {
+	now := metav1.Now()
+	o.SetDeletionTimestamp(&now)
+	return o
+}
+
+func hierarchy(namespace string, change func(*v1alpha1.HierarchyConfigurationSpec)) *v1alpha1.HierarchyConfiguration {
+	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
+	if change != nil {
+		change(&hc.Spec)
+	}
+	return hc
+}
+
+func parent(name string) func(*v1alpha1.HierarchyConfigurationSpec) {
+	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.Parent = &name }
+}

@@ -1,0 +1,126 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// hierarchyValidator judges HierarchyConfigurations. It is never asked about a deletion: an outage must not block that of
+// a namespace, and the place of a namespace doesn't depend on it.
+type hierarchyValidator struct {
+	world
+	ask    asker
+	config func() *config.OperatorConfiguration
+}
+
+// ValidateCreate implements admission.Validator.
+func (v *hierarchyValidator) ValidateCreate(ctx context.Context, hc *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
+	return v.judge(ctx, v1alpha1.HierarchyConfigurationSpec{}, hc)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *hierarchyValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
+	return v.judge(ctx, old.Spec, now)
+}
+
+// ValidateDelete implements admission.Validator.
+func (v *hierarchyValidator) ValidateDelete(context.Context, *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *hierarchyValidator) judge(ctx context.Context, old v1alpha1.HierarchyConfigurationSpec, now *v1alpha1.HierarchyConfiguration) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.with(ctx, now.Namespace, value(now.Spec.Parent))
+	if err != nil {
+		return nil, err
+	}
+	reads := &reads{}
+	verdict := judgeHierarchy(s, now.Namespace, old, now.Spec, v.keys(ctx, s, reads), v.exists(ctx, reads))
+	switch {
+	case reads.err != nil:
+		return verdict.warnings, reads.err
+	case len(verdict.problems) > 0:
+		return verdict.warnings, kindHierarchy.refusal(now.Name, verdict.problems)
+	case verdict.unknown != "":
+		return verdict.warnings, notYet(`namespace "` + verdict.unknown + `" is not known yet`)
+	}
+	if err := v.review(ctx, user, now.Spec.Parent, &verdict); err != nil {
+		return verdict.warnings, err
+	}
+	return verdict.warnings, kindHierarchy.refusal(now.Name, verdict.problems)
+}
+
+// review asks for every field at once. Of each field, the first no is the answer.
+func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.UserInfo, parent *string, verdict *hierarchyVerdict) error {
+	var questions []authority.Question
+	for _, r := range verdict.requests {
+		questions = append(questions, r.questions...)
+	}
+	yes, err := v.ask.answers(ctx, user, questions)
+	if err != nil {
+		return err
+	}
+	for _, r := range verdict.requests {
+		if no := slices.Index(yes[:len(r.questions)], false); no >= 0 {
+			verdict.add(r.refused(user.Username, r.questions[no], parent))
+		}
+		yes = yes[len(r.questions):]
+	}
+	return nil
+}
+
+// reads collects what went wrong in reads that a pure function asked for.
+type reads struct{ err error }
+
+func (r *reads) failed(err error) bool {
+	r.err = errors.Join(r.err, err)
+	return err != nil
+}
+
+func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(string) bool {
+	return func(name string) bool {
+		n, err := v.namespace(ctx, name)
+		return !reads.failed(err) && n != nil
+	}
+}
+
+// keys are the rules for keys, with the HierarchyConfigurations of ancestors read at most once each.
+func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
+	read := map[string]v1alpha1.HierarchyConfigurationSpec{}
+	return keyRules{
+		inheritLabel:      orNone(s.Rules().InheritLabel),
+		inheritAnnotation: orNone(s.Rules().InheritAnnotation),
+		undelegated:       v.config().Inheritance.Undelegated.Match,
+		declared: func(namespace string) v1alpha1.HierarchyConfigurationSpec {
+			if hc, ok := read[namespace]; ok {
+				return hc
+			}
+			hc, err := hierarchyOf(ctx, v.live, namespace)
+			if !reads.failed(err) && hc != nil {
+				read[namespace] = hc.Spec
+			} else {
+				read[namespace] = v1alpha1.HierarchyConfigurationSpec{}
+			}
+			return read[namespace]
+		},
+	}
+}
+
+func orNone(match func(string) bool) func(string) bool {
+	if match == nil {
+		return func(string) bool { return false }
+	}
+	return match
+}

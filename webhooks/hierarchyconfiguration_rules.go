@@ -1,0 +1,144 @@
+package webhooks
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// request is a change of one field for which somebody must be asked.
+type request struct {
+	field *field.Path
+	// what the user wants to do, as in: may not "move namespace x".
+	what      string
+	questions []authority.Question
+}
+
+// hierarchyVerdict is what a changed HierarchyConfiguration comes to before anybody is asked.
+type hierarchyVerdict struct {
+	findings
+	requests []request
+	// unknown names a namespace that exists and that the forest doesn't hold yet, or is "".
+	unknown string
+}
+
+// judgeHierarchy judges what changes in the HierarchyConfiguration of namespace.
+func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool) hierarchyVerdict {
+	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
+	v := hierarchyVerdict{unknown: move.Unknown}
+	v.warn(move.Warnings...)
+	parent := spec.Child("parent")
+	for _, problem := range move.Problems {
+		v.add(field.Invalid(parent, value(now.Parent), problem))
+	}
+	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), move.Questions)
+	after := s
+	if n := s.Namespace(namespace); move.Moves && len(move.Problems) == 0 && n != nil {
+		after = s.WithNamespace(authority.Placed(n, value(now.Parent)))
+		v.replaced(after, namespace, now)
+	}
+	above := authority.Above(after, namespace)
+	for _, side := range rules.sides(old, now) {
+		v.ask(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace), side.rules.Propagating(side.old, side.now))
+		v.ask(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace), side.rules.Overriding(side.old, side.now, above, move.Moves))
+	}
+	children := authority.Requiring(namespace, texts(old.RequiredChildren), texts(now.RequiredChildren))
+	v.ask(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
+	return v
+}
+
+func (v *hierarchyVerdict) ask(at *field.Path, what string, questions []authority.Question) {
+	if len(questions) > 0 {
+		v.requests = append(v.requests, request{at, what, questions})
+	}
+}
+
+// replaced refuses a move after which values that people set would silently give way to inherited ones.
+func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, now v1alpha1.HierarchyConfigurationSpec) {
+	kept := [2]func(string) bool{contains(texts(now.OverriddenLabels)), contains(texts(now.OverriddenAnnotations))}
+	labels, annotations := after.Replaced(namespace, kept)
+	at := spec.Child("parent")
+	if len(labels) > 0 {
+		v.add(field.Invalid(at, value(now.Parent), "labels would be replaced: "+forest.Few(labels)+"; override or remove them first"))
+	}
+	if len(annotations) > 0 {
+		v.add(field.Invalid(at, value(now.Parent), "annotations would be replaced: "+forest.Few(annotations)+"; override or remove them first"))
+	}
+}
+
+// refused is the problem of a request that the authorizer says no to.
+func (r request) refused(user string, no authority.Question, parent *string) *field.Error {
+	if no.Instead != "" {
+		return field.Invalid(r.field, value(parent), no.Instead)
+	}
+	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs()))
+}
+
+// keyRules say who must agree to keys that a HierarchyConfiguration names.
+type keyRules struct {
+	inheritLabel, inheritAnnotation, undelegated func(key string) bool
+	// declared returns the spec of a namespace's HierarchyConfiguration; empty where it has none.
+	declared func(namespace string) v1alpha1.HierarchyConfigurationSpec
+}
+
+// keySide is what a HierarchyConfiguration says about labels, or about annotations.
+type keySide struct {
+	propagated, overridden *field.Path
+	old, now               authority.Keys
+	rules                  authority.KeyRules
+}
+
+func (r keyRules) sides(old, now v1alpha1.HierarchyConfigurationSpec) []keySide {
+	return []keySide{
+		{
+			spec.Child("propagatedLabels"), spec.Child("overriddenLabels"), labelKeys(old), labelKeys(now),
+			authority.KeyRules{Inherits: r.inheritLabel, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
+				return contains(labelKeys(r.declared(namespace)).Propagated)(key)
+			}},
+		},
+		{
+			spec.Child("propagatedAnnotations"), spec.Child("overriddenAnnotations"), annotationKeys(old), annotationKeys(now),
+			authority.KeyRules{Inherits: r.inheritAnnotation, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
+				return contains(annotationKeys(r.declared(namespace)).Propagated)(key)
+			}},
+		},
+	}
+}
+
+func labelKeys(hc v1alpha1.HierarchyConfigurationSpec) authority.Keys {
+	return authority.Keys{Propagated: texts(hc.PropagatedLabels), Overridden: texts(hc.OverriddenLabels)}
+}
+
+func annotationKeys(hc v1alpha1.HierarchyConfigurationSpec) authority.Keys {
+	return authority.Keys{Propagated: texts(hc.PropagatedAnnotations), Overridden: texts(hc.OverriddenAnnotations)}
+}
+
+func texts[T ~string](values []T) []string {
+	result := make([]string, len(values))
+	for i, v := range values {
+		result[i] = string(v)
+	}
+	return result
+}
+
+func contains(values []string) func(string) bool {
+	return func(value string) bool {
+		for _, v := range values {
+			if v == value {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func value(parent *string) string {
+	if parent == nil {
+		return ""
+	}
+	return *parent
+}

@@ -1,0 +1,108 @@
+package webhooks
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+)
+
+// tenantValidator judges LNamespaces.
+type tenantValidator struct {
+	world
+	ask               asker
+	config            func() *config.OperatorConfiguration
+	operatorNamespace string
+}
+
+func (v *tenantValidator) rules() tenantRules { return tenantRules{v.config(), v.operatorNamespace} }
+
+// ValidateCreate implements admission.Validator.
+func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.with(ctx, lns.Name, lns.Spec.Template)
+	if err != nil {
+		return nil, err
+	}
+	f := validateNewTenant(s, lns, v.rules())
+	personal, err := v.personal(ctx, user, lns)
+	if err != nil {
+		return f.warnings, err
+	}
+	waited, err := v.ask.waited(ctx, user, s, lns.Name)
+	if err != nil {
+		return f.warnings, err
+	}
+	f.add(append(personal, waited...)...)
+	return f.warnings, kindLNamespace.refusal(lns.Name, f.problems)
+}
+
+// personal judges what depends on who makes the LNamespace; cluster admins may all of it.
+func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.UserInfo, lns *v1alpha1.LNamespace) (field.ErrorList, error) {
+	c := v.config()
+	var problems field.ErrorList
+	if defaults := c.Billing.Defaults; len(defaults) > 0 && lns.Spec.Billing != nil {
+		problems = append(problems, billingAllowed(*lns.Spec.Billing, billingFor(defaults, user.Username, user.Groups))...)
+	}
+	if most := c.Tenants.MaxPerCreator; most > 0 {
+		has, err := v.madeBy(ctx, user.Username)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, tooMany(user.Username, has, most)...)
+	}
+	if len(problems) == 0 {
+		return nil, nil
+	}
+	if yes, err := v.ask.clusterAdmin(ctx, user); yes || err != nil {
+		return nil, err
+	}
+	return problems, nil
+}
+
+// madeBy counts the LNamespaces that a user has made. It reads live, so that a quick hand makes none too many.
+func (v *tenantValidator) madeBy(ctx context.Context, username string) (int, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))
+	if err := v.live.List(ctx, list); err != nil {
+		return 0, unread("the LNamespaces", err)
+	}
+	count := 0
+	for i := range list.Items {
+		if list.Items[i].Annotations[v1alpha1.AnnotationCreator] == username {
+			count++
+		}
+	}
+	return count, nil
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.LNamespace) (admission.Warnings, error) {
+	s, err := v.with(ctx, now.Spec.Template)
+	if err != nil {
+		return nil, err
+	}
+	f := validateChangedTenant(s, old, now, v.rules())
+	return f.warnings, kindLNamespace.refusal(now.Name, f.problems)
+}
+
+// ValidateDelete implements admission.Validator.
+func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
+	s := v.forest.Snapshot().WithTenant(index.TenantOf(lns))
+	f := validateTenantDeletion(s, lns)
+	if len(f.problems) > 0 {
+		if _, err := v.deletable(ctx, s, lns.Name); err != nil {
+			return f.warnings, err
+		}
+	}
+	return f.warnings, kindLNamespace.refusal(lns.Name, f.problems)
+}

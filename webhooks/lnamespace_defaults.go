@@ -1,0 +1,107 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"gomodules.xyz/jsonpatch/v2"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// tenantDefaults fills in who runs a new LNamespace and who pays for it. It patches by hand: a Defaulter marshals the
+// whole object again, and with it every zero value that the requester left out.
+type tenantDefaults struct {
+	world
+	config            func() *config.OperatorConfiguration
+	operatorNamespace string
+	decoder           admission.Decoder
+}
+
+// Handle implements admission.Handler.
+func (d *tenantDefaults) Handle(_ context.Context, req admission.Request) admission.Response {
+	lns := &v1alpha1.LNamespace{}
+	if err := d.decoder.Decode(req, lns); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	var written struct {
+		Spec     map[string]json.RawMessage `json:"spec"`
+		Metadata struct {
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(req.Object.Raw, &written); err != nil {
+		return admission.Errored(http.StatusBadRequest, err)
+	}
+	patches, warnings := d.people(lns, req.UserInfo)
+	patches = append(patches, d.billing(lns, req.UserInfo)...)
+	if len(patches) > 0 && written.Spec == nil {
+		patches = append([]jsonpatch.Operation{add("/spec", struct{}{})}, patches...)
+	}
+	if d.config().Tenants.MaxPerCreator > 0 {
+		if written.Metadata.Annotations == nil {
+			patches = append(patches, add("/metadata/annotations", struct{}{}))
+		}
+		patches = append(patches, add("/metadata/annotations/"+strings.ReplaceAll(v1alpha1.AnnotationCreator, "/", "~1"), req.UserInfo.Username))
+	}
+	return admission.Patched("", patches...).WithWarnings(warnings...)
+}
+
+// people makes the requester manager and sudoer where nobody is named.
+func (d *tenantDefaults) people(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string) {
+	subject, listable := creator(user.Username)
+	for _, list := range []access.List{access.ListManagers, access.ListSudoers} {
+		alone := &v1alpha1.LNamespace{ObjectMeta: lns.ObjectMeta}
+		named, probe := lns.Spec.Managers, &alone.Spec.Managers
+		if list == access.ListSudoers {
+			named, probe = lns.Spec.Sudoers, &alone.Spec.Sudoers
+		}
+		if len(named) > 0 {
+			continue
+		}
+		*probe = []v1alpha1.Subject{subject}
+		if listable && len(newSubjects(d.forest.Snapshot(), &v1alpha1.LNamespace{}, alone, d.operatorNamespace)) == 0 {
+			patches = append(patches, add("/spec/"+string(list), *probe))
+		} else {
+			warnings = []string{"kubernetes user " + user.Username + " can't be listed; name managers and sudoers"}
+		}
+	}
+	return patches, warnings
+}
+
+// billing fills in what the first default that applies to the requester says.
+func (d *tenantDefaults) billing(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) []jsonpatch.Operation {
+	var stated v1alpha1.Billing
+	if lns.Spec.Billing != nil {
+		stated = *lns.Spec.Billing
+	}
+	filled := fillBilling(stated, billingFor(d.config().Billing.Defaults, user.Username, user.Groups))
+	if reflect.DeepEqual(stated, filled) {
+		return nil
+	}
+	if lns.Spec.Billing == nil {
+		return []jsonpatch.Operation{add("/spec/billing", filled)}
+	}
+	var patches []jsonpatch.Operation
+	if stated.CostCenter != filled.CostCenter {
+		patches = append(patches, add("/spec/billing/costCenter", filled.CostCenter))
+	}
+	if stated.Owner != filled.Owner {
+		patches = append(patches, add("/spec/billing/owner", filled.Owner))
+	}
+	if len(stated.Labels) == 0 && len(filled.Labels) > 0 {
+		patches = append(patches, add("/spec/billing/labels", filled.Labels))
+	}
+	return patches
+}
+
+func add(path string, value any) jsonpatch.Operation {
+	return jsonpatch.NewOperation("add", path, value)
+}

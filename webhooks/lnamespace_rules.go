@@ -1,0 +1,133 @@
+package webhooks
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+var spec = field.NewPath("spec")
+
+// tenantRules are what the configuration says about LNamespaces.
+type tenantRules struct {
+	*config.OperatorConfiguration
+	operatorNamespace string
+}
+
+// validateNewTenant judges an LNamespace that is made.
+func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRules) findings {
+	var f findings
+	name := field.NewPath("metadata", "name")
+	n := s.Namespace(lns.Name)
+	if rules.Reserved(lns.Name, rules.operatorNamespace) {
+		f.add(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
+	} else if n != nil {
+		if why := s.NotAdoptable(n); why != "" {
+			f.add(field.Forbidden(name, why))
+		}
+	}
+	f.add(newSubjects(s, &v1alpha1.LNamespace{}, lns, rules.operatorNamespace)...)
+	f.tenantTemplate(s, "", lns.Spec.Template)
+	f.add(billingComplete(lns.Spec.Billing, rules.Billing)...)
+	return f
+}
+
+// validateChangedTenant judges what is new in an LNamespace.
+func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
+	var f findings
+	f.add(newSubjects(s, old, now, rules.operatorNamespace)...)
+	f.tenantTemplate(s, old.Spec.Template, now.Spec.Template)
+	editors := func(lns *v1alpha1.LNamespace) int { return len(lns.Spec.Managers) + len(lns.Spec.Sudoers) }
+	if editors(old) > 0 && editors(now) == 0 {
+		f.warn("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
+	}
+	return f
+}
+
+func (f *findings) tenantTemplate(s *forest.Snapshot, old, now string) {
+	if now == "" || now == old {
+		return
+	}
+	problems, warnings := templateTarget(s, spec.Child("template"), now)
+	f.add(problems...)
+	f.warn(warnings...)
+}
+
+// newSubjects refuses managers and sudoers that would get nothing, as far as they are new: the tree may have grown around
+// one that was sound when it was listed, and then only its condition tells.
+func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
+	inTree := func(namespace string) bool { return namespace == now.Name || s.InTree(namespace, now.Name) }
+	var problems field.ErrorList
+	for _, r := range access.Refusals(now, inTree, operatorNamespace) {
+		was, is := old.Spec.Sudoers, now.Spec.Sudoers
+		if r.List == access.ListManagers {
+			was, is = old.Spec.Managers, now.Spec.Managers
+		}
+		if !slices.Contains(was, r.Subject) {
+			problems = append(problems, field.Forbidden(spec.Child(string(r.List)).Index(slices.Index(is, r.Subject)), r.Why))
+		}
+	}
+	return problems
+}
+
+// billingComplete judges what a new LNamespace states, after defaulting.
+func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.ErrorList {
+	if stated == nil {
+		stated = &v1alpha1.Billing{}
+	}
+	at := spec.Child("billing")
+	var problems field.ErrorList
+	for _, required := range rules.Required {
+		value := stated.CostCenter
+		if required == config.RequireOwner {
+			value = stated.Owner
+		}
+		if value == "" {
+			problems = append(problems, field.Required(at.Child(string(required)), "the configuration asks every LNamespace for it"))
+		}
+	}
+	pattern, err := regexp.Compile(rules.CostCenterPattern)
+	if rules.CostCenterPattern != "" && stated.CostCenter != "" && (err != nil || !pattern.MatchString(stated.CostCenter)) {
+		problems = append(problems, field.Invalid(at.Child("costCenter"), stated.CostCenter, "must match "+rules.CostCenterPattern))
+	}
+	return problems
+}
+
+// validateTenantDeletion judges the deletion of an LNamespace that a person asks for. What is below a root that is not
+// its own is not touched.
+func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace) findings {
+	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
+		return findings{}
+	}
+	return deletion(s, lns.Name)
+}
+
+// tooMany refuses one more LNamespace to somebody who has made as many as the configuration allows, or more.
+func tooMany(user string, has, most int) field.ErrorList {
+	if has < most {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s has %d of %d LNamespaces", user, has, most))}
+}
+
+// creator is whom an LNamespace lists as its first manager and sudoer; false if it can't be listed. What the schema of a
+// Subject refuses is refused here as well.
+func creator(username string) (v1alpha1.Subject, bool) {
+	if account, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
+		namespace, name, found := strings.Cut(account, ":")
+		listable := found && namespace != "" && name != "" && !strings.HasPrefix(namespace, "kube-")
+		return v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: name}, listable
+	}
+	reserved := strings.HasPrefix(username, "system:") || strings.HasPrefix(username, "warren:")
+	odd := username == "" || username == "*" || len(username) > 256 || strings.TrimSpace(username) != username ||
+		strings.ContainsFunc(username, func(r rune) bool { return r < ' ' || r == 0x7f })
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: username}, !reserved && !odd
+}

@@ -1,0 +1,109 @@
+package webhooks_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+func sudoed(name string, sudoers ...v1alpha1.Subject) *v1alpha1.LNamespace {
+	lns := build.Tenant(name).Managers("mia").Object()
+	lns.Spec.Sudoers = sudoers
+	return lns
+}
+
+func billed(name, costCenter, owner string) *v1alpha1.LNamespace {
+	lns := build.Tenant(name).Managers("mia").Object()
+	lns.Spec.Billing = &v1alpha1.Billing{CostCenter: costCenter, Owner: owner}
+	return lns
+}
+
+func madeBy(user string, names ...string) []client.Object {
+	var made []client.Object
+	for _, name := range names {
+		lns := build.Tenant(name).Object()
+		lns.Annotations = map[string]string{v1alpha1.AnnotationCreator: user}
+		made = append(made, lns)
+	}
+	return made
+}
+
+func TestLNamespaces(t *testing.T) {
+	owner := func(b *build.LNamespace) *v1alpha1.LNamespace { return tenant(b)[0].(*v1alpha1.LNamespace) }
+	three := func(c *config.OperatorConfiguration) {
+		c.Billing.Defaults = []config.BillingDefault{
+			{Group: "g1", Billing: v1alpha1.Billing{CostCenter: "1", Owner: "one"}},
+			{Group: "g2", Billing: v1alpha1.Billing{CostCenter: "2", Owner: "two"}}, {Group: "g3", Billing: v1alpha1.Billing{CostCenter: "3"}},
+			{Billing: v1alpha1.Billing{CostCenter: "9"}},
+		}
+	}
+	asked := func(c *config.OperatorConfiguration) {
+		c.Billing.Required = []config.BillingField{config.RequireCostCenter, config.RequireOwner}
+		c.Billing.CostCenterPattern = "^[0-9]{4}$"
+	}
+	most := func(c *config.OperatorConfiguration) { c.Tenants.MaxPerCreator = 2 }
+	robot := build.ServiceAccount("payments", "robot")
+	cases := map[string]struct {
+		reason   string
+		c        *cluster
+		old, now client.Object
+		want     answered
+	}{
+		"New":              {"", grown(), nil, sudoed("payments"), allowed()},
+		"Reserved":         {"", grown(), nil, sudoed("istio-system"), refused(403, "istio-system is a reserved name")},
+		"ReservedOwn":      {"", grown(build.Namespace("warren-system")), nil, sudoed("warren-system"), refused(403, "reserved")},
+		"ReservedNoLonger": {"", grown().configured(func(c *config.OperatorConfiguration) { c.Tenants.ReservedNames = nil }), nil, sudoed("istio-system"), allowed()},
+		"Taken":            {"", grown(build.Namespace("legacy")), nil, sudoed("legacy"), refused(403, "namespace legacy exists; a cluster admin can mark it: kubectl annotate namespace legacy tenancy.warren.dev/adopt=true")},
+		"TakenRoot":        {"a label adopts nothing", grown(build.Root("legacy")), nil, sudoed("legacy"), refused(403, "a cluster admin can mark it")},
+		"TakenJustNow":     {"", grown().later(build.Namespace("legacy")), nil, sudoed("legacy"), refused(403, "namespace legacy exists")},
+		"TakenMarked":      {"", grown(noted(build.Namespace("legacy"), v1alpha1.AnnotationAdopt, "true")), nil, sudoed("legacy"), allowed()},
+		"TakenGoing":       {"", grown(ending(build.Root("payments"))), nil, sudoed("payments"), refused(403, "namespace payments is being terminated")},
+		"TakenSub":         {"", grown(build.Root("r"), noted(build.Child("c", "r"), v1alpha1.AnnotationAdopt, "true")), nil, sudoed("c"), refused(403, "is a sub-namespace or a template")},
+		"Awaited":          {"", grown(build.Child("x", "p")), nil, sudoed("p"), refused(403, `namespaces x wait for a parent named "p"`)},
+		"AwaitedByAdmin":   {"", grown(build.Child("x", "p")).allowing("update namespaces"), nil, sudoed("p"), allowed()},
+		"Template":         {"", grown(build.Template("base")), nil, build.Tenant("t").Template("base").Object(), allowed()},
+		"TemplateMissing":  {"", grown(), nil, build.Tenant("t").Template("base").Object(), allowed("template namespace base does not exist")},
+		"TemplatePlain":    {"", grown(build.Namespace("base")), nil, build.Tenant("t").Template("base").Object(), refused(422, "spec.template", "base is not a template namespace")},
+		"OwnRobot": {
+			"before there is a tree", grown(), nil, sudoed("payments", robot),
+			refused(403, "spec.sudoers[0]", "ServiceAccount payments/robot lives in the tree of payments: every user of the tree could become sudoer; bind it to a role instead"),
+		},
+		"RobotOfTheOperator": {"", grown(), nil, sudoed("payments", build.ServiceAccount("warren-system", "x")), refused(403, "spec.sudoers[0]")},
+		"RobotElsewhere":     {"", grown(), nil, sudoed("payments", build.ServiceAccount("ci", "deployer")), allowed()},
+		"TooMany":            {"", grown(madeBy("alice", "a", "b")...).configured(most), nil, sudoed("c"), refused(403, "alice has 2 of 2 LNamespaces")},
+		"TooManyOfOthers":    {"", grown(append(madeBy("bob", "a"), madeBy("alice", "b")...)...).configured(most), nil, sudoed("c"), allowed()},
+		"TooManyOfAdmin":     {"", grown(madeBy("alice", "a", "b")...).configured(most).allowing("update lnamespaces"), nil, sudoed("c"), allowed()},
+		"Unbilled":           {"", grown().configured(asked), nil, sudoed("c"), refused(422, "spec.billing.costCenter: Required value", "spec.billing.owner: Required value")},
+		"Misbilled":          {"", grown().configured(asked), nil, billed("c", "x", "o"), refused(422, "spec.billing.costCenter: Invalid value", "^[0-9]{4}$")},
+		"Billed":             {"", grown().configured(asked), nil, billed("c", "4711", "o"), allowed()},
+		"BilledToAnother":    {"", grown().configured(three), nil, billed("c", "2", ""), allowed()},
+		"BilledToNobody":     {"", grown().configured(three), nil, billed("c", "7", ""), refused(422, `"1"`, `"2"`, `"9"`)},
+		"BilledToAStranger":  {"not his", grown().configured(three), nil, billed("c", "3", ""), refused(422, "spec.billing.costCenter")},
+		"BilledMixed":        {"", grown().configured(three), nil, billed("c", "1", "two"), refused(403, "must be those of one billing default")},
+		"BilledByAdmin":      {"", grown().configured(three).allowing("update lnamespaces"), nil, billed("c", "7", ""), allowed()},
+		"Everything":         {"", grown(build.Namespace("legacy")).configured(asked), nil, sudoed("legacy", build.ServiceAccount("legacy", "x")), refused(422, "exists", "lives in the tree", "Required value")},
+
+		"SudoerAdded":   {"", grown(tenant(build.Tenant("payments"))...).with(bound("pay-web", "payments")), sudoed("payments"), sudoed("payments", build.ServiceAccount("pay-web", "robot")), refused(403, "ServiceAccount pay-web/robot lives in the tree of payments")},
+		"SudoerListed":  {"the tree grew around him; other edits go on", grown(), sudoed("payments", robot), sudoed("payments", robot, build.Group("g")), allowed()},
+		"NobodyLeft":    {"", grown(), sudoed("t"), build.Tenant("t").Object(), allowed("only cluster admins can now edit")},
+		"NobodyBefore":  {"", grown(), build.Tenant("t").Object(), build.Tenant("t").Cascading().Object(), allowed()},
+		"TemplateAdded": {"", grown(build.Namespace("base")), sudoed("t"), build.Tenant("t").Managers("m").Template("base").Object(), refused(422, "base is not a template namespace")},
+
+		"Delete":             {"", grown(tenant(build.Tenant("t"))...), owner(build.Tenant("t")), nil, allowed()},
+		"DeleteWithChildren": {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), owner(build.Tenant("t")), nil, refused(403, "t has sub-namespaces (w): delete them first or set allowCascadingDeletion")},
+		"DeleteAllowedSoon":  {"", grown(tenant(build.Tenant("t").Cascading())...).with(bound("w", "t")), owner(build.Tenant("t").Cascading()), nil, refused(503, "not in force yet")},
+		"DeleteWithUnbound":  {"", grown(tenant(build.Tenant("t"))...).with(build.Child("f", "t")), owner(build.Tenant("t")), nil, allowed("they stay")},
+		"DeleteInConflict":   {"the namespace is not its own", grown(build.Root("t"), bound("w", "t")), owner(build.Tenant("t")), nil, allowed()},
+		"DeleteAgain":        {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), ending(owner(build.Tenant("t"))), nil, allowed()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.check(t, tc.reason, tc.c.as(t, alice, webhooks.PathLNamespaces, tc.old, tc.now))
+		})
+	}
+}

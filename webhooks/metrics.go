@@ -1,0 +1,31 @@
+package webhooks
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+var (
+	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_admission_requests_total", Help: "Admission requests that were answered.",
+	}, []string{"webhook", "allowed"})
+	authorityReviews = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the authorizer.",
+	}, []string{"result"})
+)
+
+func init() { metrics.Registry.MustRegister(requests, authorityReviews) }
+
+// counted counts the answers of a handler; a panic counts as a refusal, which it becomes.
+func counted(name string, handler admission.Handler) admission.Handler {
+	return admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
+		var response admission.Response
+		defer func() { requests.WithLabelValues(name, strconv.FormatBool(response.Allowed)).Inc() }()
+		response = handler.Handle(ctx, req)
+		return response
+	})
+}

@@ -1,0 +1,73 @@
+package webhooks
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// namespaceValidator judges Namespaces whose keys of the forest change.
+type namespaceValidator struct{ world }
+
+// ValidateCreate implements admission.Validator.
+func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
+	now := index.NamespaceOf(n)
+	s, err := v.with(ctx, now.Parent(), now.Template())
+	if err != nil {
+		return nil, err
+	}
+	return answerNamespace(validateNamespace(s.WithoutNamespace(n.Name), nil, now), n.Name)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1.Namespace) (admission.Warnings, error) {
+	old, now := index.NamespaceOf(was), index.NamespaceOf(is)
+	s, err := v.with(ctx, now.Parent(), now.Template())
+	if err != nil {
+		return nil, err
+	}
+	return answerNamespace(validateNamespace(s.WithNamespace(old), old, now), is.Name)
+}
+
+// ValidateDelete implements admission.Validator.
+func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
+	old := index.NamespaceOf(n)
+	s := v.forest.Snapshot().WithNamespace(old)
+	f := validateNamespaceDeletion(s, old)
+	if owned, err := v.owned(ctx, s, old); err != nil {
+		return nil, err
+	} else if owned {
+		f.add(field.Forbidden(field.NewPath("metadata", "name"), "delete the SubNamespace "+n.Name+" in namespace "+old.Parent()+" instead"))
+	} else if len(f.problems) > 0 {
+		if _, err := v.deletable(ctx, s, n.Name); err != nil {
+			return nil, err
+		}
+	}
+	return answerNamespace(f, n.Name)
+}
+
+// owned asks live whether the SubNamespace of a bound namespace is there to stay: one whose deletion the forest has not
+// seen yet must not hold its namespace.
+func (v *namespaceValidator) owned(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (bool, error) {
+	if n.Terminating || s.Protected(n.Name) || ownedBy(s, n) == nil {
+		return false, nil
+	}
+	sub := &v1alpha1.SubNamespace{}
+	err := v.live.Get(ctx, client.ObjectKey{Namespace: n.Parent(), Name: n.Name}, sub)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, unread("SubNamespace "+n.Parent()+"/"+n.Name, err)
+	}
+	return err == nil && sub.DeletionTimestamp.IsZero(), nil
+}
+
+func answerNamespace(f findings, name string) (admission.Warnings, error) {
+	return f.warnings, kindNamespace.refusal(name, f.problems)
+}

@@ -1,0 +1,156 @@
+package webhooks
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+var metadataLabels = field.NewPath("metadata", "labels")
+
+// validateNamespace judges a namespace that is made or changed. The forest before holds old, or no such namespace where
+// it is made and old is nil. Only what changes is judged: what stands already is the reconcilers'.
+func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace) findings {
+	if old == nil {
+		old = &forest.Namespace{Name: now.Name}
+	}
+	c := namespaceChange{before: before, after: before.WithNamespace(now), old: old, now: now}
+	c.parent()
+	c.template()
+	c.protected()
+	c.dependants()
+	return c.findings
+}
+
+type namespaceChange struct {
+	findings
+	before, after *forest.Snapshot
+	old, now      *forest.Namespace
+}
+
+// parent judges a new parent.
+func (c *namespaceChange) parent() {
+	name, at := c.now.Parent(), metadataLabels.Key(v1alpha1.LabelParent)
+	if name == "" || name == c.old.Parent() {
+		return
+	}
+	p := c.before.Namespace(name)
+	switch cycle := c.after.ParentCycle(c.now.Name); {
+	case cycle != "":
+		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
+		return
+	case c.before.Protected(name):
+		c.add(field.Forbidden(at, name+" is a protected namespace"))
+	case p != nil && p.Type() == v1alpha1.TypeTemplate:
+		c.add(field.Invalid(at, name, "parent namespace "+name+" is a template"))
+	case p != nil && p.Terminating:
+		c.add(field.Invalid(at, name, "parent namespace "+name+" is being terminated"))
+	}
+	if len(c.problems) > 0 {
+		return
+	}
+	c.warn(authority.ParentWarnings(c.before, name)...)
+	for _, why := range c.after.Crowded(c.before, c.now.Name) {
+		c.add(field.Forbidden(at, why))
+	}
+	labels, annotations := c.after.Replaced(c.now.Name, [2]func(string) bool{})
+	if len(labels) > 0 {
+		c.warn("labels will be replaced: " + forest.Few(labels))
+	}
+	if len(annotations) > 0 {
+		c.warn("annotations will be replaced: " + forest.Few(annotations))
+	}
+}
+
+// template judges a new reference.
+func (c *namespaceChange) template() {
+	name, at := c.now.Template(), metadataLabels.Key(v1alpha1.LabelTemplate)
+	if name == "" || name == c.old.Template() {
+		return
+	}
+	if cycle := c.after.TemplateCycle(c.now.Name); cycle != "" {
+		c.add(field.Invalid(at, name, "would make a cycle: "+cycle))
+		return
+	}
+	problem, warning := templateTarget(c.before, at, name)
+	c.add(problem...)
+	c.warn(warning...)
+}
+
+// templateTarget judges the target of a reference.
+func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.ErrorList, []string) {
+	switch t := s.Namespace(name); {
+	case t == nil:
+		return nil, []string{"template namespace " + name + " does not exist"}
+	case s.KindOf(t) != forest.Template:
+		return field.ErrorList{field.Invalid(at, name, name+" is not a template namespace")}, nil
+	case t.Terminating:
+		return nil, []string{"template namespace " + name + " is being terminated"}
+	}
+	return nil, nil
+}
+
+// protected refuses the forest to namespaces that the configuration, or a label, keeps out of it.
+func (c *namespaceChange) protected() {
+	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent} {
+		if value := c.now.Labels[key]; value != "" && value != c.old.Labels[key] && c.after.Protected(c.now.Name) {
+			c.add(field.Forbidden(metadataLabels.Key(key), c.now.Name+" is a protected namespace"))
+			return
+		}
+	}
+}
+
+// dependants refuses to leave children without a parent and references without a template.
+func (c *namespaceChange) dependants() {
+	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
+	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
+	if children := c.before.Children(c.now.Name); standsFor(was) && !standsFor(is) && len(children) > 0 {
+		c.add(field.Forbidden(metadataLabels.Key(removedKey(was)), c.now.Name+" has "+childCount(children)))
+	}
+	if users := c.before.Instances(c.now.Name); was == forest.Template && is != forest.Template && len(users) > 0 {
+		c.add(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+forest.Few(users)))
+	}
+}
+
+func removedKey(was forest.Kind) string {
+	if was == forest.SubNamespace {
+		return v1alpha1.LabelParent
+	}
+	return v1alpha1.LabelType
+}
+
+func childCount(children []string) string {
+	if len(children) == 1 {
+		return "1 child (" + children[0] + ")"
+	}
+	return fmt.Sprintf("%d children (%s)", len(children), forest.Few(children))
+}
+
+// validateNamespaceDeletion judges a deletion by a person. Nobody asks when the operator or the namespace controller
+// deletes.
+func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace) findings {
+	at := field.NewPath("metadata", "name")
+	if n.Terminating || s.Protected(n.Name) {
+		return findings{}
+	}
+	f := deletion(s, n.Name)
+	if users := s.Instances(n.Name); s.KindOf(n) == forest.Template && len(users) > 0 {
+		f.add(field.Forbidden(at, n.Name+" is referenced by: "+forest.Few(users)))
+	}
+	return f
+}
+
+// ownedBy says which SubNamespace a bound namespace belongs to, as far as the forest knows; nil if to none that stays.
+func ownedBy(s *forest.Snapshot, n *forest.Namespace) *forest.Sub {
+	if !n.Bound() || n.Parent() == "" {
+		return nil
+	}
+	if sub := s.Sub(n.Parent(), n.Name); sub != nil && !sub.Deleting {
+		return sub
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package webhooks
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// subValidator judges SubNamespaces.
+type subValidator struct {
+	world
+	ask asker
+}
+
+// ValidateCreate implements admission.Validator.
+func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubNamespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.with(ctx, sub.Namespace, sub.Name)
+	if err != nil {
+		return nil, err
+	}
+	placed := false
+	if s.ParentObstacle(sub.Namespace).Exists() {
+		hc, err := hierarchyOf(ctx, v.live, sub.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		placed = hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != ""
+	}
+	f := validateNewSub(s, sub, placed)
+	waited, err := v.ask.waited(ctx, user, s, sub.Name)
+	if err != nil {
+		return f.warnings, err
+	}
+	f.add(waited...)
+	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *subValidator) ValidateUpdate(_ context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
+	return nil, kindSubNamespace.refusal(now.Name, newKeys(v.forest.Snapshot().Rules(), old.Spec, now.Spec))
+}
+
+// ValidateDelete implements admission.Validator.
+func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubNamespace) (admission.Warnings, error) {
+	if !sub.DeletionTimestamp.IsZero() {
+		return nil, nil // it goes already; its reconciler decides about the namespace
+	}
+	s, err := v.with(ctx, sub.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	hc, err := hierarchyOf(ctx, v.live, sub.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	var f findings
+	if n := s.Namespace(sub.Name); n.BoundTo(sub.Namespace) && !n.Terminating {
+		if f, err = v.deletable(ctx, s, sub.Name); err != nil {
+			return f.warnings, err
+		}
+	}
+	f.add(required(s.Namespace(sub.Namespace), hc, sub.Name)...)
+	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
+}

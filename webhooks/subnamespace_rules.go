@@ -1,0 +1,85 @@
+package webhooks
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// validateNewSub judges a SubNamespace that is made, by the same questions as its reconciler (controllers/subnamespace):
+// what cannot heal is refused, what can is a warning. placed says that the parent's HierarchyConfiguration names a parent
+// for it, so that it may be in a tree soon.
+func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
+	var f findings
+	parent, name := sub.Namespace, sub.Name
+	at := field.NewPath("metadata")
+	f.add(newKeys(s.Rules(), v1alpha1.SubNamespaceSpec{}, sub.Spec)...)
+	if o := s.ParentObstacle(parent); o.Exists() {
+		managed := s.KindOf(s.Namespace(parent))
+		if managed == forest.Root || managed == forest.SubNamespace || placed {
+			f.warn(o.Message)
+		} else {
+			f.add(field.Forbidden(at.Child("namespace"), o.Message))
+		}
+	}
+	if parent == name {
+		f.add(field.Forbidden(at.Child("name"), name+" is the parent's own name: a namespace can't be below itself"))
+		return f
+	}
+	if o := s.NameObstacle(parent, name); o.Reason == v1alpha1.ReasonProtectedName {
+		f.add(field.Forbidden(at.Child("name"), o.Message))
+	} else if o.Exists() {
+		f.warn(o.Message)
+	}
+	if s.Namespace(name) == nil && s.Place(parent).InTree() {
+		f.add(newNamespace(s, parent, name)...)
+	}
+	return f
+}
+
+// newNamespace judges a namespace that would be made below parent, which stands in a tree.
+func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
+	var problems field.ErrorList
+	at := field.NewPath("metadata", "name")
+	for _, o := range []forest.Obstacle{s.NamingObstacle(parent, name), s.DepthObstacle(parent)} {
+		if o.Exists() {
+			problems = append(problems, field.Forbidden(at, o.Message))
+		}
+	}
+	if why := s.NoRoom(s.Place(parent).Path[0], 0, 1); why != "" {
+		problems = append(problems, field.Forbidden(at, why))
+	}
+	return problems
+}
+
+// newKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. What an earlier
+// configuration allowed may stay in the spec; the reconciler doesn't transfer it.
+func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
+	spec := field.NewPath("spec")
+	problems := notAllowed(spec.Child("labels"), "subNamespaces.labels", rules.SubLabel, old.Labels, now.Labels)
+	return append(problems, notAllowed(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations, now.Annotations)...)
+}
+
+func notAllowed[V ~string](at *field.Path, by string, allowed func(string) bool, old, now map[string]V) field.ErrorList {
+	var problems field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if value, known := old[key]; known && value == now[key] || allowed != nil && allowed(key) {
+			continue
+		}
+		problems = append(problems, field.Forbidden(at.Key(key), "not allowed by "+by))
+	}
+	return problems
+}
+
+// required refuses the deletion of a SubNamespace that would be made again at once.
+func required(parent *forest.Namespace, hc *v1alpha1.HierarchyConfiguration, name string) field.ErrorList {
+	if parent == nil || parent.Terminating || hc == nil || !slices.Contains(hc.Spec.RequiredChildren, v1alpha1.RequiredChild(name)) {
+		return nil
+	}
+	why := name + " is required by HierarchyConfiguration " + hc.Namespace + "/" + hc.Name
+	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), why)}
+}

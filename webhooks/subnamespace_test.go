@@ -1,0 +1,93 @@
+package webhooks_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
+	sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{key: "x"}
+	return sub
+}
+
+func requires(name string) func(*v1alpha1.HierarchyConfigurationSpec) {
+	return func(spec *v1alpha1.HierarchyConfigurationSpec) {
+		spec.RequiredChildren = []v1alpha1.RequiredChild{v1alpha1.RequiredChild(name)}
+	}
+}
+
+func TestSubNamespaces(t *testing.T) {
+	payments := func() *cluster { return grown(build.Root("payments"), build.Root("app-team1")) }
+	waiting := func() *cluster { return payments().with(build.Child("x", "p"), build.Child("w", "p")) }
+	cases := map[string]struct {
+		reason   string
+		c        *cluster
+		old, now client.Object
+		want     answered
+	}{
+		"New": {"", payments(), nil, build.SubNamespace("payments", "pay-web", "app", "web"), allowed()},
+		"Keys": {
+			"all in one answer", payments(), nil, annotated(build.SubNamespace("payments", "w", "foo", "a", "app", "b"), "bar"),
+			refused(403, "spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels", "spec.annotations[bar]: Forbidden: not allowed by subNamespaces.annotations"),
+		},
+		"InPlain":           {"", grown(build.Namespace("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
+		"InATemplate":       {"", grown(build.Template("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
+		"InPlainToBePlaced": {"", grown(build.Namespace("p"), hierarchy("p", parent("r"))), nil, build.SubNamespace("p", "w"), allowed("p is neither a root nor a sub-namespace")},
+		"InPlainToBeARoot":  {"a request to be a root names no parent", grown(build.Namespace("p"), hierarchy("p", parent(""))), nil, build.SubNamespace("p", "w"), refused(403, "neither")},
+		"InHalted":          {"it heals by itself", grown(build.Child("p", "gone")), nil, build.SubNamespace("p", "w"), allowed("p is halted (ParentMissing)")},
+		"InJustMade":        {"", grown().later(build.Root("p")), nil, build.SubNamespace("p", "w"), allowed()},
+		"OwnName":           {"", payments(), nil, build.SubNamespace("payments", "payments"), refused(403, "own name")},
+		"Protected":         {"", payments(), nil, build.SubNamespace("payments", "kube-x"), refused(403, "kube-x is a protected namespace")},
+		"ProtectedDefault":  {"", payments(), nil, build.SubNamespace("payments", "default"), refused(403, "default is a protected namespace")},
+		"ProtectedByFile":   {"", payments(), nil, build.SubNamespace("payments", "locked-x"), refused(403, "locked-x is a protected namespace")},
+		"ProtectedByLabel":  {"", payments().with(build.Namespace("a", v1alpha1.LabelProtected, "true")), nil, build.SubNamespace("payments", "a"), refused(403, "a is a protected namespace")},
+		"TakenPlain":        {"GitOps heals it", payments().with(build.Namespace("web")), nil, build.SubNamespace("payments", "web"), allowed("namespace web exists and is no sub-namespace")},
+		"TakenByAnother":    {"and nobody learns by whom", payments().with(bound("web", "shop")), nil, build.SubNamespace("payments", "web"), allowed("namespace web exists and is the child of another namespace")},
+		"TakenJustNow":      {"", payments().later(build.Namespace("web")), nil, build.SubNamespace("payments", "web"), allowed("namespace web exists")},
+		"TakenUp":           {"its own, whose SubNamespace was lost", payments().with(bound("web", "payments")), nil, build.SubNamespace("payments", "web"), allowed()},
+		"Named":             {"", payments(), nil, build.SubNamespace("app-team1", "app-team1-a"), allowed()},
+		"Misnamed":          {"", payments(), nil, build.SubNamespace("app-team1", "app-team2-a"), refused(403, `name "app-team2-a" breaks the naming policy of root app-team1: must match ^app-team1-.*`)},
+		"MisnamedButThere":  {"only what would be made is judged", payments().with(build.Child("legacy", "app-team1")), nil, build.SubNamespace("app-team1", "legacy"), allowed("is not bound")},
+		"TooDeep":           {"", grown(tenant(build.Tenant("t").Limits(-1, 1))...).with(bound("u", "t")), nil, build.SubNamespace("u", "v"), refused(403, "tenant t: depth 2 exceeds 1")},
+		"NoRoom":            {"", grown(tenant(build.Tenant("t").Limits(1, -1))...).with(ending(bound("u", "t"))), nil, build.SubNamespace("t", "v"), refused(403, "tenant t allows 1 sub-namespaces (1 in use, 1 terminating)")},
+		"NoneAllowed":       {"", grown(tenant(build.Tenant("t").Limits(0, -1))...), nil, build.SubNamespace("t", "v"), refused(403, "tenant t allows 0 sub-namespaces (0 in use)")},
+		"Everything":        {"", grown(build.Root("app-team1")).configured(defaultLimit(0)), nil, build.SubNamespace("app-team1", "x", "foo", "a"), refused(403, "spec.labels[foo]", "must match", "allows 0")},
+		"Awaited":           {"", waiting(), nil, build.SubNamespace("payments", "p"), refused(403, `namespaces w, x wait for a parent named "p"`)},
+		"AwaitedByHis":      {"", waiting().allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), allowed()},
+		"AwaitedByHisHalf":  {"", waiting().allowing("update hierarchyconfigurations w/hierarchy"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
+		"AwaitedByHC":       {"who may only create is out where there is one", waiting().with(hierarchy("x", nil)).allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
+		"AwaitedByAdmin":    {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},
+
+		"OldKey":     {"a configuration that changed holds up no edit", payments(), build.SubNamespace("payments", "w", "old", "a"), annotated(build.SubNamespace("payments", "w", "old", "a"), "memo"), allowed()},
+		"OldKeyNew":  {"", payments(), build.SubNamespace("payments", "w", "old", "a"), build.SubNamespace("payments", "w", "old", "b"), refused(403, "spec.labels[old]")},
+		"OldKeyGone": {"", payments(), build.SubNamespace("payments", "w", "old", "a"), build.SubNamespace("payments", "w"), allowed()},
+
+		"Delete": {"", payments().with(bound("w", "payments")), build.SubNamespace("payments", "w"), nil, allowed()},
+		"DeleteWithChildren": {
+			"", payments().with(bound("w", "payments"), bound("d2", "w"), bound("d1", "w")), build.SubNamespace("payments", "w"), nil,
+			refused(403, "w has sub-namespaces (d1, d2): delete them first or set allowCascadingDeletion"),
+		},
+		"DeleteWithUnbound":  {"", payments().with(bound("w", "payments"), build.Child("f", "w")), build.SubNamespace("payments", "w"), nil, allowed("w has children that are not bound")},
+		"DeleteAllowedSoon":  {"", payments().with(bound("w", "payments"), bound("d", "w"), hierarchy("payments", allowing)), build.SubNamespace("payments", "w"), nil, refused(503, "not in force yet")},
+		"DeleteCascading":    {"", payments().with(noted(bound("w", "payments"), v1alpha1.AnnotationCascading, "true"), bound("d", "w")), build.SubNamespace("payments", "w"), nil, allowed()},
+		"DeleteInConflict":   {"what is not its own is not touched", payments().with(build.Root("w"), bound("d", "w")), build.SubNamespace("payments", "w"), nil, allowed()},
+		"DeleteRequired":     {"", payments().with(hierarchy("payments", requires("w"))), build.SubNamespace("payments", "w"), nil, refused(403, "is required by HierarchyConfiguration payments/hierarchy")},
+		"DeleteRequiredElse": {"", payments().with(hierarchy("payments", requires("v"))), build.SubNamespace("payments", "w"), nil, allowed()},
+		"DeleteRequiredEnds": {"", grown(ending(build.Root("p")), hierarchy("p", requires("w"))), build.SubNamespace("p", "w"), nil, allowed()},
+		"DeleteBoth": {
+			"all in one answer", payments().with(bound("w", "payments"), bound("d", "w"), hierarchy("payments", requires("w"))), build.SubNamespace("payments", "w"), nil,
+			refused(403, "has sub-namespaces (d)", "is required by"),
+		},
+		"DeleteAgain": {"", payments().with(bound("w", "payments"), bound("d", "w")), ending(build.SubNamespace("payments", "w")), nil, allowed()},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.want.check(t, tc.reason, tc.c.as(t, alice, webhooks.PathSubNamespaces, tc.old, tc.now))
+		})
+	}
+}

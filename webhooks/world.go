@@ -1,0 +1,116 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// world is what is known beside the object that is judged.
+type world struct {
+	forest Forest
+	live   client.Reader
+}
+
+// with is the forest, in which namespaces that it lacks are looked up: what a user has just made must not be called missing.
+func (w world) with(ctx context.Context, names ...string) (*forest.Snapshot, error) {
+	s := w.forest.Snapshot()
+	for _, name := range names {
+		if name == "" || s.Namespace(name) != nil {
+			continue
+		}
+		n, err := w.namespace(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if n != nil {
+			s = s.WithNamespace(n)
+		}
+	}
+	return s, nil
+}
+
+// namespace reads a namespace live; nil if there is none.
+func (w world) namespace(ctx context.Context, name string) (*forest.Namespace, error) {
+	n := &metav1.PartialObjectMetadata{}
+	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	switch err := w.live.Get(ctx, client.ObjectKey{Name: name}, n); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, unread("namespace "+name, err)
+	}
+	return index.NamespaceOf(n), nil
+}
+
+// hierarchyOf reads the HierarchyConfiguration of a namespace live; nil if it has none.
+func hierarchyOf(ctx context.Context, live client.Reader, namespace string) (*v1alpha1.HierarchyConfiguration, error) {
+	hc := &v1alpha1.HierarchyConfiguration{}
+	switch err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, unread("the HierarchyConfiguration of namespace "+namespace, err)
+	}
+	return hc, nil
+}
+
+func unread(what string, err error) error {
+	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
+}
+
+// deletable judges the deletion of a namespace with what is below it. Where a spec allows already what the namespaces
+// don't say yet, it asks the client to come again: that the answer outlives the object is worth a second.
+func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string) (findings, error) {
+	f := deletion(s, name)
+	if len(f.problems) == 0 {
+		return f, nil
+	}
+	for _, at := range append(authority.Above(s, name), name) {
+		soon, err := w.allowsCascading(ctx, s, at)
+		if err != nil {
+			return f, err
+		}
+		if soon {
+			return f, notYet("allowCascadingDeletion of " + at + " is not in force yet; try again")
+		}
+	}
+	return f, nil
+}
+
+// allowsCascading reads live whether the HierarchyConfiguration or the LNamespace of a namespace allows it.
+func (w world) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
+	hc, err := hierarchyOf(ctx, w.live, name)
+	if err != nil || hc != nil && hc.Spec.AllowCascadingDeletion {
+		return err == nil, err
+	}
+	if s.TenantOf(name) == nil {
+		return false, nil
+	}
+	lns := &v1alpha1.LNamespace{}
+	err = w.live.Get(ctx, client.ObjectKey{Name: name}, lns)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, unread("LNamespace "+name, err)
+	}
+	return err == nil && lns.Spec.AllowCascadingDeletion, nil
+}
+
+// requester is who made the request that a validator judges.
+func requester(ctx context.Context) (authenticationv1.UserInfo, error) {
+	req, err := admission.RequestFromContext(ctx)
+	if err != nil {
+		return authenticationv1.UserInfo{}, apierrors.NewInternalError(err)
+	}
+	return req.UserInfo, nil
+}
