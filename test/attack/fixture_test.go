@@ -61,6 +61,7 @@ type fixture struct {
 const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 propagation:
+  retry: {min: 200ms, max: 2s}
   kinds:
   - {kind: Secret}
   - {kind: ConfigMap}
@@ -87,7 +88,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 // would put in order.
 func (f *fixture) furnish(ctx context.Context) {
 	GinkgoHelper()
-	f.settle(ctx)
+	f.settle(ctx, subNamespaces...)
 	code, err := f.Operator.Stop()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(code).To(BeZero())
@@ -98,8 +99,8 @@ func (f *fixture) furnish(ctx context.Context) {
 	f.seen(ctx)
 }
 
-// settle runs the operator until the tenants and their sub-namespaces are as they should be.
-func (f *fixture) settle(ctx context.Context) {
+// settle runs the operator until the tenants and these sub-namespaces of payments are as they should be.
+func (f *fixture) settle(ctx context.Context, names ...string) {
 	GinkgoHelper()
 	f.given(ctx, admin, kindsRole)
 	Eventually(ctx, f.may).WithArguments(op, "create", "networking.k8s.io", "networkpolicies", "default").
@@ -108,10 +109,10 @@ func (f *fixture) settle(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	f.given(ctx, admin, tenants...)
 	f.given(ctx, admin, sources...)
-	for _, name := range subNamespaces {
+	for _, name := range names {
 		f.given(ctx, admin, create("subnamespace payments/"+name, ""))
 	}
-	for _, name := range subNamespaces {
+	for _, name := range names {
 		for _, kind := range []string{"secret %s/s", "configmap %s/seed", "service %s/web", "resourcequota %s/quota",
 			"rolebinding %s/warren:users", "rolebinding %s/warren:sudoers"} {
 			f.appears(ctx, fmt.Sprintf(kind, name))

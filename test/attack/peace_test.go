@@ -22,8 +22,7 @@ var peaceRows = []row{
 	{name: "SEC-P2 the garbage collector prepares a deletion in the foreground", tries: []try{
 		allowed(garbageCollector, jsonPatch("namespace pay-foreground", `[{op: add, path: /metadata/finalizers, value: [foregroundDeletion]}]`)),
 	}},
-	// SEC-P3 asks for the same with the operator running: running_test.go.
-	{name: "a namespace full of copies goes, with the operator stopped", tries: []try{
+	{name: "SEC-P3 a namespace full of copies goes, whoever deletes it, with the operator stopped", tries: []try{
 		allowed(op, remove("namespace pay-ended")),
 		allowed(clara, remove("namespace pay-closed")),
 	}, then: func(ctx context.Context, f *fixture) {

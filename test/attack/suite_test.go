@@ -49,6 +49,9 @@ var walls = func() []*fixture {
 	return all
 }()
 
+// running is a control plane with the operator at work, on the server's own version.
+var running = &fixture{}
+
 func rows() []row {
 	return slices.Concat(namespaceRows, peaceRows, copyRows, limitRows, operatorRows())
 }
@@ -63,22 +66,30 @@ func TestAttack(t *testing.T) {
 	RunSpecs(t, "attack")
 }
 
+// shared are the control planes that all processes use.
+func shared() []*fixture { return append([]*fixture{running}, walls...) }
+
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var starting errgroup.Group
-	for _, f := range walls {
+	for _, f := range shared() {
 		starting.Go(func() error { return f.start(ctx) })
 	}
 	err := starting.Wait()
-	var described []string
-	for _, f := range walls {
+	for _, f := range shared() {
 		if f.World != nil {
 			DeferCleanup(f.Stop)
-			described = append(described, string(f.Bytes()))
 		}
 	}
 	Expect(err).NotTo(HaveOccurred())
+	running.settle(ctx, runningNamespaces...)
+	running.given(ctx, admin, create("clusterrolebinding claras", bindingTo("cluster-admin", "clara")))
+	running.withoutWebhooks(ctx)
 	for _, f := range walls {
 		f.furnish(ctx)
+	}
+	var described []string
+	for _, f := range shared() {
+		described = append(described, string(f.Bytes()))
 	}
 	data, err := json.Marshal(described)
 	Expect(err).NotTo(HaveOccurred())
@@ -86,7 +97,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 }, func(data []byte) {
 	var described []string
 	Expect(json.Unmarshal(data, &described)).To(Succeed())
-	for i, f := range walls {
+	for i, f := range shared() {
 		w, err := test.Connect([]byte(described[i]))
 		Expect(err).NotTo(HaveOccurred())
 		f.World = w
