@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -193,9 +192,15 @@ func (f *fixture) seen(ctx context.Context) {
 		Eventually(ctx, f.may).WithArguments(alice, "update", "", "secrets", name).Should(BeTrue())
 		Eventually(ctx, f.may).WithArguments(bob, "update", "", "namespaces", name).Should(BeTrue())
 	}
-	probe := merge("namespace meadow", `{metadata: {labels: {$D/type: bogus}}}`)
-	c := f.caller(admin).rehearsing()
-	Eventually(ctx, func(ctx context.Context) error { return probe.send(ctx, c) }).Should(MatchError(apierrors.IsInvalid, "is a 422"))
+	for _, t := range []try{
+		refused(bob, "", merge("namespace pay-web", ours("x", `"y"`))),
+		refused(alice, "", create("configmap pay-web/forged", ours("$D/access", "users"))),
+		refused(op, "", create("clusterrole evil", clusterAll)),
+	} {
+		c := f.caller(t.by).rehearsing()
+		Eventually(ctx, func(ctx context.Context) error { return t.requests[0].send(ctx, c) }).
+			Should(MatchError(ContainSubstring(t.refuser)), t.requests[0].what)
+	}
 }
 
 // withoutWebhooks takes our webhooks away, so that the policies stand alone, and puts configurations of the same name in their

@@ -72,6 +72,9 @@ var strewn = []request{
 	create("clusterrolebinding update-namespaces", bindingTo("update-namespaces", "updater")),
 	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
+	// A right that somebody gave the operator by mistake: the policy stands behind RBAC.
+	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
+	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
 	create("role pay-web/deployer", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
 	create("rolebinding pay-web/deployer", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}, subjects: [{kind: ServiceAccount, namespace: pay-web, name: deployer}]}`),
 	create("clusterrolebinding robots", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, namespace: kube-system, name: robot}]}`),

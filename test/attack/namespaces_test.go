@@ -64,7 +64,9 @@ var namespaceRows = []row{
 	{name: "SEC-N5 a sudoer goes by status and finalize", tries: []try{
 		refused(bob, "not yours to write",
 			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "status"),
-			put("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "finalize")),
+			put("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "finalize"),
+			merge("namespace pay-web", `{status: {conditions: [{type: Odd, status: "True"}]}}`, "status"),
+			put("namespace pay-web", `{spec: {finalizers: [kubernetes, example.com/hold]}}`, "finalize")),
 	}},
 	{name: "SEC-N6 a sudoer deletes his namespaces", tries: []try{
 		refused(bob, "delete its SubNamespace or LNamespace instead",

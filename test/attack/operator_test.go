@@ -186,6 +186,7 @@ var cageRows = []row{
 			put("namespace pay-web", `{spec: {finalizers: []}}`, "finalize"),
 			remove("policybinding warren-operator-cage-rbac"),
 			remove("customresourcedefinition lnamespaces.$D")),
+		refused(op, "may not write the status or the finalizers of a Namespace", put("namespace inst", `{spec: {finalizers: []}}`, "finalize")),
 	}},
 	{name: "SEC-O17 it changes what its users ask for", tries: []try{
 		refused(op, "may not change a user's spec", merge("lnamespace payments", `{spec: {sudoers: [{kind: User, name: mallory}]}}`)),
