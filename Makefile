@@ -112,7 +112,7 @@ verify-modules: ## Check that go.mod and go.sum are complete and tidy.
 ##@ Tests
 
 .PHONY: test
-test: build controlplane ## Run unit and integration tests; reports in .reports.
+test: build controlplane ## Run unit, integration and attack tests; reports in .reports.
 	@hack/test.sh .reports
 
 .PHONY: test-race

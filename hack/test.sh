@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the unit tests, then the integration suites, whatever becomes of the first: hack/test.sh REPORTS [FLAG…]
+# Runs the unit tests, then the suites of integration and attack, whatever becomes of the first: hack/test.sh REPORTS [FLAG…]
 # REPORTS gets unit.json (go test -json) and integration.json (Ginkgo's --json-report). The flags, such as -race, are
 # given to both.
 set -euo pipefail
@@ -11,14 +11,15 @@ case " $* " in *" -race "*) export WARREN_RACE=1 ;; esac
 mkdir -p "$reports"
 rm -f "$reports"/*.json
 
-# Without the suites, which Ginkgo runs.
-packages=$(go list ./... | grep -v "^$(go list -m)/test/integration")
+# Ginkgo runs the suites; the other packages have unit tests.
+suites=(./test/integration/... ./test/attack/...)
+packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
 unit=passed integration=passed
 # shellcheck disable=SC2086 # one package a word
 go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
 	-- "$@" $packages || unit=FAILED
 go run github.com/onsi/ginkgo/v2/ginkgo "$@" --procs="$PROCS" --keep-going --timeout=30m --poll-progress-after=120s \
-	--output-dir="$reports" --json-report=integration.json ./test/integration/... || integration=FAILED
+	--output-dir="$reports" --json-report=integration.json "${suites[@]}" || integration=FAILED
 
 printf '\nunit tests         %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'integration tests  %s (%s)\n' "$integration" "$reports/integration.json"

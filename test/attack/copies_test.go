@@ -1,0 +1,105 @@
+package attack_test
+
+import (
+	"context"
+
+	. "github.com/onsi/gomega"
+)
+
+const (
+	isCopy   = "s is a copy of payments/s; change the source instead"
+	ourKeys  = "keys of $D belong to the operator"
+	operator = "is written by the operator alone; change its LNamespace or ResourceDistribution instead"
+)
+
+// meddling is what nobody may do with a copy.
+func meddling(by actor) try {
+	return refused(by, isCopy,
+		merge("secret pay-web/s", `{stringData: {key: two}}`),
+		put("secret pay-web/s", `{stringData: {key: two}}`),
+		merge("secret pay-web/s", ours("$D/inherited-from", "null")),
+		merge("secret pay-web/s", ours("$D/inherited-from", "victim")),
+		remove("secret pay-web/s"))
+}
+
+var copyRows = []row{
+	{name: "SEC-C1 nobody edits, frees or deletes a copy", tries: []try{meddling(alice), meddling(bob), meddling(clara)}},
+	{name: "SEC-C2 nor by server-side apply, nor with all others", tries: []try{
+		refused(alice, isCopy,
+			kubectl("secret pay-web/s", `{apiVersion: v1, kind: Secret, metadata: {namespace: pay-web, name: s}, stringData: {key: two}}`,
+				"apply", "--server-side", "--force-conflicts", "-f", "-")),
+		refused(alice, isCopy, sweep("secret pay-swept/*")),
+	}, then: func(ctx context.Context, f *fixture) {
+		Expect(f.look(ctx, "secret pay-swept/s")).NotTo(BeNil())
+	}},
+	{name: "SEC-C3 a tenant forges a copy, an access object, a distributed copy", tries: []try{
+		refused(alice, ourKeys,
+			create("configmap pay-web/forged", ours("$D/inherited-from", "victim")),
+			create("configmap pay-web/forged-*", ours("$D/inherited-from", "victim")),
+			merge("configmap pay-web/own", ours("$D/inherited-from", "victim")),
+			create("configmap pay-web/forged", ours("$D/access", "users")),
+			merge("configmap pay-web/own", ours("$D/access", "users")),
+			create("configmap pay-web/forged", ours("$D/distributed-by", "news")),
+			merge("configmap pay-web/own", ours("$D/distributed-by", "news"))),
+	}},
+	{name: "SEC-C4 tenants reach for the bindings of their tree", tries: []try{
+		refused(alice, "", remove("rolebinding payments/warren:users"), remove("rolebinding pay-web/warren:users")),
+		refused(bob, "",
+			merge("rolebinding payments/warren:sudoers", bindingTo("cluster-admin", "bob")),
+			merge("rolebinding pay-web/warren:sudoers", bindingTo("cluster-admin", "bob")),
+			merge("rolebinding payments/warren:sudoers", ours("$D/access", "null")),
+			merge("rolebinding pay-web/warren:sudoers", ours("$D/access", "null"))),
+	}},
+	{name: "SEC-C5 names of access objects are the operator's in managed namespaces", tries: []try{
+		refused(alice, "names that start with warren:",
+			create("rolebinding pay-web/warren:x", bindingTo("view", "dave")),
+			create("rolebinding pay-web/warren:x*", bindingTo("view", "dave"))),
+		allowed(alice, create("rolebinding pay-web/x", bindingTo("view", "dave"))),
+		allowed(carol, create("rolebinding plain/warren:x", bindingTo("view", "dave"))),
+	}},
+	{name: "SEC-C6 a sudoer goes by the status of a copy", tries: []try{
+		refused(bob, "quota is a copy of payments/quota",
+			merge("resourcequota pay-quota/quota", ours("x", `"y"`), "status"),
+			merge("resourcequota pay-quota/quota", `{metadata: {finalizers: [example.com/hold]}}`, "status")),
+		allowed(bob, merge("resourcequota pay-quota/quota", `{status: {used: {count/configmaps: "0"}}}`, "status")),
+	}},
+	{name: "SEC-C7 a copy in mode create is its namespace's, but for its mark", tries: []try{
+		refused(alice, "seed is a copy of payments/seed",
+			merge("configmap pay-seed/seed", notes("$D/source-hash", "create:0:0")),
+			merge("configmap pay-seed/seed", notes("$D/source-hash", "null"))),
+		allowed(alice, merge("configmap pay-seed/seed", `{data: {key: two}}`), remove("configmap pay-seed/seed")),
+	}},
+	{name: "SEC-C8 a tenant propagates what is its own, in a mode that exists", tries: []try{
+		refused(alice, isCopy, merge("secret pay-web/s", ours("$D/propagate", "update"))),
+		invalid(alice, "must be create, update or none", merge("configmap pay-web/mode", ours("$D/propagate", `"yes"`))),
+		allowed(alice,
+			merge("configmap pay-web/mode", ours("$D/propagate", "update")),
+			merge("configmap pay-web/mode", notes("$D/select", "tier=web"))),
+	}},
+	{name: "SEC-C9 a distributed copy may be edited and deleted, a locked one by a cluster admin alone", tries: []try{
+		refused(carol, "belong to the operator", merge("configmap plain/kept", ours("$D/distributed-by", "null"))),
+		refused(carol, operator, merge("configmap plain/kept", `{metadata: {ownerReferences: [`+dangling+`]}}`)),
+		allowed(carol, merge("configmap plain/free", `{data: {key: two}}`), remove("configmap plain/free")),
+		refused(carol, operator, merge("configmap plain/locked", `{data: {key: two}}`), remove("configmap plain/locked")),
+		refused(carol, "belong to the operator", merge("configmap plain/locked", notes("$D/locked", "null"))),
+		allowed(clara, merge("configmap plain/locked-too", `{data: {key: two}}`)),
+	}},
+	{name: "SEC-C10 a ServiceAccount of kube-system touches what isn't content", tries: []try{
+		refused(robot, ourKeys, create("secret pay-web/forged", ours("$D/inherited-from", "victim"))),
+		refused(robot, isCopy, merge("secret pay-web/s", `{stringData: {key: two}}`)),
+		refused(robot, "web is a copy of payments/web", merge("service pay-service/web", `{spec: {selector: {app: evil}}}`)),
+		allowed(robot, merge("service pay-service/web", `{metadata: {finalizers: [example.com/hold]}}`)),
+	}},
+	{name: "SEC-C11 the garbage collector takes what has lost its owner", tries: []try{
+		allowed(op,
+			create("rolebinding victim/warren:stray", `{metadata: {labels: {$D/access: users}, ownerReferences: [`+dangling+`]}, `+bindingTo("view", "dave")[1:]),
+			create("configmap plain/stray", `{metadata: {labels: {$D/distributed-by: news}, ownerReferences: [`+dangling+`]}}`)),
+	}, then: func(ctx context.Context, f *fixture) {
+		f.gone(ctx, "rolebinding victim/warren:stray")
+		f.gone(ctx, "configmap plain/stray")
+	}},
+	{name: "SEC-C13 a copied Service gets its EndpointSlice", then: func(ctx context.Context, f *fixture) {
+		Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, "endpointslice pay-web/web-*") }).
+			Should(HaveLen(1))
+	}},
+}

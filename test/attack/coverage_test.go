@@ -1,0 +1,58 @@
+package attack_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+)
+
+var _ = Describe("the rows", func() {
+	It("have an attack for each validation of each policy", func(ctx SpecContext) {
+		f := walls[0]
+		refusals := f.refusals(ctx)
+		policies := &admissionregistrationv1.ValidatingAdmissionPolicyList{}
+		Expect(f.Admin().List(ctx, policies)).To(Succeed())
+		var idle []string
+		for _, p := range policies.Items {
+			for _, v := range p.Spec.Validations {
+				if !strings.Contains(refusals, "'"+p.Name+"' with binding") || !strings.Contains(refusals, saying(v)) {
+					idle = append(idle, p.Name+": "+v.Expression)
+				}
+			}
+		}
+		Expect(policies.Items).NotTo(BeEmpty())
+		Expect(idle).To(BeEmpty(), "no row of the tables is refused by these")
+	})
+})
+
+// refusals are all that the policies answer to the attacks of the tables.
+func (f *fixture) refusals(ctx context.Context) string {
+	var all strings.Builder
+	for _, r := range rows() {
+		for _, t := range r.tries {
+			for _, request := range t.requests {
+				if t.refuser != policy {
+					continue
+				}
+				if err := request.send(ctx, f.caller(t.by).rehearsing()); err != nil {
+					all.WriteString(err.Error())
+				}
+			}
+		}
+	}
+	return all.String()
+}
+
+// saying is the message of a validation, of a computed one the longest part that is always the same.
+func saying(v admissionregistrationv1.Validation) string {
+	longest := v.Message
+	for i, part := range strings.Split(v.MessageExpression, "'") {
+		if quoted := i%2 == 1; quoted && len(part) > len(longest) {
+			longest = part
+		}
+	}
+	return longest
+}

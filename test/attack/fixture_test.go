@@ -1,0 +1,230 @@
+package attack_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// Who tries. What each may do is in granted.
+var (
+	alice = actor{user: "alice"} // a user of payments
+	mia   = actor{user: "mia"}   // its manager
+	bob   = actor{user: "bob", as: rest.ImpersonationConfig{UserName: "bob", Groups: []string{"payments-sudoers"}}}
+	carol = actor{user: "carol"} // cluster-admin in plain namespaces
+	erin  = actor{user: "erin"}  // creates namespaces
+	admin = actor{user: controlplane.Admin}
+	op    = actor{user: controlplane.Operator}
+
+	clara   = actor{user: "clara"}   // a cluster admin by RBAC: the specification's cl
+	named   = actor{user: "named"}   // updates and patches one namespace by its name
+	patcher = actor{user: "patcher"} // patches all namespaces
+	updater = actor{user: "updater"} // updates and patches all namespaces
+	creator = actor{user: "creator"} // creates LNamespaces
+
+	deployer            = actor{user: "system:serviceaccount:pay-web:deployer"} // patches its namespace
+	robot               = actor{user: "system:serviceaccount:kube-system:robot"}
+	namespaceController = actor{user: "system:serviceaccount:kube-system:namespace-controller"}
+	garbageCollector    = actor{user: "system:serviceaccount:kube-system:generic-garbage-collector"}
+)
+
+func users() map[string][]string {
+	all := map[string][]string{deployer.user: {"system:serviceaccounts", "system:serviceaccounts:pay-web"}}
+	for _, a := range []actor{clara, named, patcher, updater, creator} {
+		all[a.user] = nil
+	}
+	for _, a := range []actor{robot, namespaceController, garbageCollector} {
+		all[a.user] = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}
+	}
+	return all
+}
+
+// fixture is a World that shows one version's behaviour, with the tenants of the specification.
+type fixture struct {
+	*test.World
+	version string
+}
+
+// kindsConfig makes the operator propagate all kinds of which a row attacks a copy.
+const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+propagation:
+  retry: {min: 200ms, max: 2s}
+  kinds:
+  - {kind: Secret}
+  - {kind: ConfigMap}
+  - {kind: ServiceAccount}
+  - {kind: LimitRange}
+  - {kind: ResourceQuota}
+  - {kind: Service}
+  - {group: rbac.authorization.k8s.io, kind: Role, mode: All}
+  - {group: rbac.authorization.k8s.io, kind: RoleBinding}
+  - {group: networking.k8s.io, kind: NetworkPolicy}
+`
+
+// start starts the World, without an operator.
+func (f *fixture) start(ctx context.Context) (err error) {
+	f.World, err = test.Start(ctx, test.Options{
+		ControlPlane:    controlplane.Options{Users: users(), EmulatedVersion: f.version},
+		Operator:        test.OperatorOptions{Config: kindsConfig},
+		WithoutOperator: true,
+	})
+	return err
+}
+
+// furnish makes the fixture: what the operator makes of the tenants, and then, with the operator stopped, all that it
+// would put in order.
+func (f *fixture) furnish(ctx context.Context) {
+	GinkgoHelper()
+	f.settle(ctx, subNamespaces...)
+	code, err := f.Operator.Stop()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(code).To(BeZero())
+	f.withoutWebhooks(ctx)
+	f.given(ctx, admin, strewn...)
+	f.given(ctx, op, written...)
+	f.given(ctx, admin, leaving...)
+	f.seen(ctx)
+}
+
+// settle runs the operator until the tenants and these sub-namespaces of payments are as they should be.
+func (f *fixture) settle(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	f.given(ctx, admin, kindsRole)
+	Eventually(ctx, f.may).WithArguments(op, "create", "networking.k8s.io", "networkpolicies", "default").
+		WithTimeout(later).Should(BeTrue(), "the controller manager gathers the rights to further kinds")
+	_, err := f.StartOperator(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	f.given(ctx, admin, tenants...)
+	f.given(ctx, admin, sources...)
+	for _, name := range names {
+		f.given(ctx, admin, create("subnamespace payments/"+name, ""))
+	}
+	for _, name := range names {
+		for _, kind := range []string{"secret %s/s", "configmap %s/seed", "service %s/web", "resourcequota %s/quota",
+			"rolebinding %s/warren:users", "rolebinding %s/warren:sudoers"} {
+			f.appears(ctx, fmt.Sprintf(kind, name))
+		}
+	}
+	for _, name := range []string{"victim", "orders", "doomed"} {
+		f.appears(ctx, "rolebinding "+name+"/warren:sudoers")
+	}
+}
+
+// given sends requests that go through sooner or later.
+func (f *fixture) given(ctx context.Context, by actor, requests ...request) {
+	GinkgoHelper()
+	c := f.caller(by)
+	for _, request := range requests {
+		Eventually(ctx, func(ctx context.Context) error { return request.send(ctx, c) }).
+			WithTimeout(later).Should(Succeed(), "%s: %s", by, request.what)
+	}
+}
+
+// appears waits until the target is there.
+func (f *fixture) appears(ctx context.Context, target string) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
+		WithTimeout(later).ShouldNot(BeNil(), target)
+}
+
+// gone waits until the target isn't there.
+func (f *fixture) gone(ctx context.Context, target string) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
+		WithTimeout(later).Should(BeNil(), target)
+}
+
+// stays looks for a while that the target is there and the same.
+func (f *fixture) stays(ctx context.Context, target string) {
+	GinkgoHelper()
+	before := f.look(ctx, target)
+	Expect(before).NotTo(BeNil(), target)
+	Consistently(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
+		WithTimeout(test.Quiet(later)).Should(Equal(before), target)
+}
+
+// may asks the API server's authorizer.
+func (f *fixture) may(ctx context.Context, who actor, verb, group, resource, namespace string) (bool, error) {
+	user, groups := who.user, []string{"system:authenticated"}
+	if who.as.UserName != "" {
+		user, groups = who.as.UserName, append(slices.Clone(who.as.Groups), groups...)
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user, Groups: groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Verb: verb, Group: group, Resource: resource}}}
+	err := f.Admin().Create(ctx, review)
+	return review.Status.Allowed, err
+}
+
+// seen waits until the authorizer knows all rights and the API server all policies, so that an attack is refused by what is to
+// refuse it.
+func (f *fixture) seen(ctx context.Context) {
+	GinkgoHelper()
+	for _, right := range []struct {
+		who                              actor
+		verb, group, resource, namespace string
+	}{
+		{carol, "update", "", "namespaces", "carols"},
+		{clara, "update", "", "namespaces", ""},
+		{deployer, "patch", "", "namespaces", "pay-web"},
+		{robot, "update", "", "services", "pay-service"},
+		{creator, "create", "tenancy.warren.dev", "lnamespaces", ""},
+		{patcher, "patch", "", "namespaces", ""},
+		{updater, "update", "", "namespaces", ""},
+		{erin, "create", "", "namespaces", ""},
+	} {
+		Eventually(ctx, f.may).WithArguments(right.who, right.verb, right.group, right.resource, right.namespace).
+			Should(BeTrue(), "%+v", right)
+	}
+	for _, name := range append([]string{"payments"}, subNamespaces...) {
+		Eventually(ctx, f.may).WithArguments(alice, "update", "", "secrets", name).Should(BeTrue())
+		Eventually(ctx, f.may).WithArguments(bob, "update", "", "namespaces", name).Should(BeTrue())
+	}
+	for _, t := range []try{
+		refused(bob, "", merge("namespace pay-web", ours("x", `"y"`))),
+		refused(alice, "", create("configmap pay-web/forged", ours("$D/access", "users"))),
+		refused(op, "", create("clusterrole evil", clusterAll)),
+	} {
+		c := f.caller(t.by).rehearsing()
+		Eventually(ctx, func(ctx context.Context) error { return t.requests[0].send(ctx, c) }).
+			Should(MatchError(ContainSubstring(t.refuser)), t.requests[0].what)
+	}
+}
+
+// withoutWebhooks takes our webhooks away, so that the policies stand alone, and puts configurations of the same name in their
+// place that concern nobody.
+func (f *fixture) withoutWebhooks(ctx context.Context) {
+	GinkgoHelper()
+	for _, shipped := range []client.Object{
+		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+	} {
+		Expect(client.IgnoreNotFound(f.Admin().Delete(ctx, shipped))).To(Succeed())
+	}
+	f.given(ctx, admin,
+		create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
+		create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`))
+}
+
+// open takes the wall down: the policies stay, nothing binds them.
+func (f *fixture) open(ctx context.Context) {
+	GinkgoHelper()
+	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+	Expect(f.Admin().List(ctx, bindings)).To(Succeed())
+	Expect(bindings.Items).NotTo(BeEmpty())
+	for i := range bindings.Items {
+		Expect(f.Admin().Delete(ctx, &bindings.Items[i])).To(Succeed())
+	}
+}

@@ -1,0 +1,107 @@
+package attack_test
+
+// What there is before anybody attacks. Namespaces and objects that no row changes have the specification's names; a row
+// that changes something has its own.
+
+// kindsRole is what a cluster admin does for propagated kinds more: one labelled ClusterRole, which the cluster gathers.
+var kindsRole = create("clusterrole further-kinds", `{metadata: {labels: {$D/aggregate-to-kinds: "true"}}, rules: [
+  {apiGroups: [""], resources: [services, serviceaccounts, limitranges, resourcequotas], verbs: [get, list, watch, create, update, delete]},
+  {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch, create, update, delete]}]}`)
+
+var tenants = []request{
+	create("lnamespace payments", `{spec: {
+  users: [{kind: User, name: alice}], managers: [{kind: User, name: mia}], sudoers: [{kind: User, name: bob}],
+  limits: {subNamespaces: 50, depth: 4}, billing: {costCenter: "4711"}}}`),
+	create("lnamespace victim", `{spec: {users: [{kind: User, name: dave}]}}`),
+	create("lnamespace orders", `{spec: {managers: [{kind: User, name: mia}]}}`),
+	create("lnamespace doomed", ``),
+}
+
+// subNamespaces of payments. All but pay-web belong to the row that changes them.
+var subNamespaces = []string{
+	"pay-web", "pay-labelled", "pay-treeless", "pay-held", "pay-moved", "pay-foreground", "pay-ended", "pay-closed",
+	"pay-swept", "pay-bound", "pay-quota", "pay-seed", "pay-service", "pay-hardened", "pay-deleted",
+}
+
+// sources in payments; pay-web and the others have copies of them.
+var sources = []request{
+	create("secret payments/s", `{metadata: {labels: {$D/propagate: update}}, stringData: {key: one}}`),
+	create("configmap payments/seed", `{metadata: {labels: {$D/propagate: create}}, data: {key: one}}`),
+	create("service payments/web", `{metadata: {labels: {$D/propagate: update}}, spec: {selector: {app: web}, ports: [{port: 80}]}}`),
+	create("resourcequota payments/quota", `{metadata: {labels: {$D/propagate: update}}, spec: {hard: {count/configmaps: "500"}}}`),
+}
+
+// webhook lacks its end, so that more can be said of it.
+const webhook = `{name: none.$D, rules: [{apiGroups: [nobody.$D], apiVersions: [v1], operations: [CREATE], resources: [nothing]}],
+  clientConfig: {service: {namespace: warren-system, name: warren-webhook}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Fail`
+
+const dangling = `{apiVersion: $D/v1alpha1, kind: LNamespace, name: nobody, uid: 0d21e2c4-0000-4000-8000-000000000000}`
+
+// strewn is what a cluster admin and people make with the operator stopped.
+var strewn = []request{
+	create("namespace plain", ``),
+	create("namespace meadow", ``),
+	create("namespace carols", ``),
+	create("namespace argocd", `{metadata: {labels: {$D/protected: "true"}}}`),
+	create("namespace tmpl", `{metadata: {labels: {$D/type: template}}}`),
+	create("namespace inst", `{metadata: {labels: {$D/template: tmpl}}}`),
+	create("namespace handmade", `{metadata: {labels: {$D/type: root}}}`),
+	// left has left its tree; for now it is there, so that the operator can have written in it.
+	create("namespace left", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", team: a, tier: web},
+  annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
+	create("namespace cleaned", `{metadata: {labels: {payments.tree.$D/depth: "1", cleaned.tree.$D/depth: "0", team: a, tier: web},
+  annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
+	merge("namespace payments", `{metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}}`),
+	merge("namespace pay-web", `{metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}}`),
+
+	create("configmap pay-web/own", `{data: {key: mine}}`),
+	create("configmap pay-web/mode", `{data: {key: mine}}`),
+	create("configmap pay-web/adoptable", `{data: {key: mine}}`),
+	create("rolebinding left/unmarked", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: dave}]}`),
+
+	create("rolebinding plain/carols", bindingTo("cluster-admin", "carol")),
+	create("rolebinding carols/carols", bindingTo("cluster-admin", "carol")),
+	create("clusterrolebinding claras", bindingTo("cluster-admin", "clara")),
+	create("clusterrole make-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [create]}]}`),
+	create("clusterrolebinding make-namespaces", bindingTo("make-namespaces", "erin")),
+	create("clusterrole one-namespace", `{rules: [{apiGroups: [""], resources: [namespaces], resourceNames: [pay-web], verbs: [get, update, patch]}]}`),
+	create("clusterrolebinding one-namespace", bindingTo("one-namespace", "named")),
+	create("clusterrole patch-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
+	create("clusterrolebinding patch-namespaces", bindingTo("patch-namespaces", "patcher")),
+	create("clusterrole update-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, update, patch]}]}`),
+	create("clusterrolebinding update-namespaces", bindingTo("update-namespaces", "updater")),
+	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
+	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
+	// A right that somebody gave the operator by mistake: the policy stands behind RBAC.
+	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
+	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
+	create("role pay-web/deployer", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
+	create("rolebinding pay-web/deployer", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}, subjects: [{kind: ServiceAccount, namespace: pay-web, name: deployer}]}`),
+	create("clusterrolebinding robots", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, namespace: kube-system, name: robot}]}`),
+}
+
+// written is what the operator wrote.
+var written = []request{
+	create("rolebinding left/marked", marked("access: users", bindingTo("view", "dave"))),
+	create("configmap plain/free", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
+	create("configmap plain/kept", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
+	create("configmap plain/locked", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
+	create("configmap plain/locked-too", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
+	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
+}
+
+// leaving takes left out of its tree.
+var leaving = []request{
+	merge("namespace left", `{metadata: {labels: {$D/parent: null}}}`),
+}
+
+// bindingTo is the content of a binding of one ClusterRole to one user.
+func bindingTo(clusterRole, user string) string {
+	return `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "` + clusterRole +
+		`"}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: "` + user + `"}]}`
+}
+
+// marked adds one label of ours, KEY: VALUE, to a content.
+func marked(mark, body string) string {
+	return `{metadata: {labels: {$D/` + mark + `}}, ` + body[1:]
+}

@@ -1,0 +1,45 @@
+package attack_test
+
+import "context"
+
+const (
+	mayNot   = " only by someone who may update every LNamespace"
+	template = `{spec: {template: tmpl}}`
+)
+
+var limitRows = []row{
+	{name: "SEC-L1 a manager raises limits, and changes who pays", tries: []try{
+		refused(mia, "spec.limits may be set"+mayNot,
+			merge("lnamespace payments", `{spec: {limits: {subNamespaces: 5000}}}`),
+			merge("lnamespace payments", `{spec: {limits: null}}`)),
+		refused(mia, "spec.template may be set"+mayNot, merge("lnamespace payments", template)),
+		refused(mia, "spec.billing may be changed"+mayNot,
+			merge("lnamespace payments", `{spec: {billing: {costCenter: "0815"}}}`),
+			merge("lnamespace payments", `{spec: {billing: {labels: {product: other}}}}`)),
+		refused(mia, "annotation $D/creator is written once", merge("lnamespace payments", notes("$D/creator", "mia"))),
+	}},
+	{name: "SEC-L2 a manager changes people and what may be deleted, and neither status nor life", tries: []try{
+		allowed(mia,
+			merge("lnamespace orders", `{spec: {users: [{kind: User, name: dave}]}}`),
+			merge("lnamespace orders", `{spec: {allowCascadingDeletion: true}}`)),
+		denied(mia, merge("lnamespace orders", `{status: {namespace: victim}}`, "status"), remove("lnamespace orders")),
+	}},
+	{name: "SEC-L3 a manager gives his tenant an owner or a finalizer", tries: []try{
+		refused(mia, "owners and finalizers",
+			merge("lnamespace payments", `{metadata: {ownerReferences: [`+dangling+`]}}`),
+			merge("lnamespace payments", `{metadata: {finalizers: [example.com/hold]}}`),
+			merge("lnamespace payments", `{metadata: {finalizers: null}}`)),
+	}, then: func(ctx context.Context, f *fixture) {
+		f.stays(ctx, "lnamespace payments")
+		f.stays(ctx, "namespace payments")
+	}},
+	{name: "SEC-L4 a sudoer raises limits", tries: []try{
+		refused(bob, "spec.limits may be set"+mayNot, merge("lnamespace payments", `{spec: {limits: {subNamespaces: 5000}}}`)),
+	}},
+	{name: "SEC-L5 who makes a tenant sets what is a cluster admin's", tries: []try{
+		refused(creator, "spec.limits may be set"+mayNot, create("lnamespace greedy", `{spec: {limits: {subNamespaces: 5000}}}`)),
+		refused(creator, "spec.template may be set"+mayNot, create("lnamespace greedy", template)),
+		refused(creator, "owners and finalizers", create("lnamespace greedy", `{metadata: {finalizers: [example.com/hold]}}`)),
+		allowed(creator, create("lnamespace billed", `{spec: {billing: {costCenter: "0815"}}}`)),
+	}},
+}

@@ -1,0 +1,138 @@
+package attack_test
+
+import (
+	"context"
+
+	. "github.com/onsi/gomega"
+)
+
+// ours is a change of labels; notes is one of annotations.
+func ours(key, value string) string { return `{metadata: {labels: {` + key + `: ` + value + `}}}` }
+
+func notes(key, value string) string {
+	return `{metadata: {annotations: {` + key + `: ` + value + `}}}`
+}
+
+const privileged = `{metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}}}`
+
+const labelledByHand = `{apiVersion: v1, kind: Namespace, metadata: {name: pay-web, labels: {x: "y"}}}`
+
+// The keys that SEC-N10 and SEC-N11 try on a plain namespace.
+var forged = map[string]string{
+	"$D/type":              ours("$D/type", "root"),
+	"$D/parent":            ours("$D/parent", "victim"),
+	"$D/template":          ours("$D/template", "tmpl"),
+	"victim.tree.$D/depth": ours("victim.tree.$D/depth", `"1"`),
+	"$D/ancestry":          notes("$D/ancestry", "victim/plain"),
+	"$D/adopt":             notes("$D/adopt", `"true"`),
+}
+
+// forging tries all forged keys on a namespace; the refusal names each.
+func forging(by actor, namespace string) []try {
+	var tries []try
+	for key, body := range forged {
+		tries = append(tries, refused(by, key, merge("namespace "+namespace, body)))
+	}
+	return tries
+}
+
+var namespaceRows = []row{
+	{name: "SEC-N1 a sudoer labels his namespace", tries: []try{
+		refused(bob, "belongs to a tenant: only the operator and cluster administrators may change its labels and annotations; refused: x",
+			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", "x=y"),
+			kubectl("namespace pay-web", labelledByHand, "apply", "--server-side", "--force-conflicts", "-f", "-")),
+		refused(bob, "refused: x, kubectl.kubernetes.io/last-applied-configuration",
+			kubectl("namespace pay-web", labelledByHand, "apply", "-f", "-")),
+		refused(bob, "refused: x, ", kubectl("namespace pay-web", labelledByHand, "replace", "-f", "-")),
+		refused(bob, "$D/parent", jsonPatch("namespace pay-web", `[{op: remove, path: /metadata/labels}]`)),
+	}},
+	{name: "SEC-N2 a sudoer makes his namespace privileged", tries: []try{
+		refused(bob, "refused: pod-security.kubernetes.io/enforce", merge("namespace pay-web", privileged)),
+		{bob, []request{create("pod pay-web/breakout",
+			`{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`)}, podSecurity, "baseline", 403},
+	}},
+	{name: "SEC-N3 a sudoer moves his namespace, and takes it out of the forest", tries: []try{
+		refused(bob, "refused: $D/parent",
+			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
+		refused(bob, "refused: $D/type", merge("namespace payments", ours("$D/type", "null"))),
+		refused(bob, "refused: $D/bound", merge("namespace pay-web", ours("$D/bound", "null"))),
+	}},
+	{name: "SEC-N4 a sudoer annotates his namespace", tries: []try{
+		refused(bob, "refused: scheduler.alpha.kubernetes.io/node-selector",
+			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"))),
+	}},
+	{name: "SEC-N5 a sudoer goes by status and finalize", tries: []try{
+		refused(bob, "not yours to write",
+			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "status"),
+			put("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"), "finalize"),
+			merge("namespace pay-web", `{status: {conditions: [{type: Odd, status: "True"}]}}`, "status"),
+			put("namespace pay-web", `{spec: {finalizers: [kubernetes, example.com/hold]}}`, "finalize")),
+	}},
+	{name: "SEC-N6 a sudoer deletes his namespaces", tries: []try{
+		refused(bob, "delete its SubNamespace or LNamespace instead",
+			kubectl("namespace pay-web", "", "delete", "namespace", "pay-web", "--wait=false"),
+			kubectl("namespace payments", "", "delete", "namespace", "payments", "--wait=false", "--cascade=orphan")),
+	}},
+	{name: "SEC-N7 a sudoer gives his namespace an owner or a finalizer", tries: []try{
+		refused(bob, "owners and finalizers",
+			merge("namespace pay-web", `{metadata: {ownerReferences: [`+dangling+`]}}`),
+			merge("namespace pay-web", `{metadata: {finalizers: [example.com/hold]}}`)),
+	}, then: func(ctx context.Context, f *fixture) { f.stays(ctx, "namespace pay-web") }},
+	{name: "SEC-N8 a sudoer changes nothing", tries: []try{
+		allowed(bob,
+			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", "--overwrite", "pod-security.kubernetes.io/enforce=baseline"),
+			merge("namespace pay-web", `{}`)),
+	}},
+	{name: "SEC-N9 a ServiceAccount takes off the level of pod security", tries: []try{
+		refused(deployer, "refused: pod-security.kubernetes.io/enforce",
+			merge("namespace pay-web", ours("pod-security.kubernetes.io/enforce", "null"))),
+	}},
+	{name: "SEC-N10 the owner of a plain namespace forges keys", tries: forging(carol, "plain")},
+	{name: "SEC-N11 the owner of a plain namespace joins a tree by status and finalize", tries: []try{
+		refused(carol, "$D/parent",
+			merge("namespace plain", forged["$D/parent"], "status"), put("namespace plain", forged["$D/parent"], "finalize")),
+	}},
+	{name: "SEC-N12 who may create namespaces makes one in a tree", tries: []try{
+		refused(erin, "$D/parent", create("namespace intruder", ours("$D/parent", "victim"))),
+		allowed(erin, create("namespace erins", ``)),
+	}},
+	{name: "SEC-N13 rights to one namespace, or to patch alone, are no cluster admin's", tries: []try{
+		refused(named, "refused: x", merge("namespace pay-web", ours("x", `"y"`)), put("namespace pay-web", ours("x", `"y"`))),
+		refused(patcher, "refused: x", merge("namespace pay-web", ours("x", `"y"`))),
+		allowed(patcher, merge("namespace meadow", ours("x", `"y"`))),
+	}},
+	{name: "SEC-N14 who may update namespaces cluster-wide labels them, and doesn't delete them", tries: []try{
+		allowed(updater, merge("namespace pay-labelled", ours("x", `"y"`))),
+		denied(updater, remove("namespace pay-labelled")),
+	}},
+	{name: "SEC-N15 who may patch namespaces reaches for protected ones", tries: []try{
+		refused(patcher, "$D/protected", merge("namespace argocd", ours("$D/protected", "null"))),
+		refused(patcher, "", merge("namespace kube-system", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
+	}},
+	{name: "SEC-N16 even a cluster admin can't give a namespace a wrong shape", tries: []try{
+		invalid(clara, "label $D/type must be root or template", merge("namespace plain", ours("$D/type", "not-a-root"))),
+		invalid(clara, "labels $D/parent and template can't be empty", merge("namespace plain", ours("$D/parent", `""`))),
+		invalid(clara, "its own parent or template would make a cycle", merge("namespace plain", ours("$D/parent", "plain"))),
+		invalid(clara, "a sub-namespace can't be a root or a template", merge("namespace payments", ours("$D/parent", "victim"))),
+		invalid(clara, "a sub-namespace can't reference a template", merge("namespace inst", ours("$D/parent", "victim"))),
+		refused(clara, "kube-system is a protected namespace",
+			merge("namespace kube-system", ours("$D/type", "root")), merge("namespace plain", ours("$D/parent", "kube-system"))),
+		refused(clara, "argocd is a protected namespace", merge("namespace argocd", ours("$D/parent", "victim"))),
+	}},
+	{name: "SEC-N17 nobody sets derived keys, but a cluster admin takes them off and restores a backup", tries: []try{
+		refused(clara, "nobody sets them", merge("namespace pay-web", ours("victim.tree.$D/depth", `"2"`))),
+		allowed(clara,
+			merge("namespace pay-treeless", ours("payments.tree.$D/depth", "null")),
+			create("namespace restored", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", restored.tree.$D/depth: "0"}}}`)),
+	}},
+	{name: "SEC-N18 the namespace controller finalizes, and nothing else", tries: []try{
+		refused(namespaceController, "refused: x", put("namespace pay-web", ours("x", `"y"`), "finalize")),
+	}, then: func(ctx context.Context, f *fixture) {
+		f.given(ctx, admin, create("configmap pay-held/held", `{metadata: {finalizers: [example.com/hold]}}`), remove("namespace pay-held"))
+		Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, "namespace pay-held") }).
+			Should(HaveKeyWithValue("status", HaveKeyWithValue("phase", "Terminating")))
+		// The real namespace controller writes its status at the same time.
+		f.given(ctx, namespaceController, put("namespace pay-held", `{spec: {finalizers: []}}`, "finalize"))
+		f.gone(ctx, "namespace pay-held")
+	}},
+}

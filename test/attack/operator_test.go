@@ -1,0 +1,312 @@
+package attack_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// What somebody with a stolen token of the operator tries; mallory is whom it helps.
+
+var mallory = actor{user: "mallory"}
+
+// impersonating is the content of a ClusterRole with one rule of Legacy sudo.
+func impersonating(resource, name string) string {
+	return fmt.Sprintf(`{rules: [{apiGroups: [""], resources: [%s], resourceNames: [%q], verbs: [impersonate]}]}`, resource, name)
+}
+
+// rule is the content of a ClusterRole with one rule.
+func rule(fields string) string { return `{rules: [{` + fields + `}]}` }
+
+// binding is the content of a binding of one ClusterRole to subjects.
+func binding(clusterRole string, subjects ...string) string {
+	return fmt.Sprintf(`{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`,
+		clusterRole, strings.Join(subjects, ", "))
+}
+
+func user(name string) string {
+	return fmt.Sprintf(`{apiGroup: rbac.authorization.k8s.io, kind: User, name: %q}`, name)
+}
+
+func group(name string) string {
+	return fmt.Sprintf(`{apiGroup: rbac.authorization.k8s.io, kind: Group, name: %q}`, name)
+}
+
+const (
+	itself     = "may let USER impersonate itself"
+	sudoersMay = "may let sudoers become the group"
+	editMay    = "may allow get, update and patch of that LNamespace"
+	noSubject  = "may not bind system users, system groups or another tenant's sudoers"
+	clusterAll = `{rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`
+)
+
+var cageRows = []row{
+	{name: "SEC-O1 the operator's token writes cluster-wide rights", tries: []try{
+		refused(op, "may not write",
+			create("clusterrolebinding evil", binding("cluster-admin", user("mallory"))),
+			create("clusterrole evil", clusterAll),
+			create("clusterrole warren:other:x", clusterAll),
+			put("clusterrole view", clusterAll),
+			put("clusterrole warren-manager", clusterAll),
+			put("clusterrolebinding warren-manager", binding("warren-manager", user("mallory"))),
+			remove("clusterrole cluster-admin")),
+		denied(op, merge("clusterrole view", clusterAll), merge("clusterrole warren-manager", clusterAll)),
+	}},
+	{name: "SEC-O2 it lets a user become another", tries: []try{
+		refused(op, itself,
+			create("clusterrole warren:self:zoe", impersonating("users", "admin")),
+			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: [users], resourceNames: [zoe, admin], verbs: [impersonate]`)),
+			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: [users], verbs: [impersonate]`)),
+			create("clusterrole warren:self:zoe", impersonating("users", "*")),
+			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: ["*"], resourceNames: [zoe], verbs: [impersonate]`)),
+			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: [users], resourceNames: [zoe], verbs: ["*"]`)),
+			create("clusterrole warren:self:zoe", rule(`apiGroups: [""], resources: [users], resourceNames: [zoe], verbs: [impersonate, get]`)),
+			create("clusterrole warren:self:zoe", impersonating("groups", "zoe")),
+			create("clusterrole warren:self:zoe", impersonating("serviceaccounts", "zoe")),
+			create("clusterrole warren:self:zoe", rule(`nonResourceURLs: ["*"], verbs: [get]`)),
+			create("clusterrole warren:self:system:admin", impersonating("users", "system:admin"))),
+	}},
+	{name: "SEC-O3 it binds the right to become a user to another", tries: []try{
+		refused(op, "has USER as its one subject",
+			create("clusterrolebinding warren:self:zoe", binding("warren:self:zoe", user("bob"))),
+			create("clusterrolebinding warren:self:zoe", binding("warren:self:zoe", user("zoe"), user("bob")))),
+		refused(op, "binds the ClusterRole of its own name",
+			create("clusterrolebinding warren:self:zoe", binding("cluster-admin", user("zoe")))),
+	}},
+	{name: "SEC-O4 it lets sudoers become more than sudoers", tries: []try{
+		refused(op, sudoersMay,
+			create("clusterrole warren:sudo:shop", impersonating("groups", "system:masters")),
+			create("clusterrole warren:sudo:shop", impersonating("groups", "payments-sudoers")),
+			create("clusterrole warren:sudo:shop", impersonating("users", "admin")),
+			create("clusterrole warren:sudo:shop", rule(`apiGroups: [authentication.k8s.io], resources: [userextras/scopes], verbs: [impersonate]`)),
+			create("clusterrole warren:sudo:shop", rule(`apiGroups: ["*"], resources: ["*"], verbs: ["impersonate-on:user-info:get"]`)),
+			create("clusterrole warren:sudo:shop", rule(`nonResourceURLs: ["*"], verbs: ["impersonate-on:user-info:get"]`))),
+	}},
+	{name: "SEC-O5 it lets managers edit more than their tenant", tries: []try{
+		refused(op, editMay,
+			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [payments], verbs: [get]`)),
+			create("clusterrole warren:edit:shop", rule(`apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get, delete]`))),
+		refused(op, "may not set aggregation labels", create("clusterrole warren:edit:shop",
+			`{metadata: {labels: {rbac.authorization.k8s.io/aggregate-to-edit: "true"}}, rules: [{apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get]}]}`)),
+		refused(op, "may not write an aggregated ClusterRole", create("clusterrole warren:edit:shop",
+			`{aggregationRule: {clusterRoleSelectors: [{matchLabels: {x: "y"}}]}, rules: [{apiGroups: [$D], resources: [lnamespaces], resourceNames: [shop], verbs: [get]}]}`)),
+	}},
+	{name: "SEC-O6 it binds those who are nobody's tenant", tries: []try{
+		refused(op, noSubject,
+			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("system:authenticated"))),
+			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", group("payments-sudoers"))),
+			create("clusterrolebinding warren:sudo:shop", binding("warren:sudo:shop", group("payments-sudoers"))),
+			create("clusterrolebinding warren:edit:shop", binding("warren:edit:shop", `{kind: ServiceAccount, namespace: kube-system, name: default}`))),
+	}},
+	{name: "SEC-O7 it writes the access objects of any tenant and user, in every form", tries: slices.Concat(
+		accessObjects("legacy", `[`+legacySelf+`]`, legacySudo),
+		accessObjects("constrained", `[`+constrainedSelf+`]`, constrainedSudo),
+		accessObjects("both", `[`+legacySelf+`, `+constrainedSelf+`]`, legacySudo+`, `+constrainedSudo))},
+	{name: "SEC-O8 it writes Roles and RoleBindings in tenants' namespaces only, with its mark", tries: []try{
+		refused(op, "", concat(
+			rolesIn("kube-system", "mine"), rolesIn("argocd", "mine"), rolesIn("plain", "mine"), rolesIn("warren-system", "mine"))...),
+		refused(op, "whatever the operator writes carries its mark",
+			create("rolebinding payments/mine", bindingTo("view", "mallory")),
+			create("role payments/mine", `{rules: []}`)),
+		allowed(op,
+			create("rolebinding payments/marked", marked("access: users", bindingTo("view", "dave"))),
+			create("role payments/marked", marked("inherited-from: payments", `{rules: []}`))),
+		refused(op, "only in managed namespaces",
+			put("rolebinding left/marked", `{metadata: {labels: {x: "y"}}}`),
+			create("rolebinding left/more", marked("access: users", bindingTo("view", "mallory")))),
+		refused(op, "only what it wrote", remove("rolebinding left/unmarked")),
+		allowed(op, remove("rolebinding left/marked")),
+	}},
+	{name: "SEC-O9 it writes Secrets of others, and tokens", tries: []try{
+		refused(op, "the operator may not write in namespace kube-system",
+			create("secret kube-system/mine", marked("inherited-from: payments", `{}`))),
+		refused(op, "may not write service account or bootstrap tokens", create("secret payments/token",
+			`{metadata: {labels: {$D/inherited-from: payments}, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`)),
+		allowed(op, create("secret plain/news", marked("distributed-by: news", `{}`))),
+	}},
+	{name: "SEC-O10 it reaches for what is a user's, and drops its mark", tries: []try{
+		refused(op, "only what it wrote",
+			put("configmap pay-web/own", `{data: {key: two}}`),
+			put("configmap pay-web/own", ours("$D/inherited-from", "payments")),
+			remove("configmap pay-web/own")),
+		refused(op, "carries its mark", put("secret pay-web/s", ours("$D/inherited-from", "null"))),
+	}},
+	{name: "SEC-O11 it adopts an object as it is, and hands it back", tries: []try{
+		refused(op, "only what it wrote", put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: two}}`)),
+		allowed(op,
+			put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`),
+			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`)),
+	}},
+	{name: "SEC-O12 it labels namespaces that aren't its own", tries: []try{
+		refused(op, "is a protected namespace",
+			merge("namespace kube-system", ours("x", `"y"`)), merge("namespace warren-system", ours("x", `"y"`)),
+			merge("namespace argocd", ours("x", `"y"`)), merge("namespace argocd", ours("$D/protected", "null"))),
+		refused(op, "the keys protected and adopt are a cluster administrator's", merge("namespace pay-web", notes("$D/adopt", `"true"`))),
+		refused(op, "the operator may write only managed namespaces",
+			merge("namespace plain", ours("x", `"y"`)), merge("namespace plain", notes("$D/inherited", "team")),
+			merge("namespace cleaned", ours("tier", "null")), merge("namespace cleaned", ours("tier", "db")),
+			merge("namespace cleaned", notes("other", "null")), merge("namespace cleaned", notes("other", "d")),
+			merge("namespace cleaned", notes("$D/inherited", `"team,@memo,tier"`))),
+		allowed(op, merge("namespace cleaned", `{metadata: {labels: {payments.tree.$D/depth: null, cleaned.tree.$D/depth: null, team: null},
+			annotations: {$D/inherited: null, memo: null}}}`)),
+	}},
+	{name: "SEC-O13 it makes a namespace privileged", tries: []try{
+		refused(op, "may not make a namespace privileged",
+			merge("namespace pay-web", privileged),
+			create("namespace pay-privileged", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: privileged}}}`)),
+		allowed(op,
+			merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "restricted")),
+			merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "null"))),
+	}},
+	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
+		refused(op, "may not give a Namespace an owner or a finalizer",
+			create("namespace owned", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
+		refused(op, "only a cluster administrator makes a template", create("namespace templates", ours("$D/type", "template"))),
+		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
+		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
+		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
+	}},
+	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
+		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),
+		refused(op, "may delete bound sub-namespaces and the roots of LNamespaces only", remove("namespace handmade")),
+		allowed(op, remove("namespace pay-deleted"), remove("namespace doomed")),
+	}},
+	{name: "SEC-O16 it does what it has no right to", tries: []try{
+		denied(actor{op.user, rest.ImpersonationConfig{UserName: "admin", Groups: []string{"system:masters"}}}, list("secret kube-system/*")),
+		denied(op,
+			kubectl("serviceaccount kube-system/namespace-controller", "", "create", "token", "-n", "kube-system", "namespace-controller"),
+			create("pod payments/mine", `{spec: {containers: [{name: c, image: c}]}}`),
+			put("namespace pay-web", `{spec: {finalizers: []}}`, "finalize"),
+			remove("policybinding warren-operator-cage-rbac"),
+			remove("customresourcedefinition lnamespaces.$D")),
+		refused(op, "may not write the status or the finalizers of a Namespace", put("namespace inst", `{spec: {finalizers: []}}`, "finalize")),
+	}},
+	{name: "SEC-O17 it changes what its users ask for", tries: []try{
+		refused(op, "may not change a user's spec", merge("lnamespace payments", `{spec: {sudoers: [{kind: User, name: mallory}]}}`)),
+		denied(op, create("lnamespace mine", `{spec: {sudoers: [{kind: User, name: mallory}]}}`)),
+		refused(op, "may create only HierarchyConfigurations and SubNamespaces with an empty spec",
+			create("hierarchyconfiguration plain/hierarchy", `{spec: {parent: victim}}`)),
+		allowed(op,
+			create("hierarchyconfiguration meadow/hierarchy", ``),
+			jsonPatch("lnamespace doomed", `[{op: add, path: /metadata/finalizers/-, value: $D/test}]`)),
+	}},
+	{name: "SEC-O18 it turns its webhooks against the cluster", tries: []try{
+		turning("validatingwebhookconfiguration warren"), turning("mutatingwebhookconfiguration warren"),
+		refused(op, "may change only the caBundle", jsonPatch("mutatingwebhookconfiguration warren",
+			`[{op: replace, path: /webhooks/0/reinvocationPolicy, value: IfNeeded}]`)),
+		allowed(op,
+			jsonPatch("validatingwebhookconfiguration warren", trusting),
+			jsonPatch("mutatingwebhookconfiguration warren", trusting)),
+	}},
+}
+
+// trusting sets a caBundle; what it says is nothing that the API server checks before a call.
+const trusting = `[{op: add, path: /webhooks/0/clientConfig/caBundle, value: Y2VydGlmaWNhdGU=}]`
+
+// turning is what would let webhooks see or stop more than ours do.
+func turning(target string) try {
+	return refused(op, "may change only the caBundle",
+		jsonPatch(target, `[{op: replace, path: /webhooks/0/rules/0/resources/0, value: "*"}]`),
+		jsonPatch(target, `[{op: remove, path: /webhooks/0/clientConfig/service}, {op: add, path: /webhooks/0/clientConfig/url, value: "https://evil.example.com"}]`),
+		jsonPatch(target, `[{op: replace, path: /webhooks/0/failurePolicy, value: Ignore}]`),
+		jsonPatch(target, `[{op: add, path: /webhooks/-, value: `+strings.Replace(webhook, "none.", "more.", 1)+`}}]`),
+		merge(target, `{webhooks: []}`))
+}
+
+// rolesIn makes a Role and a RoleBinding that the operator would mark as its own.
+func rolesIn(namespace, name string) []request {
+	return []request{
+		create("rolebinding "+namespace+"/"+name, marked("access: users", bindingTo("view", "mallory"))),
+		create("role "+namespace+"/"+name, marked("access: users", `{rules: []}`)),
+	}
+}
+
+func concat(requests ...[]request) []request { return slices.Concat(requests...) }
+
+// The rules of access objects as docs/behaviour/access.md 2.4 has them; %[1]s is the user or the tenant.
+const (
+	legacySelf      = `{apiGroups: [""], resources: [users], resourceNames: [%[1]q], verbs: [impersonate]}`
+	constrainedSelf = `{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: [%[1]q], verbs: ["impersonate:user-info"]}`
+	legacySudo      = `{apiGroups: [""], resources: [groups], resourceNames: [%[1]s-sudoers], verbs: [impersonate]},
+		{apiGroups: [""], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: [impersonate]},
+		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: [impersonate]}`
+	constrainedSudo = `{apiGroups: [authentication.k8s.io], resources: [groups], resourceNames: [%[1]s-sudoers], verbs: ["impersonate:user-info"]},
+		{apiGroups: [authentication.k8s.io], resources: [users], resourceNames: ["warren:sudo:%[1]s"], verbs: ["impersonate:user-info"]},
+		{apiGroups: [authentication.k8s.io], resources: [userextras/$D/reason], verbs: ["impersonate:user-info"]},
+		{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s],
+		 verbs: ["impersonate-on:user-info:get", "impersonate-on:user-info:update", "impersonate-on:user-info:patch"]},
+		{apiGroups: [authorization.k8s.io], resources: [selfsubjectaccessreviews, selfsubjectrulesreviews], verbs: ["impersonate-on:user-info:create"]},
+		{apiGroups: [authentication.k8s.io], resources: [selfsubjectreviews], verbs: ["impersonate-on:user-info:create"]},
+		{nonResourceURLs: [/api, /api/*, /apis, /apis/*, /openapi, /openapi/*, /version, /version/], verbs: ["impersonate-on:user-info:get"]}`
+	edit = `{apiGroups: [$D], resources: [lnamespaces], resourceNames: [%[1]s], verbs: [get, update, patch]}`
+)
+
+// awkward are users whose names RBAC can't hold, or barely.
+var awkward = []string{"https://idp/#4~7%", "..", "Zoë Müller", "a:b", strings.Repeat("u", 256)}
+
+// inName writes a user as the name of an object has it.
+func inName(user string) string {
+	for _, step := range [][2]string{{"~", "~0"}, {"/", "~1"}, {"%", "~2"}} {
+		user = strings.ReplaceAll(user, step[0], step[1])
+	}
+	return user
+}
+
+// accessObjects writes the access objects of a tenant and of awkward users in one form.
+func accessObjects(form, self, sudo string) []try {
+	var requests []request
+	for _, name := range awkward {
+		name += form // so that each form has users of its own
+		target := "clusterrole warren:self:" + inName(name)
+		requests = append(requests,
+			create(target, `{rules: `+fmt.Sprintf(self, name)+`}`),
+			create(strings.Replace(target, "role", "rolebinding", 1), binding("warren:self:"+inName(name), user(name))))
+	}
+	tenant := "tenant-" + form
+	requests = append(requests,
+		create("clusterrole warren:sudo:"+tenant, `{rules: [`+fmt.Sprintf(sudo, tenant)+`]}`),
+		create("clusterrolebinding warren:sudo:"+tenant, binding("warren:sudo:"+tenant, user("bob"), group("pay-oncall"),
+			`{kind: ServiceAccount, namespace: ci, name: deployer}`)),
+		create("clusterrole warren:edit:"+tenant, `{rules: [`+fmt.Sprintf(edit, tenant)+`]}`),
+		create("clusterrolebinding warren:edit:"+tenant, binding("warren:edit:"+tenant, user("mia"), group(tenant+"-sudoers"))),
+		create("rolebinding payments/warren:sudo-"+form, marked("access: sudo", binding("warren:impersonate-on", user("bob")))))
+	return []try{allowed(op, requests...)}
+}
+
+// operatorRows are all of them and, last, what mallory has of it.
+func operatorRows() []row {
+	return append(slices.Clone(cageRows), row{
+		name: "SEC-O20 after all of this, nobody is cluster-admin",
+		then: func(ctx context.Context, f *fixture) {
+			GinkgoHelper()
+			f.sendRefused(ctx)
+			for _, who := range []actor{mallory, op} {
+				answer, _, code := f.Kubectl(ctx, who.user, "auth", "can-i", "*", "*", "-A")
+				Expect(strings.TrimSpace(answer)).To(Equal("no"), who.user)
+				Expect(code).To(Equal(1))
+			}
+			answer, _, _ := f.Kubectl(ctx, controlplane.Admin, "auth", "can-i", "*", "*", "-A")
+			Expect(strings.TrimSpace(answer)).To(Equal("yes"), "the question is one that can be answered so")
+		},
+	})
+}
+
+// sendRefused sends once more what the rows see refused. What else they did may make a difference now, so nobody looks at the answers.
+func (f *fixture) sendRefused(ctx context.Context) {
+	for _, r := range cageRows {
+		for _, t := range r.tries {
+			for _, request := range t.requests {
+				if t.refuser != "" {
+					_ = request.send(ctx, f.caller(t.by))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package attack_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// runningNamespaces are sub-namespaces of payments where the operator runs, one for each case.
+var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret"}
+
+// forgedTemplates make pods, jobs and claims that carry one of our labels.
+var forgedTemplates = []request{
+	create("deployment pay-jobs/web", `{spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: `+forgedPod("web")+`}}`),
+	create("statefulset pay-jobs/db", `{spec: {replicas: 1, selector: {matchLabels: {app: db}}, template: `+forgedPod("db")+`,
+		volumeClaimTemplates: [{metadata: {name: data, labels: {$D/inherited-from: victim}},
+			spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}`),
+	create("cronjob pay-jobs/report", `{spec: {schedule: "* * * * *", jobTemplate: {metadata: {labels: {$D/inherited-from: victim}},
+		spec: {template: {metadata: {labels: {$D/inherited-from: victim}}, spec: {restartPolicy: Never, containers: [{name: c, image: c}]}}}}}}`),
+}
+
+func forgedPod(app string) string {
+	return `{metadata: {labels: {app: ` + app + `, $D/inherited-from: victim}}, spec: {containers: [{name: c, image: c}]}}`
+}
+
+var _ = Describe("with the operator running", func() {
+	f := running
+
+	It("SEC-P3 a namespace full of copies goes, whoever deletes it", func(ctx SpecContext) {
+		f.given(ctx, clara, create("namespace pay-placed", ours("$D/parent", "payments")))
+		for _, copied := range []string{"secret pay-placed/s", "configmap pay-placed/seed", "rolebinding pay-placed/warren:users"} {
+			f.appears(ctx, copied)
+		}
+		f.given(ctx, clara, remove("namespace pay-placed"))
+		f.given(ctx, alice, remove("subnamespace payments/pay-ended")) // the operator deletes its namespace
+		f.gone(ctx, "namespace pay-placed")
+		f.gone(ctx, "namespace pay-ended")
+	})
+
+	It("SEC-P4 the controllers of Kubernetes furnish a managed namespace, and count under a copied quota", func(ctx SpecContext) {
+		for _, target := range []string{"serviceaccount pay-quota/default", "configmap pay-quota/kube-root-ca.crt"} {
+			f.appears(ctx, target)
+		}
+		for i := range 100 {
+			f.given(ctx, alice, create("configmap pay-quota/c"+strconv.Itoa(i), `{data: {key: one}}`))
+		}
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			there, quota := &corev1.ConfigMapList{}, &corev1.ResourceQuota{}
+			g.Expect(f.Admin().List(ctx, there, client.InNamespace("pay-quota"))).To(Succeed())
+			g.Expect(f.Admin().Get(ctx, client.ObjectKey{Namespace: "pay-quota", Name: "quota"}, quota)).To(Succeed())
+			g.Expect(len(there.Items)).To(BeNumerically(">=", 102))
+			used := quota.Status.Used["count/configmaps"]
+			g.Expect(used.Value()).To(BeEquivalentTo(len(there.Items)))
+		}).Should(Succeed())
+	})
+
+	It("SEC-C12 what controllers make from a tenant's templates with our labels comes and goes", func(ctx SpecContext) {
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		f.given(ctx, alice, forgedTemplates...)
+		labelled := func(ctx context.Context, kind string) (int, error) {
+			all := listOf(object(kind+" pay-jobs/*", ""))
+			err := f.Admin().List(ctx, all, client.InNamespace("pay-jobs"), client.MatchingLabels{v1alpha1.LabelInheritedFrom: "victim"})
+			return len(all.Items), err
+		}
+		for kind, count := range map[string]int{"replicaset": 1, "pod": 4, "persistentvolumeclaim": 1, "job": 1} {
+			Eventually(ctx, labelled).WithArguments(kind).WithTimeout(later).Should(BeNumerically(">=", count), kind)
+		}
+		f.given(ctx, alice, merge("deployment pay-jobs/web", `{spec: {replicas: 0}}`),
+			remove("statefulset pay-jobs/db"), remove("cronjob pay-jobs/report"), sweep("persistentvolumeclaim pay-jobs/*"))
+		for _, kind := range []string{"pod", "persistentvolumeclaim", "job"} {
+			Eventually(ctx, labelled).WithArguments(kind).WithTimeout(later).Should(BeZero(), kind)
+		}
+		writes, err := f.Writes(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		for _, write := range writes {
+			Expect(write.URI).NotTo(MatchRegexp("/namespaces/pay-jobs/(pods|replicasets|jobs|persistentvolumeclaims)"))
+		}
+		f.given(ctx, admin, remove("subnamespace payments/pay-jobs"))
+		f.gone(ctx, "namespace pay-jobs")
+	})
+
+	It("SEC-L6 a SubNamespace doesn't make its namespace privileged", func(ctx SpecContext) {
+		const level = "pod-security.kubernetes.io/enforce"
+		f.given(ctx, alice, create("subnamespace payments/pay-privileged", `{spec: {labels: {`+level+`: privileged}}}`))
+		Eventually(ctx, func(g Gomega, ctx context.Context) {
+			sub := build.SubNamespace("payments", "pay-privileged")
+			g.Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(sub), sub)).To(Succeed())
+			synced := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced)
+			g.Expect(synced).NotTo(BeNil())
+			g.Expect(synced.Status).To(Equal(metav1.ConditionFalse))
+			g.Expect(synced.Message).To(ContainSubstring(level))
+		}).Should(Succeed())
+		namespace := &corev1.Namespace{}
+		Expect(f.Admin().Get(ctx, client.ObjectKey{Name: "pay-privileged"}, namespace)).To(Succeed())
+		Expect(namespace.Labels).NotTo(HaveKey(level))
+	})
+
+	// SEC-W4 asks for the condition Rejected too.
+	It("mutating admission that strips our labels leaves no orphan", func(ctx SpecContext) {
+		strip := stripping("stripped")
+		Expect(f.Admin().Create(ctx, strip)).To(Succeed())
+		bound := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: strip.Name},
+			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: strip.Name},
+		}
+		Expect(f.Admin().Create(ctx, bound)).To(Succeed())
+		rehearsed := create("configmap pay-secret/stripped", ours("$D/inherited-from", "payments"))
+		Eventually(ctx, func(ctx context.Context) error { return rehearsed.send(ctx, f.caller(op).rehearsing()) }).
+			Should(MatchError(And(ContainSubstring("warren-operator-cage-objects"), ContainSubstring("carries its mark"))))
+
+		f.given(ctx, alice, create("configmap payments/stripped", `{metadata: {labels: {$D/propagate: update}}, data: {key: one}}`))
+		Eventually(ctx, f.eventsOf).WithArguments("payments", "stripped", v1alpha1.ReasonCopyRejected).ShouldNot(BeEmpty())
+		Expect(f.look(ctx, "configmap pay-secret/stripped")).To(BeNil())
+		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		f.appears(ctx, "configmap pay-secret/stripped")
+	})
+})
+
+// stripping takes the label of copies off ConfigMaps of one name.
+func stripping(name string) *admissionregistrationv1.MutatingAdmissionPolicy {
+	fail := admissionregistrationv1.Fail
+	label := fmt.Sprintf("'%s' in object.metadata.?labels.orValue({})", v1alpha1.LabelInheritedFrom)
+	return &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "strip-" + name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy: &fail, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				}}}},
+			MatchConditions: []admissionregistrationv1.MatchCondition{
+				{Name: "of-that-name", Expression: fmt.Sprintf("object.metadata.name == '%s'", name)},
+				{Name: "labelled", Expression: label},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeJSONPatch,
+				JSONPatch: &admissionregistrationv1.JSONPatch{Expression: fmt.Sprintf(
+					"[JSONPatch{op: 'remove', path: '/metadata/labels/' + jsonpatch.escapeKey('%s')}]", v1alpha1.LabelInheritedFrom)},
+			}},
+		},
+	}
+}
+
+// eventsOf are the messages of the Events of that reason about an object.
+func (f *fixture) eventsOf(ctx context.Context, namespace, name string, reason v1alpha1.Reason) ([]string, error) {
+	events := &corev1.EventList{}
+	err := f.Admin().List(ctx, events, client.InNamespace(namespace),
+		client.MatchingFields{"involvedObject.name": name, "reason": string(reason)})
+	var messages []string
+	for _, event := range events.Items {
+		messages = append(messages, event.Message)
+	}
+	return messages, err
+}

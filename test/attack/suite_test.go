@@ -1,0 +1,135 @@
+// Package attack_test tries the attacks of docs/behaviour/security.md, section 3, against the policies as the overlay
+// standard ships them: with real tokens, by the ways that an attacker has, and with the operator stopped, for the wall stands without it.
+// The same rows are tried on the API server's behaviour of several Kubernetes versions. A further control plane without the
+// policies' bindings shows that each refused request would go through there: none fails for a reason of its own.
+//
+// A number such as SEC-N1 in the name of a test says that all of that row was seen. What shows only a part has the number in a
+// comment.
+package attack_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// Upper bounds of waits, not claims about speed: several cases share few cores.
+const (
+	soon  = 20 * time.Second
+	later = 90 * time.Second
+)
+
+// versions are the minor versions of Kubernetes whose behaviour the API server shows, the newest first.
+// WARREN_ATTACK_VERSIONS, separated by commas, chooses others.
+func versions() []string {
+	if chosen := os.Getenv("WARREN_ATTACK_VERSIONS"); chosen != "" {
+		return strings.Split(chosen, ",")
+	}
+	return []string{"1.36", "1.35", "1.34"}
+}
+
+// walls are the control planes that the rows are tried on, one for each version.
+var walls = func() []*fixture {
+	var all []*fixture
+	for _, version := range versions() {
+		all = append(all, &fixture{version: version})
+	}
+	return all
+}()
+
+// running is a control plane with the operator at work, on the server's own version.
+var running = &fixture{}
+
+func rows() []row {
+	return slices.Concat(namespaceRows, peaceRows, copyRows, limitRows, operatorRows())
+}
+
+func TestAttack(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "attack")
+}
+
+// shared are the control planes that all processes use.
+func shared() []*fixture { return append([]*fixture{running}, walls...) }
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	var starting errgroup.Group
+	for _, f := range shared() {
+		starting.Go(func() error { return f.start(ctx) })
+	}
+	err := starting.Wait()
+	for _, f := range shared() {
+		if f.World != nil {
+			DeferCleanup(f.Stop)
+		}
+	}
+	Expect(err).NotTo(HaveOccurred())
+	running.settle(ctx, runningNamespaces...)
+	running.given(ctx, admin, create("clusterrolebinding claras", bindingTo("cluster-admin", "clara")))
+	running.withoutWebhooks(ctx)
+	for _, f := range walls {
+		f.furnish(ctx)
+	}
+	var described []string
+	for _, f := range shared() {
+		described = append(described, string(f.Bytes()))
+	}
+	data, err := json.Marshal(described)
+	Expect(err).NotTo(HaveOccurred())
+	return data
+}, func(data []byte) {
+	var described []string
+	Expect(json.Unmarshal(data, &described)).To(Succeed())
+	for i, f := range shared() {
+		w, err := test.Connect([]byte(described[i]))
+		Expect(err).NotTo(HaveOccurred())
+		f.World = w
+	}
+})
+
+var _ = Describe("the wall", func() {
+	for _, f := range walls {
+		Describe("of Kubernetes "+f.version, func() {
+			It("is that version's", func() {
+				client, err := discovery.NewDiscoveryClientForConfig(f.Config(controlplane.Admin))
+				Expect(err).NotTo(HaveOccurred())
+				says, err := client.ServerVersion()
+				Expect(err).NotTo(HaveOccurred())
+				Expect(says.EmulationMajor + "." + says.EmulationMinor).To(Equal(f.version))
+			})
+			for _, r := range rows() {
+				It(r.name, func(ctx SpecContext) { f.holds(ctx, r) })
+			}
+		})
+	}
+})
+
+var _ = Describe("where the wall is down", func() {
+	It("each of the requests that it refuses would go through", func(ctx SpecContext) {
+		f := &fixture{version: walls[0].version}
+		Expect(f.start(ctx)).To(Succeed())
+		DeferCleanup(f.Stop)
+		f.furnish(ctx)
+		f.open(ctx)
+		for _, r := range rows() {
+			f.rehearse(ctx, r)
+		}
+	})
+})
