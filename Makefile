@@ -192,6 +192,6 @@ deploy: ## Deploy the operator: IMG=…, OVERLAY=standard|open, CONFIG=FILE; DRY
 	@hack/deploy.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" $(DRY_RUN)
 
 .PHONY: undeploy
-undeploy: ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.
+undeploy: build ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.
 	@if [ "$(CRDS)" = true ]; then hack/remove-crds.sh "$(SAVE)"; fi
 	@hack/undeploy.sh

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/commands"
 	"github.com/warren-tenancy/warren/controllers"
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
@@ -29,6 +30,12 @@ func main() {
 }
 
 func run() error {
+	ctx := ctrl.SetupSignalHandler()
+	if len(os.Args) > 1 {
+		if handled, err := commands.Run(ctx, os.Args[1], os.Args[2:], os.Stdout); handled {
+			return err
+		}
+	}
 	var o controllers.Options
 	o.BindFlags(flag.CommandLine)
 	path := flag.String("config", "", "the configuration file; without it the defaults hold")
@@ -38,7 +45,7 @@ func run() error {
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return fmt.Errorf("unknown argument %q: the operator takes flags only; see --help", flag.Arg(0))
+		return fmt.Errorf("unknown argument %q: it is neither a flag nor a subcommand (release); see --help", flag.Arg(0))
 	}
 	if *showVersion {
 		fmt.Println(version, commit, runtime.Version())
@@ -54,7 +61,6 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	ctx := ctrl.SetupSignalHandler()
 	mgr, err := controllers.NewManager(ctx, o, store.Current(), "warren/"+version)
 	if err != nil {
 		return err
