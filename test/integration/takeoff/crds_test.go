@@ -72,7 +72,10 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		Expect(allowed).To(BeTrue(), said)
 		for _, tenant := range []string{"payments", "shop"} {
 			s.ready(ctx, tenant)
-			Eventually(func() bool { _, allowed := s.kubectl(ctx, "alice", "get secret shared -n "+tenant+"-web"); return allowed }).
+			Eventually(func() bool {
+				_, allowed := s.kubectl(ctx, "alice", "get secret shared -n "+tenant+"-web")
+				return allowed
+			}).
 				WithContext(ctx).WithTimeout(later).Should(BeTrue())
 			s.worksAsBefore(ctx, tenant)
 			Expect(s.copied(tenant+"-web", "v")(ctx)).To(BeTrue())
