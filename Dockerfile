@@ -12,13 +12,14 @@ RUN go mod download
 COPY . .
 # GOARCH is left to Go where the builder doesn't set TARGETARCH.
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${COMMIT}" -o /manager .
+    go build -trimpath -ldflags "-s -w -X main.version=${VERSION} -X main.commit=${COMMIT}" -o /manager . && \
+    go run ./hack/sbom -version "${VERSION}" -o /sbom.cdx.json /manager
 
 FROM scratch
 ARG VERSION=unknown
 ARG COMMIT=unknown
 LABEL org.opencontainers.image.version=${VERSION} org.opencontainers.image.revision=${COMMIT}
-COPY --from=build /manager /manager
+COPY --from=build /manager /sbom.cdx.json /
 # A number: no /etc/passwd is here to look a name up in.
 USER 65532:65532
 ENTRYPOINT ["/manager"]

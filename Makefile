@@ -32,6 +32,11 @@ COMMIT ?= $(shell [ -e .git ] && git rev-parse --short HEAD 2>/dev/null || echo 
 LDFLAGS ?= -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 BUILD = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 
+# Not in hack/tools: it has advisories of its own to look after, and nothing here is built with it.
+GOVULNCHECK = v1.9.0
+# A mirror of the vulnerability database.
+GOVULNDB ?=
+
 TOOL = go tool -modfile=$(CURDIR)/hack/tools/go.mod
 LINT = go tool -modfile=$(CURDIR)/hack/lint/go.mod golangci-lint
 export KUBECTL PROCS USERS
@@ -65,9 +70,10 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 	@go run ./hack/controlplane $(if $(filter controlplane,$(MAKECMDGOALS)),,>/dev/null)
 
 .PHONY: manifests
-manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml.
+manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml, the golden file of the operator's rights.
 	@$(TOOL) controller-gen crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
 	@go run . manifests --config=config/manager/config.yaml --dir=config
+	@go test ./config -run TestOperatorsRightsAreTheGoldenOnes -update >/dev/null
 
 .PHONY: generate
 generate: ## Write the DeepCopy methods of the API types.
@@ -99,11 +105,15 @@ kustomizations: ## Build every overlay, and what stands beside them.
 		$(TOOL) kustomize build "$$d" >/dev/null || exit 1; done
 
 .PHONY: verify
-verify: verify-generated verify-modules kustomizations links licences vet lint ## Check everything that needs no control plane.
+verify: verify-generated verify-modules verify-rights kustomizations links licences vet lint ## Check everything that needs no control plane.
 
 .PHONY: verify-generated
 verify-generated: ## Check that generated files are up to date, without touching them.
 	@hack/verify-generated.sh
+
+.PHONY: verify-rights
+verify-rights: ## Check the operator's rights: those of the golden file, few and named.
+	@go test ./config
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
@@ -137,6 +147,10 @@ bench: controlplane ## Measure the budgets B1 to B7 against a bare client. BENCH
 bench-scale: controlplane ## Measure B8: a cold start with 1,000 to 10,000 namespaces.
 	@go run ./test/bench -cold $(ARGS)
 
+.PHONY: bench-admission
+bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
+	@go run ./test/bench -admission $(ARGS)
+
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 	@go run ./hack/speccoverage
@@ -156,6 +170,15 @@ image: ## Write dist/image.tar, the image as a file, without any container tool:
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
 	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" bin/linux-$(ARCH)/manager
 
+.PHONY: sbom
+sbom: build ## Write dist/sbom.cdx.json: what the operator is made of, in CycloneDX. The image holds the same.
+	@mkdir -p dist
+	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager
+
+.PHONY: govulncheck
+govulncheck: ## Look for known vulnerabilities in what is linked in. It asks vuln.go.dev, or GOVULNDB.
+	@go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK) $(if $(GOVULNDB),-db "$(GOVULNDB)") ./...
+
 .PHONY: docker-build
 docker-build: ## Build the image with Docker, or with CONTAINER_TOOL=podman or buildah: IMG names it.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make docker-build IMG=registry.example/warren:v1" >&2; exit 1; }
@@ -167,8 +190,7 @@ docker-push: ## Push the image.
 	@$(CONTAINER_TOOL) push "$(IMG)"
 
 .PHONY: build-installer
-build-installer: ## Write dist/install.yaml: the overlay as one file. IMG names the image.
-	@mkdir -p dist
+build-installer: sbom ## Write dist/install.yaml: the overlay as one file, and dist/sbom.cdx.json. IMG names the image.
 	@hack/render.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" > dist/install.yaml.new
 	@mv dist/install.yaml.new dist/install.yaml
 	@echo "wrote dist/install.yaml"
@@ -193,6 +215,6 @@ deploy: ## Deploy the operator: IMG=…, OVERLAY=standard|open, CONFIG=FILE; DRY
 	@hack/deploy.sh $(OVERLAY) "$(IMG)" "$(CONFIG)" $(DRY_RUN)
 
 .PHONY: undeploy
-undeploy: ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.
+undeploy: build ## Take the operator off the cluster; CRDs and tenants stay. CRDS=true: the CRDs go too, our objects are saved.
 	@if [ "$(CRDS)" = true ]; then hack/remove-crds.sh "$(SAVE)"; fi
 	@hack/undeploy.sh

@@ -3,6 +3,7 @@ module github.com/warren-tenancy/warren
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/benbjohnson/immutable v0.4.3
 	github.com/distribution/reference v0.6.0
 	github.com/go-logr/logr v1.4.4

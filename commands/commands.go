@@ -9,6 +9,7 @@ import (
 // byName are the subcommands. Each takes the arguments behind its name and prints to out.
 var byName = map[string]func(ctx context.Context, args []string, out io.Writer) error{
 	"manifests": func(_ context.Context, args []string, out io.Writer) error { return Manifests(args, out) },
+	"release":   Release,
 }
 
 // Run runs the subcommand of that name. It is not handled where there is none.

@@ -47,7 +47,7 @@ const (
 
 // script is the main job of a tenancy operator, from the first tenant to the last copy.
 func script() []scene {
-	return []scene{tenants(), tree(), propagation(), strangers(), raised(), revoked(), sharedPair(), updates(), removal()}
+	return []scene{tenants(), tree(), propagation(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal()}
 }
 
 func tenants() scene {
@@ -105,6 +105,27 @@ func raised() scene {
 			{"bob", "get secrets -n pay-db" + sudo, prints("database").soon()},
 			{"bob", "get secrets -n shop" + sudo, refuses("forbidden")},
 			{"bob", "get secrets -n shop" + sudoShop, prints("till").soon()},
+		},
+	}
+}
+
+// operator is the operator's own account: what a thief of its token may do.
+const operator = "system:serviceaccount:warren-system:warren-controller-manager"
+
+func attacks() scene {
+	return scene{
+		name: "attacks", story: "Four attacks. Each is refused inside the API server, by a policy, also while the operator is down.",
+		steps: []step{
+			{"bob", "label namespace pay-web pod-security.kubernetes.io/enforce=privileged" + sudo,
+				refuses("belongs to a tenant", "pod-security.kubernetes.io/enforce")},
+			{"alice", `patch secret database -n pay-web -p '{"stringData":{"password":"mine"}}'`,
+				refuses("database is a copy of payments/database; change the source instead")},
+			{"admin", "create namespace carols", prints("created")},
+			{"admin", "create rolebinding owner -n carols --clusterrole=cluster-admin --user=carol", prints("created")},
+			{"carol", "label namespace carols tenancy.warren.dev/parent=payments",
+				refuses("only the operator and cluster administrators may change these keys", "tenancy.warren.dev/parent").soon()},
+			{"admin", "create clusterrolebinding thief --clusterrole=cluster-admin --user=mallory --as=" + operator,
+				refuses("the operator may not write ClusterRoleBinding thief")},
 		},
 	}
 }

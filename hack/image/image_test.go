@@ -63,7 +63,7 @@ func testArchive(t *testing.T, modified time.Time) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := layerOf(binary, time.Unix(0, 0).UTC())
+	layer, err := layerOf(binary, []byte("what it is made of"), time.Unix(0, 0).UTC())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,6 +146,9 @@ func TestArchiveIsWhole(t *testing.T) {
 	}
 	if got := string(untar(t, layer)["manager"]); got != "the binary" {
 		t.Errorf("the layer holds %q", got)
+	}
+	if got := string(untar(t, layer)[sbom]); got != "what it is made of" {
+		t.Errorf("the bill of materials is %q", got)
 	}
 	want := []dockerImage{{
 		Config: blobPath(manifest.Config.Digest), RepoTags: []string{"warren:v1"}, Layers: []string{blobPath(manifest.Layers[0].Digest)},

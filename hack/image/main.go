@@ -1,4 +1,4 @@
-// Command image writes the image of one static binary to a file, without a daemon and without root:
+// Command image writes the image of one static binary, with its bill of materials, to a file, without a daemon and without root:
 //
 //	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager
 //
@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"github.com/warren-tenancy/warren/hack/sbom/bom"
 )
 
 func main() {
@@ -45,7 +47,11 @@ func run(name, out, version, revision string, binaries []string) error {
 	if err != nil {
 		return err
 	}
-	layer, err := layerOf(binaries[0], created)
+	materials, err := bom.Of(binaries[0], version)
+	if err != nil {
+		return err
+	}
+	layer, err := layerOf(binaries[0], materials, created)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
 //	go run ./test/bench -cold
+//	go run ./test/bench -admission
 //
 // BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4 and B5.
 package main
@@ -40,14 +41,18 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", s.rounds, "rounds of floor and operator")
 	flag.DurationVar(&s.idle, "idle", s.idle, "how long idleness is watched")
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
+	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
 	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	measure := func() (bool, error) { return run(ctx, s, strings.Split(*only, ",")) }
-	if *cold {
+	switch {
+	case *cold:
 		measure = func() (bool, error) { return runCold(ctx, s) }
+	case *admission:
+		measure = func() (bool, error) { return runAdmission(ctx, s) }
 	}
 	ok, err := measure()
 	if err != nil {
@@ -118,6 +123,20 @@ func runCold(ctx context.Context, s scale) (bool, error) {
 	r := judge(runs)
 	fmt.Println(r)
 	return r.passed, nil
+}
+
+// runAdmission measures what admission costs.
+func runAdmission(ctx context.Context, s scale) (bool, error) {
+	results, err := part{measure: measureAdmission}.on(ctx, s)
+	if err != nil {
+		return false, err
+	}
+	ok := true
+	for _, r := range results {
+		fmt.Println(r)
+		ok = ok && r.passed
+	}
+	return ok, nil
 }
 
 func (p part) on(ctx context.Context, s scale) ([]result, error) {

@@ -1,0 +1,56 @@
+// Package doctor looks at a cluster from outside and says whether Warren's walls stand there: what a person with a
+// kubeconfig can see, without access to the operator. It changes nothing: what it tries, it tries by dry run.
+package doctor
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Status is the outcome of a check.
+type Status string
+
+// The outcomes. What the caller may not look at is a Warning: nobody knows.
+const (
+	OK      Status = "ok"
+	Warning Status = "warning"
+	Error   Status = "error"
+)
+
+// Check is what was looked at and what was found.
+type Check struct {
+	Name    string `json:"name"`
+	Status  Status `json:"status"`
+	Message string `json:"message"`
+	// Advice says what to do; empty if there is nothing to do.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Patient is the cluster that is looked at.
+type Patient struct {
+	API client.Client
+	// Server asks for the version of the API server.
+	Server func() (*version.Info, error)
+	// Namespace is the operator's own.
+	Namespace string
+}
+
+// Examine makes all checks, in the order in which they are told.
+func (p Patient) Examine(ctx context.Context) []Check {
+	file := p.configuration(ctx)
+	checks := []Check{p.server(file)}
+	checks = append(checks, p.policies(ctx)...)
+	return append(checks, p.podSecurity(ctx), p.webhook(ctx), p.groups(ctx), p.protected(ctx, file))
+}
+
+func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }
+
+func warning(name, message, advice string) Check {
+	return Check{Name: name, Status: Warning, Message: message, Advice: advice}
+}
+
+func failure(name, message, advice string) Check {
+	return Check{Name: name, Status: Error, Message: message, Advice: advice}
+}

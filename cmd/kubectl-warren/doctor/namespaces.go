@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// groups looks for bindings of a group of sudoers outside of its tenant's tree: who becomes a sudoer, or makes a tenant of
+// that name, would hold them too.
+func (p Patient) groups(ctx context.Context) Check {
+	const name = "sudoers-groups"
+	const ask = "ask a cluster admin to run this"
+	trees := map[string]map[string]string{} // namespace → labels
+	err := p.each(ctx, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
+	if err != nil {
+		return warning(name, "you may not list namespaces: "+err.Error(), ask)
+	}
+	var foreign []string
+	err = p.each(ctx, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
+		foreign = append(foreign, elsewhere(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
+	})
+	if err != nil {
+		return warning(name, "you may not list ClusterRoleBindings: "+err.Error(), ask)
+	}
+	err = p.each(ctx, &rbacv1.RoleBindingList{}, func(o client.Object) {
+		foreign = append(foreign, elsewhere(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
+	})
+	if err != nil {
+		return warning(name, "you may not list RoleBindings: "+err.Error(), ask)
+	}
+	if len(foreign) == 0 {
+		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
+	}
+	return warning(name, "bound outside of their tenants: "+few(foreign), "remove these bindings, or bind groups of another name")
+}
+
+// elsewhere names the groups of sudoers that a binding gives something to in a place that is not theirs. tree are the
+// labels of its namespace, none if it holds in the whole cluster.
+func elsewhere(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
+	var found []string
+	for _, s := range subjects {
+		tenant, sudoers := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
+		if s.Kind != rbacv1.GroupKind || !sudoers {
+			continue
+		}
+		_, within := tree[v1alpha1.TreeLabel(tenant)]
+		editsItself := binding.GetNamespace() == "" && binding.GetName() == access.EditName(tenant) && binding.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessEdit
+		if within || editsItself {
+			continue
+		}
+		where := "ClusterRoleBinding " + binding.GetName()
+		if binding.GetNamespace() != "" {
+			where = "RoleBinding " + binding.GetNamespace() + "/" + binding.GetName()
+		}
+		found = append(found, s.Name+" in "+where)
+	}
+	return found
+}
+
+// protected looks for namespaces that only the operator's configuration protects: the policies don't know that file.
+func (p Patient) protected(ctx context.Context, f file) Check {
+	const name = "protected-namespaces"
+	if f.unknown != nil {
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+	}
+	var bare []string
+	err := p.each(ctx, namespaces(), func(o client.Object) {
+		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) && o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
+			bare = append(bare, o.GetName())
+		}
+	})
+	switch {
+	case err != nil:
+		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
+	case len(bare) > 0:
+		slices.Sort(bare)
+		return warning(name, "the file protects these, but no label does, so the policies don't know: "+few(bare), "kubectl warren protect NAMESPACE, for each")
+	}
+	return ok(name, "each namespace that the file protects has the label too")
+}
+
+// byName says whether the policies protect a namespace by its name.
+func byName(name, operatorNamespace string) bool {
+	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") || name == operatorNamespace
+}
+
+// few lists five of many.
+func few(all []string) string {
+	const most = 5
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+func namespaces() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	return list
+}
+
+// each calls do with every object of a list's kind, page by page.
+func (p Patient) each(ctx context.Context, list client.ObjectList, do func(client.Object)) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page := list.DeepCopyObject().(client.ObjectList)
+		return page, p.API.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))
+	})
+	all, _, err := pages.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(object runtime.Object) error { do(object.(client.Object)); return nil })
+}

@@ -1,0 +1,144 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// policy is one of ours, with what stands behind it.
+type policy struct {
+	name string
+	// identity is the match condition that names the operator; empty where the policy holds for everybody.
+	identity string
+	// marks are the labels by which its bindings select objects; without any it has one binding that selects all.
+	marks []string
+}
+
+// Names of the match conditions that name the operator.
+const (
+	notTheOperator = "not-the-operator"
+	theOperator    = "the-operator"
+)
+
+// expected are the policies of every overlay.
+var expected = []policy{
+	{name: "warren-managed-namespace", identity: notTheOperator},
+	{name: "warren-reserved-keys", identity: notTheOperator},
+	{name: "warren-namespace-shape"},
+	{name: "warren-copy", identity: notTheOperator, marks: []string{v1alpha1.LabelInheritedFrom, v1alpha1.LabelAccess, v1alpha1.Domain + "/distributed-by"}},
+	{name: "warren-source-keys"},
+	{name: "warren-access-names", identity: notTheOperator},
+	{name: "warren-tenant-limits"},
+	{name: "warren-operator-cage-rbac", identity: theOperator},
+	{name: "warren-operator-cage-namespaces", identity: theOperator},
+	{name: "warren-operator-cage-objects", identity: theOperator},
+	{name: "warren-operator-cage-webhooks", identity: theOperator},
+}
+
+// applyAgain is the advice where something of a policy is not as it is shipped.
+const applyAgain = "apply Warren's manifests again (make deploy)"
+
+func (p Patient) policies(ctx context.Context) []Check {
+	policies, bindings := &admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{}
+	err := p.API.List(ctx, policies)
+	if err == nil {
+		err = p.API.List(ctx, bindings)
+	}
+	if err != nil {
+		return []Check{warning("policies", "you may not look at the policies: "+err.Error(), "ask a cluster admin")}
+	}
+	var checks []Check
+	for _, e := range expected {
+		checks = append(checks, e.judge(policies.Items, bindings.Items, p.operator()))
+	}
+	return checks
+}
+
+// operator is the user that the policies must name.
+func (p Patient) operator() string {
+	return "system:serviceaccount:" + p.Namespace + ":warren-controller-manager"
+}
+
+// judge says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
+func (e policy) judge(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
+	name := "policy/" + strings.TrimPrefix(e.name, "warren-")
+	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == e.name })
+	if i < 0 {
+		return failure(name, "policy "+e.name+" is missing", applyAgain)
+	}
+	policy := &policies[i]
+	if f := policy.Spec.FailurePolicy; f != nil && *f != admissionv1.Fail {
+		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
+	}
+	if named := identity(policy, e.identity); e.identity != "" && !strings.Contains(named, "'"+operator+"'") {
+		return failure(name, fmt.Sprintf("it doesn't name %s as the operator but says: %s", operator, named),
+			"run the operator as the account that the policies name, or build the manifests for its namespace")
+	}
+	if wrong := e.unbound(bindings); wrong != "" {
+		return failure(name, wrong, applyAgain)
+	}
+	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
+		return warning(name, "the API server warns of its expressions: "+firstLine(t.ExpressionWarnings[0].Warning), "compare the versions of Warren and Kubernetes")
+	}
+	return ok(name, "in force")
+}
+
+// identity is the expression of the match condition of that name.
+func identity(policy *admissionv1.ValidatingAdmissionPolicy, name string) string {
+	for _, c := range policy.Spec.MatchConditions {
+		if c.Name == name {
+			return c.Expression
+		}
+	}
+	return "nothing"
+}
+
+// unbound says what is wrong with the bindings of the policy; empty if nothing is.
+func (e policy) unbound(bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
+	selects := e.marks
+	if len(selects) == 0 {
+		selects = []string{""}
+	}
+	for _, mark := range selects {
+		i := slices.IndexFunc(bindings, func(b admissionv1.ValidatingAdmissionPolicyBinding) bool {
+			return b.Spec.PolicyName == e.name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) &&
+				equality.Semantic.DeepEqual(b.Spec.MatchResources, everything(mark))
+		})
+		if i >= 0 {
+			continue
+		}
+		if mark == "" {
+			return "no binding of it denies everywhere: it is missing, narrowed, or only Audit or Warn"
+		}
+		return "no binding of it denies for objects with label " + mark + ": it is missing, narrowed, or only Audit or Warn"
+	}
+	return ""
+}
+
+// everything is what a binding matches: all objects, or all with a mark. The API server fills in the empty selectors.
+func everything(mark string) *admissionv1.MatchResources {
+	if mark == "" {
+		return nil
+	}
+	equivalent := admissionv1.Equivalent
+	return &admissionv1.MatchResources{
+		MatchPolicy:       &equivalent,
+		NamespaceSelector: &metav1.LabelSelector{},
+		ObjectSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: mark, Operator: metav1.LabelSelectorOpExists},
+		}},
+	}
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}

@@ -1,0 +1,100 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// enforceLabel overrides the cluster's default level of pod security for one namespace.
+const enforceLabel = "pod-security.kubernetes.io/enforce"
+
+// probeName is the name of what is created by dry run, and so never exists.
+const probeName = "warren-doctor"
+
+var violated = regexp.MustCompile(`violates PodSecurity "([a-z]+):`)
+
+// podSecurity finds out the cluster's default level, which no API tells: it tries a privileged pod, by dry run, in a
+// namespace that doesn't choose a level of its own.
+func (p Patient) podSecurity(ctx context.Context) Check {
+	const name = "pod-security"
+	const ask = "look at the API server's --admission-control-config-file: the default of PodSecurity should be baseline or restricted"
+	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespacePublic, "kube-node-lease"} {
+		meta := &corev1.Namespace{}
+		if err := p.API.Get(ctx, client.ObjectKey{Name: namespace}, meta); err != nil || meta.Labels[enforceLabel] != "" {
+			continue
+		}
+		return judgeLevel(namespace, p.API.Create(ctx, privileged(namespace), client.DryRunAll))
+	}
+	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses its own level", ask)
+}
+
+// judgeLevel reads the default level out of the answer to a privileged pod.
+func judgeLevel(namespace string, answer error) Check {
+	const name = "pod-security"
+	var refusal string
+	if answer != nil {
+		refusal = answer.Error()
+	}
+	level := violated.FindStringSubmatch(refusal)
+	switch {
+	case level != nil:
+		return ok(name, "pods are "+level[1]+" by default")
+	case answer == nil:
+		return warning(name, "the default level is privileged: who controls a namespace without the label enforce reaches the nodes",
+			"set the default of PodSecurity to baseline (--admission-control-config-file), or label the roots of tenants "+enforceLabel+"=baseline")
+	}
+	return warning(name, "the default level is not known: a privileged pod in "+namespace+" was refused for another reason: "+refusal,
+		"ask a cluster admin to run this")
+}
+
+func privileged(namespace string) *corev1.Pod {
+	yes := true
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: probeName},
+		Spec: corev1.PodSpec{HostPID: true, Containers: []corev1.Container{{
+			Name: probeName, Image: probeName, SecurityContext: &corev1.SecurityContext{Privileged: &yes},
+		}}},
+	}
+}
+
+// webhook sends an LNamespace through the webhooks, by dry run.
+func (p Patient) webhook(ctx context.Context) Check {
+	const name = "webhook"
+	configuration := &admissionv1.ValidatingWebhookConfiguration{}
+	err := p.API.Get(ctx, client.ObjectKey{Name: v1alpha1.OperatorName}, configuration)
+	switch {
+	case apierrors.IsNotFound(err):
+		return warning(name, "there is no ValidatingWebhookConfiguration "+v1alpha1.OperatorName+": policies and reconcilers stand alone, and refuse later than a webhook would",
+			"nothing, if the operator runs with --webhooks=false; else "+applyAgain)
+	case err != nil:
+		return warning(name, "it is not known whether there is one: "+err.Error(), "ask a cluster admin to run this")
+	}
+	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: probeName}}
+	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))
+}
+
+// judgeWebhook says whether the answer came through the webhooks.
+func judgeWebhook(answer error) Check {
+	const name = "webhook"
+	switch {
+	case answer == nil:
+		return ok(name, "answers")
+	case strings.Contains(answer.Error(), "failed calling webhook"), strings.Contains(answer.Error(), "failed to call webhook"):
+		return failure(name, "it can't be reached: "+firstLine(answer.Error()),
+			"look at the operator's pods, Service warren-webhook and the caBundle of the webhook configurations; until then Warren's kinds can't be changed")
+	case strings.Contains(answer.Error(), "admission webhook"):
+		return ok(name, "answers, and refuses a tenant "+probeName)
+	}
+	return warning(name, fmt.Sprintf("it is not known whether it answers: a tenant by dry run was refused before: %s", firstLine(answer.Error())),
+		"ask someone who may create LNamespaces to run this")
+}

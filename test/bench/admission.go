@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// owner is cluster-admin in the plain namespace and nowhere else: every question of the policies is asked for him.
+const owner = "carol"
+
+// annotations is how many a heavy Namespace has.
+const annotations = 1000
+
+// request is one that is measured with our policies and without.
+type request struct {
+	id, name string
+	send     func(ctx context.Context, i int) error
+	// ratio and slack are the budget: p50 with ≤ ratio × p50 without + slack.
+	ratio float64
+	slack time.Duration
+}
+
+// measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The
+// operator runs. Sides take turns, because the machine drifts.
+func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.start(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.plantAdmission(ctx); err != nil {
+		return nil, err
+	}
+	walls, err := b.walls(ctx)
+	if err != nil {
+		return nil, err
+	}
+	requests := b.requests()
+	spent := map[string]map[bool][]time.Duration{}
+	for _, r := range requests {
+		spent[r.id] = map[bool][]time.Duration{}
+	}
+	for round := range b.scale.rounds {
+		for _, with := range []bool{round%2 == 0, round%2 != 0} {
+			if err := b.setWalls(ctx, walls, with); err != nil {
+				return nil, err
+			}
+			for _, r := range requests {
+				all, err := b.times(ctx, r)
+				if err != nil {
+					return nil, fmt.Errorf("round %d, %s: %w", round, r.name, err)
+				}
+				spent[r.id][with] = append(spent[r.id][with], median(all))
+			}
+		}
+	}
+	var results []result
+	for _, r := range requests {
+		results = append(results, r.judge(spent[r.id][true], spent[r.id][false], b.scale.small))
+	}
+	return results, b.setWalls(ctx, walls, true)
+}
+
+// plantAdmission makes a namespace outside of the forest with many annotations, and a tenant's.
+func (b *bench) plantAdmission(ctx context.Context) error {
+	plain := build.Namespace("bench-plain")
+	plain.Annotations = map[string]string{}
+	for i := range annotations {
+		plain.Annotations[fmt.Sprintf("example.com/key-%d", i)] = "some value of some length"
+	}
+	for _, object := range []client.Object{
+		plain, build.RoleBinding(plain.Name, owner, "cluster-admin", build.RBACUser(owner)), build.Secret(plain.Name, "unrelated", "v"),
+		build.Root(root), build.ClusterRole("bench-cl", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "update", "patch"}}),
+		build.ClusterRoleBinding("bench-cl", "bench-cl", build.RBACUser("dave")),
+	} {
+		if err := b.Admin().Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	return b.idle(ctx)
+}
+
+func (b *bench) requests() []request {
+	label := func(user, namespace string) func(context.Context, int) error {
+		return func(ctx context.Context, i int) error {
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/n":"v%d"}}}`, i))
+			return b.As(user).Patch(ctx, build.Namespace(namespace), patch)
+		}
+	}
+	secret := func(ctx context.Context, i int) error {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"stringData":{"key":"v%d"}}`, i))
+		return b.As(owner).Patch(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "bench-plain", Name: "unrelated"}}, patch)
+	}
+	return []request{
+		{"A1", fmt.Sprintf("label of a namespace outside the forest with %d annotations, by its owner", annotations), label(owner, "bench-plain"), 1.3, 5 * time.Millisecond},
+		{"A2", "label of a root, by who may update namespaces cluster-wide", label("dave", root), 1.3, 5 * time.Millisecond},
+		{"A3", "update of an unrelated Secret", secret, 1.05, 0},
+	}
+}
+
+// times sends a request many times, one after the other, and returns how long each took. The first ones warm up.
+func (b *bench) times(ctx context.Context, r request) ([]time.Duration, error) {
+	const warm = 10
+	var all []time.Duration
+	for i := range warm + b.scale.children {
+		begin := time.Now()
+		if err := r.send(ctx, int(begin.UnixNano()/1000)); err != nil {
+			return nil, err
+		}
+		if i >= warm {
+			all = append(all, time.Since(begin))
+		}
+	}
+	return all, nil
+}
+
+// walls are our bindings and webhook configurations, as they were found.
+func (b *bench) walls(ctx context.Context) ([]client.Object, error) {
+	var walls []client.Object
+	bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
+	if err := b.Admin().List(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": "warren"}); err != nil {
+		return nil, err
+	}
+	for i := range bindings.Items {
+		walls = append(walls, &bindings.Items[i])
+	}
+	for _, configuration := range []client.Object{
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+	} {
+		err := b.Admin().Get(ctx, client.ObjectKeyFromObject(configuration), configuration)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
+		}
+		if err == nil {
+			walls = append(walls, configuration)
+		}
+	}
+	if len(walls) == 0 {
+		return nil, fmt.Errorf("there is nothing to measure: the overlay has neither policy bindings nor webhooks")
+	}
+	return walls, nil
+}
+
+// setWalls puts the walls up or takes them down, and waits until the API server has noticed: a refusal tells.
+func (b *bench) setWalls(ctx context.Context, walls []client.Object, up bool) error {
+	for _, wall := range walls {
+		var err error
+		if up {
+			fresh := wall.DeepCopyObject().(client.Object)
+			fresh.SetResourceVersion("")
+			fresh.SetUID("")
+			err = client.IgnoreAlreadyExists(b.Admin().Create(ctx, fresh))
+		} else {
+			err = client.IgnoreNotFound(b.Admin().Delete(ctx, wall.DeepCopyObject().(client.Object)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return waitFor(ctx, "policies that come into force or go", func(ctx context.Context) (bool, error) {
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"tenancy.warren.dev/probe":"x"}}}`))
+		refused := b.As(owner).Patch(ctx, build.Namespace("bench-plain"), patch, client.DryRunAll) != nil
+		return refused == up, nil
+	})
+}
+
+// judge compares the medians of the rounds.
+func (r request) judge(with, without []time.Duration, small bool) result {
+	var ratios []float64
+	for i := range with {
+		ratios = append(ratios, float64(with[i])/float64(without[i]))
+	}
+	w, wo := median(with), median(without)
+	limit := time.Duration(r.ratio*float64(wo)) + r.slack
+	return result{
+		id: r.id, passed: w <= limit || small,
+		text: fmt.Sprintf("%s p50 without %.2fms with %.2fms ratio %.2f (min %.2f max %.2f) budget %.2fms",
+			r.name, ms(wo), ms(w), median(ratios), slices.Min(ratios), slices.Max(ratios), ms(limit)),
+	}
+}

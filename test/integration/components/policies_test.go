@@ -1,0 +1,127 @@
+package components_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("component strict-placement", func() {
+	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
+		create(ctx, build.Root("o19-root"), build.Namespace("o19-plain"))
+		operator := world.As(controlplane.Operator)
+		place := func() error {
+			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"))
+		}
+		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt=true", place)
+		eventuallyRefused(ctx, "may join a tree only after", func() error {
+			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot))
+		})
+
+		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
+		Expect(place()).To(Succeed())
+		// What is in a tree already is the operator's to change, and what it makes itself needs no mark.
+		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-plain"))).To(Succeed())
+		Expect(operator.Create(ctx, build.Child("o19-child", "o19-root"))).To(Succeed())
+		// A cluster admin needs no mark either.
+		create(ctx, build.Namespace("o19-other"))
+		Expect(world.Admin().Patch(ctx, build.Namespace("o19-other"), labelled(v1alpha1.LabelParent, "o19-root"))).To(Succeed())
+	})
+})
+
+var _ = Describe("component hierarchy-authority", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		// As an operator would have labelled them: tenant payments of alice with pay-web, which is not bound, tenant victim.
+		for _, n := range []struct{ name, parent, ancestry string }{
+			{"payments", "", "payments"}, {"pay-web", "payments", "payments/pay-web"}, {"pay-db", "pay-web", "payments/pay-web/pay-db"},
+			{"pay-bound", "payments", "payments/pay-bound"}, {"victim", "", "victim"}, {"plain", "-", ""}, {"carols", "", "carols"},
+		} {
+			namespace := build.Namespace(n.name)
+			switch n.parent {
+			case "-":
+			case "":
+				namespace = build.Root(n.name)
+			default:
+				namespace = build.Child(n.name, n.parent)
+			}
+			if n.name == "pay-bound" {
+				build.Labelled(namespace, v1alpha1.LabelBound, v1alpha1.True)
+			}
+			if n.ancestry != "" {
+				build.Annotated(namespace, v1alpha1.AnnotationAncestry, n.ancestry)
+			}
+			create(ctx, namespace)
+		}
+		for _, namespace := range []string{"payments", "pay-web", "pay-db", "pay-bound"} {
+			create(ctx, build.RoleBinding(namespace, "alice", "admin", build.RBACUser("alice")),
+				build.RoleBinding(namespace, "sudoers", "cluster-admin", build.RBACUser("bob")))
+		}
+		create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
+			build.RoleBinding("plain", "carol", "cluster-admin", build.RBACUser("carol")),
+			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")))
+		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim") })
+	})
+
+	DescribeTable("SEC-H1 asks who may, and an admin may", func(ctx SpecContext, user, namespace, parent, question string) {
+		eventuallyRefused(ctx, fmt.Sprintf(`user %q may not move namespace %q: needs update on %s`, user, namespace, question),
+			func() error { return configure(ctx, user, namespace, parent) })
+		Expect(configure(ctx, controlplane.Admin, namespace, parent, client.DryRunAll)).To(Succeed())
+	},
+		Entry("a user moves into another tenant", "alice", "pay-web", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
+		Entry("a sudoer does", "bob", "pay-web", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
+		Entry("an owner of a plain namespace does", "carol", "plain", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
+		Entry("below what isn't there", "carol", "plain", "nosuch", `hierarchyconfigurations in namespace "nosuch" (proposed parent)`),
+		Entry("a root of one's own", "carol", "plain", "", `namespaces cluster-wide (it would become a root)`),
+		Entry("a user takes a namespace out of the tree", "alice", "pay-web", "", `namespaces cluster-wide (it would become a root)`),
+		Entry("the admin of a child alone moves it", "dave", "pay-web", "pay-web", `hierarchyconfigurations in namespace "payments" (root of the current tree)`),
+	)
+
+	It("lets pass what moves nothing, and moves by those who hold both ends", func(ctx SpecContext) {
+		Expect(configure(ctx, "dave", "pay-web", "payments", client.DryRunAll)).To(Succeed(), "where it stands already")
+		Expect(configure(ctx, "alice", "pay-db", "payments", client.DryRunAll)).To(Succeed(), "within her tree")
+		Expect(configure(ctx, "carol", "plain", "carols", client.DryRunAll)).To(Succeed(), "below her own root")
+		operators := &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy("payments")}
+		Expect(world.As(controlplane.Operator).Create(ctx, operators, client.DryRunAll)).To(Succeed())
+		Expect(configure(ctx, "alice", "pay-bound", "pay-web", client.DryRunAll)).
+			To(MatchError(ContainSubstring("pay-bound is bound to SubNamespace payments/pay-bound, which owns its place")))
+	})
+
+	It("asks when a parent is taken away, and not when something else changes", func(ctx SpecContext) {
+		Expect(configure(ctx, controlplane.Admin, "pay-web", "payments")).To(Succeed())
+		patch := func(user, text string) error {
+			return world.As(user).Patch(ctx, &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy("pay-web")}, client.RawPatch(types.MergePatchType, []byte(text)))
+		}
+		Expect(patch("dave", `{"spec":{"allowCascadingDeletion":true}}`)).To(Succeed())
+		err := patch("alice", `{"spec":{"parent":null}}`)
+		Expect(err).To(MatchError(ContainSubstring("needs update on")))
+		Expect(strings.Count(err.Error(), "may not move")).To(Equal(1))
+		Expect(patch(controlplane.Admin, `{"spec":{"parent":null}}`)).To(Succeed())
+	})
+})
+
+func hierarchy(namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}
+}
+
+// configure asks for a parent as a user.
+func configure(ctx context.Context, user, namespace, parent string, options ...client.CreateOption) error {
+	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy(namespace), Spec: v1alpha1.HierarchyConfigurationSpec{Parent: &parent}}
+	return world.As(user).Create(ctx, hc, options...)
+}
+
+func labelled(key, value string) client.Patch  { return metadata("labels", key, value) }
+func annotated(key, value string) client.Patch { return metadata("annotations", key, value) }
+
+func metadata(field, key, value string) client.Patch {
+	return client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{%q:{%q:%q}}}`, field, key, value))
+}

@@ -1,0 +1,108 @@
+// Package components_test renders every overlay and component of config as `make deploy` does, applies them to a real API
+// server, and shows what the components that are policies refuse. No operator runs: its token alone is used.
+package components_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// soon is an upper bound of waits, not a claim about speed.
+const soon = 20 * time.Second
+
+var world *test.World
+
+func TestComponents(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Components")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	w, err := test.Start(ctx, test.Options{WithoutOperator: true})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	world = w
+	for _, component := range []string{"strict-placement", "hierarchy-authority"} {
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), render("", component))).To(Succeed())
+	}
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// render builds an overlay with components, or components alone, by a kustomization as a user would write it.
+func render(overlay string, components ...string) test.Manifests {
+	GinkgoHelper()
+	dir, err := os.MkdirTemp("", "warren-render-")
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = os.RemoveAll(dir) }()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	config, err := filepath.Rel(dir, filepath.Join(root, "config"))
+	Expect(err).NotTo(HaveOccurred())
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+	if overlay != "" {
+		text += "resources: [" + config + "/overlays/" + overlay + "]\n"
+	}
+	text += "components:\n"
+	for _, c := range components {
+		text += "- " + config + "/components/" + c + "\n"
+	}
+	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)).To(Succeed())
+	manifests, err := test.Render(dir)
+	Expect(err).NotTo(HaveOccurred())
+	return manifests
+}
+
+// names are the folders in a folder of config.
+func names(folder string) []string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	entries, err := os.ReadDir(filepath.Join(root, "config", folder))
+	Expect(err).NotTo(HaveOccurred())
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
+// eventuallyRefused waits until a request is refused with a text: a policy takes a moment to come into force.
+func eventuallyRefused(ctx context.Context, text string, request func() error) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		err := request()
+		g.Expect(err).To(HaveOccurred(), "it must be refused: %s", text)
+		g.Expect(apierrors.IsForbidden(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		g.Expect(err.Error()).To(ContainSubstring(text))
+	}).WithContext(ctx).Should(Succeed())
+}
+
+func create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+func isOurs(name string) bool { return strings.HasPrefix(name, "warren-") }

@@ -1,0 +1,218 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const configuration = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
+
+// The cases change one cluster and mend it, so they run one after the other.
+var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
+	admin := controlplane.Admin
+
+	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
+		checks, code := examine(ctx, admin)
+		Expect(code).To(BeZero())
+		Expect(checks).To(HaveLen(16))
+		for name, c := range checks {
+			if name != "webhook" {
+				Expect(c.Status).To(Equal("ok"), "%+v", c)
+			}
+		}
+		Expect(checks["server"].Message).To(HavePrefix("Kubernetes v1."))
+		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
+		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
+		Expect(code).To(BeZero(), problems)
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(16))
+		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
+	})
+
+	It("sees a binding that only audits, one that is narrowed, one that is gone", func(ctx SpecContext) {
+		broken := map[string]func(*admissionv1.ValidatingAdmissionPolicyBinding){
+			"warren-managed-namespace": func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
+				b.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit}
+			},
+			"warren-copy-access": func(b *admissionv1.ValidatingAdmissionPolicyBinding) {
+				b.Spec.MatchResources.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
+			},
+		}
+		for name, spoil := range broken {
+			binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			change(ctx, binding, func() { spoil(binding) })
+		}
+		gone := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "warren-reserved-keys"}}
+		Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(gone), gone)).To(Succeed())
+		Expect(world.Admin().Delete(ctx, gone)).To(Succeed())
+		gone.ResourceVersion, gone.UID = "", ""
+		DeferCleanup(func(ctx SpecContext) { Expect(world.Admin().Create(ctx, gone)).To(Succeed()) })
+
+		checks, code := examine(ctx, admin)
+		Expect(code).To(Equal(1))
+		Expect(failed(checks)).To(ConsistOf("policy/managed-namespace", "policy/copy", "policy/reserved-keys"))
+		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
+		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
+		Expect(code).To(Equal(1))
+		Expect(problems).To(Equal("error: 3 of 16 checks failed\n"))
+	})
+
+	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
+		ignoring := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "warren-source-keys"}}
+		change(ctx, ignoring, func() { ignore := admissionv1.Ignore; ignoring.Spec.FailurePolicy = &ignore })
+		other := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "warren-operator-cage-rbac"}}
+		change(ctx, other, func() { other.Spec.MatchConditions[0].Expression = "request.userInfo.username == 'mallory'" })
+		checks, code := examine(ctx, admin)
+		Expect(code).To(Equal(1))
+		Expect(failed(checks)).To(ConsistOf("policy/source-keys", "policy/operator-cage-rbac"))
+		Expect(checks["policy/operator-cage-rbac"].Message).To(ContainSubstring("'mallory'"))
+	})
+
+	It("sees that the policies protect another namespace's operator", func(ctx SpecContext) {
+		checks, code := examine(ctx, admin, "--operator-namespace", "elsewhere")
+		Expect(code).To(Equal(1))
+		Expect(failed(checks)).To(ContainElements("policy/copy", "policy/operator-cage-namespaces"))
+		Expect(failed(checks)).NotTo(ContainElement("policy/namespace-shape"), "which names nobody")
+	})
+
+	It("sees a webhook that nobody answers", func(ctx SpecContext) {
+		nowhere, none := "https://127.0.0.1:1/validate", admissionv1.SideEffectClassNone
+		planted := &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "lnamespaces.tenancy.warren.dev", SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig: admissionv1.WebhookClientConfig{URL: &nowhere},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{v1alpha1.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"lnamespaces"}},
+			}},
+		}}}
+		checks, code := examine(ctx, admin)
+		Expect(code).To(BeZero())
+		Expect(checks["webhook"].Status).To(Equal("warning"))
+		Expect(checks["webhook"].Message).To(ContainSubstring("there is no ValidatingWebhookConfiguration warren"))
+		Expect(world.Admin().Create(ctx, planted)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(world.Admin().Delete(ctx, planted)).To(Succeed()) })
+		Eventually(func() []string { checks, _ := examine(ctx, admin); return failed(checks) }).WithContext(ctx).Should(ConsistOf("webhook"))
+	})
+
+	It("sees groups of sudoers that are bound outside of their tenants", func(ctx SpecContext) {
+		group := build.RBACGroup("shop-sudoers")
+		create(ctx,
+			build.Root("shop", v1alpha1.TreeLabel("shop"), "0"), build.RoleBinding("shop", "theirs", "cluster-admin", group),
+			build.Namespace("outside"), build.RoleBinding("outside", "odd", "view", group),
+			build.ClusterRoleBinding("wide", "view", build.RBACUser("bob"), group))
+		checks, code := examine(ctx, admin)
+		Expect(code).To(BeZero())
+		Expect(checks["sudoers-groups"].Status).To(Equal("warning"))
+		Expect(checks["sudoers-groups"].Message).To(SatisfyAll(
+			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"), Not(ContainSubstring("theirs"))))
+	})
+
+	It("sees namespaces that only the file protects, until kubectl warren protect", func(ctx SpecContext) {
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		change(ctx, file, func() { file.Data["config.yaml"] = configuration + "protectedNamespaces: [\"mon-*\", kube-system]\n" })
+		create(ctx, build.Namespace("mon-a"), build.Namespace("mon-b", v1alpha1.LabelProtected, "true"))
+		checks, _ := examine(ctx, admin)
+		Expect(checks["protected-namespaces"].Status).To(Equal("warning"))
+		Expect(checks["protected-namespaces"].Message).To(HaveSuffix(": mon-a"))
+		Expect(kubectl(ctx, admin, "warren protect mon-a")).To(Equal("namespace/mon-a protected\n"))
+		checks, _ = examine(ctx, admin)
+		Expect(checks["protected-namespaces"].Status).To(Equal("ok"))
+	})
+
+	It("says what a user may not look at, instead of guessing", func(ctx SpecContext) {
+		checks, code := examine(ctx, "alice")
+		Expect(code).To(BeZero())
+		for name, c := range checks {
+			Expect(c.Status).To(Equal("warning"), "%s: %+v", name, c)
+			Expect(c.Advice).NotTo(BeEmpty(), name)
+		}
+		Expect(checks).To(HaveKey("policies"))
+	})
+})
+
+var _ = Describe("kubectl warren protect", func() {
+	admin := controlplane.Admin
+
+	It("sets and takes off the label, and says so", func(ctx SpecContext) {
+		create(ctx, build.Namespace("argocd"))
+		for _, step := range []struct{ line, says, value string }{
+			{"warren protect argocd --dry-run=client", "namespace/argocd protected (dry run)\n", ""},
+			{"warren protect argocd --dry-run=server", "namespace/argocd protected (server dry run)\n", ""},
+			{"warren protect argocd", "namespace/argocd protected\n", "true"},
+			{"warren protect argocd", "namespace/argocd unchanged\n", "true"},
+			{"warren protect argocd --off -o name", "namespace/argocd\n", ""},
+			{"warren protect argocd --off", "namespace/argocd unchanged\n", ""},
+		} {
+			Expect(kubectl(ctx, admin, step.line)).To(Equal(step.says), step.line)
+			namespace := build.Namespace("argocd")
+			Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+			Expect(namespace.Labels[v1alpha1.LabelProtected]).To(Equal(step.value), step.line)
+		}
+	})
+
+	It("refuses a namespace of a tree, one that isn't there, and a user who may not", func(ctx SpecContext) {
+		create(ctx, build.Root("p-root"), build.Child("p-child", "p-root"), build.Namespace("p-plain"),
+			build.RoleBinding("p-plain", "carol", "cluster-admin", build.RBACUser("carol")))
+		for line, message := range map[string]string{
+			"warren protect p-root":  "namespace p-root belongs to a tree",
+			"warren protect p-child": "namespace p-child belongs to a tree",
+			"warren protect nosuch":  `namespaces "nosuch" not found`,
+			"warren protect A":       `invalid namespace name "A"`,
+			"warren protect":         "name one namespace, not 0",
+		} {
+			Expect(kubectl(ctx, admin, line)).To(SatisfyAll(HavePrefix("error: "), ContainSubstring(message)), line)
+		}
+		Expect(kubectl(ctx, "carol", "warren protect p-plain")).To(ContainSubstring("only the operator and cluster administrators may change these keys"))
+	})
+})
+
+// kubectl returns all that kubectl prints.
+func kubectl(ctx context.Context, user, line string) string {
+	out, problems, _ := world.Kubectl(ctx, user, strings.Fields(line)...)
+	return out + problems
+}
+
+func failed(checks map[string]check) []string {
+	var names []string
+	for name, c := range checks {
+		if c.Status == "error" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// create makes objects that go with the case. A Namespace stays, terminating, which is why names differ.
+func create(ctx SpecContext, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(world.Admin().Create(ctx, object)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(client.IgnoreNotFound(world.Admin().Delete(ctx, object))).To(Succeed())
+		})
+	}
+}
+
+// change changes an object for the length of a case.
+func change(ctx SpecContext, object client.Object, do func()) {
+	GinkgoHelper()
+	Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	was := object.DeepCopyObject().(client.Object)
+	do()
+	Expect(world.Admin().Update(ctx, object)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) {
+		Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		was.SetResourceVersion(object.GetResourceVersion())
+		Expect(world.Admin().Update(ctx, was)).To(Succeed())
+	})
+}

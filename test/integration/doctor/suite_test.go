@@ -1,0 +1,95 @@
+// Package doctor_test runs `kubectl warren doctor` and `kubectl warren protect` by the real kubectl on clusters that are
+// well, and on the same clusters with one thing wrong.
+package doctor_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// soon is an upper bound of waits, not a claim about speed.
+const soon = 20 * time.Second
+
+var world *test.World
+
+func TestDoctor(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Doctor")
+}
+
+// baseline is the admission configuration that the install guide asks for.
+const baseline = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: baseline}
+`
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	plugins := buildPlugin(ctx)
+	admission := filepath.Join(plugins, "admission.yaml")
+	Expect(os.WriteFile(admission, []byte(baseline), 0o600)).To(Succeed())
+	var err error
+	world, err = test.Start(ctx, test.Options{
+		ControlPlane:    controlplane.Options{APIServerArgs: []string{"--admission-control-config-file", admission}},
+		WithoutOperator: true, // the doctor looks at walls that stand without it
+	})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(world.Stop)
+	world.Plugins = plugins
+})
+
+// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
+func buildPlugin(ctx SpecContext) string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("", "warren-plugin-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(answer))
+	return dir
+}
+
+// check is what doctor -o json says of one thing.
+type check struct{ Name, Status, Message, Advice string }
+
+// examine runs doctor as a user and returns its checks by name, and the exit code.
+func examine(ctx SpecContext, user string, args ...string) (map[string]check, int) {
+	GinkgoHelper()
+	out, problems, code := world.Kubectl(ctx, user, append([]string{"warren", "doctor", "-o", "json"}, args...)...)
+	var diagnosis struct {
+		APIVersion, Kind string
+		Checks           []check
+	}
+	Expect(json.Unmarshal([]byte(out), &diagnosis)).To(Succeed(), "%s%s", out, problems)
+	Expect(diagnosis.Kind).To(Equal("Diagnosis"))
+	checks := map[string]check{}
+	for _, c := range diagnosis.Checks {
+		Expect(checks).NotTo(HaveKey(c.Name))
+		checks[c.Name] = c
+	}
+	return checks, code
+}

@@ -1,0 +1,170 @@
+package rights_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// right is a rule of the operator, told from the others by one resource and verb of it.
+type right struct {
+	role                  string // empty: the Role in the operator's own namespace
+	group, resource, name string
+	verb                  string
+	// refused is a request that nothing replaces, as verb and resource.
+	refused string
+	// later says what will need a rule that nothing needs yet: without it nothing is refused.
+	later string
+	// also says that another rule grants the same in overlay standard, so that the authorizer still says yes.
+	also bool
+}
+
+const (
+	manages = "warren-manager"
+	kinds   = "warren-kinds-configured"
+
+	ours      = "tenancy.warren.dev"
+	admission = "admissionregistration.k8s.io"
+	probe     = "the probe for constrained impersonation"
+)
+
+// rights are all rules of config/testdata/operator_rbac.yaml.
+var rights = []right{
+	{role: manages, resource: "namespaces", verb: "list", refused: "list namespaces"},
+	{role: manages, group: ours, resource: "lnamespaces", verb: "list", refused: "list lnamespaces"},
+	{role: manages, group: ours, resource: "lnamespaces/status", verb: "update", refused: "patch lnamespaces/status"},
+	{role: manages, group: ours, resource: "lnamespaces/finalizers", verb: "update", later: "owner references that block a deletion, where OwnerReferencesPermissionEnforcement is on"},
+	{role: manages, group: ours, resource: "hierarchyconfigurations", verb: "create", later: "HierarchyConfigurations on demand"},
+	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "list", refused: "list clusterroles"},
+	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "escalate", refused: "create clusterroles"},
+	{role: manages, resource: "events", verb: "create", refused: "create events"},
+	{role: manages, group: "authorization.k8s.io", resource: "subjectaccessreviews", verb: "create", refused: "create subjectaccessreviews"},
+	{role: manages, group: "authentication.k8s.io", resource: "tokenreviews", verb: "create", refused: "create tokenreviews"},
+	{role: manages, group: "apiextensions.k8s.io", resource: "customresourcedefinitions", verb: "get", refused: "get customresourcedefinitions"},
+	{role: manages, group: admission, resource: "validatingadmissionpolicies", name: "warren-copy", verb: "get", later: "the look at its own policies"},
+	{role: manages, group: admission, resource: "validatingwebhookconfigurations", name: "warren", verb: "get", later: "the certificate of its webhooks"},
+	{role: manages, group: "authentication.k8s.io", resource: "users", name: "warren:probe", verb: "impersonate:user-info", later: probe},
+	{role: manages, verb: "impersonate-on:user-info:get", later: probe},
+	{role: kinds, resource: "secrets", verb: "list", refused: "list secrets"},
+	{role: kinds, resource: "configmaps", verb: "list", refused: "list configmaps"},
+	{group: "coordination.k8s.io", resource: "leases", verb: "create", refused: "create leases"},
+	{group: "coordination.k8s.io", resource: "leases", name: "warren", verb: "get", refused: "get leases"},
+	{resource: "secrets", name: "warren-webhook-cert", verb: "get", also: true, later: "the certificate of its webhooks, where component hardened takes the other right on Secrets away"},
+}
+
+var _ = Describe("the operator without one of its rules", Ordered, ContinueOnFailure, func() {
+	var w *test.World
+
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		w, err = test.Start(ctx, test.Options{WithoutOperator: true})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+	})
+
+	It("is in the table with every rule", func(ctx SpecContext) {
+		for _, r := range []right{{role: manages}, {role: kinds}, {}} {
+			rules, _ := r.rules(ctx, w)
+			for _, rule := range rules {
+				Expect(slices.ContainsFunc(rights, func(known right) bool { return known.role == r.role && known.is(rule) })).
+					To(BeTrue(), "%s: %+v", r.role, rule)
+			}
+		}
+	})
+
+	It("is refused nothing when it has them all", func(ctx SpecContext) {
+		d := startDay(ctx, w, "all")
+		defer d.end(ctx)
+		Eventually(d.done).WithContext(ctx).Should(Succeed())
+		Expect(d.refused(ctx)).To(BeEmpty())
+	})
+
+	for i, r := range rights {
+		It(r.String(), func(ctx SpecContext) {
+			rules, write := r.rules(ctx, w)
+			without := slices.DeleteFunc(slices.Clone(rules), r.is)
+			Expect(without).To(HaveLen(len(rules)-1), "one rule is taken away")
+			write(without)
+			defer func() {
+				write(rules)
+				Eventually(r.allowed).WithContext(ctx).WithArguments(w).Should(BeTrue())
+			}()
+			Eventually(r.allowed).WithContext(ctx).WithArguments(w).Should(Equal(r.also))
+
+			d := startDay(ctx, w, fmt.Sprintf("t%02d", i))
+			defer d.end(ctx)
+			if r.later == "" {
+				Eventually(d.refused).WithContext(ctx).Should(ContainElement(r.refused))
+				return
+			}
+			Eventually(d.done).WithContext(ctx).Should(Succeed())
+			Expect(d.refused(ctx)).To(BeEmpty(), "what needs it is there now: let the table say what is refused")
+		}, SpecTimeout(2*soon))
+	}
+})
+
+func (r right) String() string {
+	what := fmt.Sprintf("%s %s%s", r.verb, r.resource, r.name)
+	if r.later != "" {
+		return what + ": nothing fails yet; it is for " + r.later
+	}
+	return what + ": may not " + r.refused
+}
+
+// is says whether a rule is this one.
+func (r right) is(rule rbacv1.PolicyRule) bool {
+	names := r.role != "" || (r.name == "") == (len(rule.ResourceNames) == 0) // two rules on Leases
+	resource := slices.Contains(rule.Resources, r.resource) || r.resource == "" && len(rule.NonResourceURLs) > 0
+	return names && resource && slices.Contains(rule.Verbs, r.verb)
+}
+
+// rules reads the role that has the rule, and returns how to write other rules into it.
+func (r right) rules(ctx context.Context, w *test.World) ([]rbacv1.PolicyRule, func([]rbacv1.PolicyRule)) {
+	GinkgoHelper()
+	cluster, own := build.ClusterRole(r.role), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: manages}}
+	object, rules := client.Object(own), &own.Rules
+	if r.role != "" {
+		object, rules = cluster, &cluster.Rules
+	}
+	Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	var held []rbacv1.PolicyRule // of their own: an Update reads its answer over the rules that it sent
+	for _, rule := range *rules {
+		held = append(held, *rule.DeepCopy())
+	}
+	return held, func(others []rbacv1.PolicyRule) {
+		GinkgoHelper()
+		*rules = others
+		Expect(w.Admin().Update(ctx, object)).To(Succeed())
+	}
+}
+
+// allowed asks the authorizer.
+func (r right) allowed(ctx context.Context, w *test.World) (bool, error) {
+	resource, sub := r.resource, ""
+	if i := slices.Index([]byte(resource), '/'); i >= 0 {
+		resource, sub = resource[:i], resource[i+1:]
+	}
+	spec := authorizationv1.SubjectAccessReviewSpec{User: controlplane.Operator, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	if r.resource == "" {
+		spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: "/version", Verb: r.verb}
+	} else {
+		spec.ResourceAttributes = &authorizationv1.ResourceAttributes{Verb: r.verb, Group: r.group, Resource: resource, Subresource: sub, Name: r.name}
+		if r.role == "" {
+			spec.ResourceAttributes.Namespace = "warren-system"
+		}
+	}
+	review := &authorizationv1.SubjectAccessReview{Spec: spec}
+	err := w.Admin().Create(ctx, review)
+	return review.Status.Allowed, err
+}

@@ -1,0 +1,34 @@
+// Package rights_test takes the operator's rules away one by one and shows that something fails without each: no right is
+// held for later (docs/behaviour/security.md, sections 2.6 and 4).
+package rights_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// soon is an upper bound of waits, not a claim about speed.
+const soon = 30 * time.Second
+
+var manager string
+
+func TestRights(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Rights")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	manager, err = test.BuildManager(ctx)
+	Expect(err).NotTo(HaveOccurred())
+})

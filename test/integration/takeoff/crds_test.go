@@ -1,0 +1,105 @@
+package takeoff_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("make undeploy CRDS=true", Ordered, func() {
+	var s site
+	var saved string
+	var before map[string]string
+
+	BeforeAll(func(ctx SpecContext) {
+		s = newSite(ctx)
+		s.tenant(ctx, "payments")
+		s.tenant(ctx, "shop")
+		saved = filepath.Join(s.Dir, "saved.yaml")
+	})
+
+	It("FLT-U01b saves our objects, then takes the CRDs with the operator up, and all sudo with them", func(ctx SpecContext) {
+		before = namespaces(s.state(ctx))
+		mark, err := s.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		// What `make undeploy CRDS=true` runs.
+		s.script(ctx, "remove-crds.sh", saved)
+		Expect(s.Operator.Process().Running()).To(BeTrue(), "the operator is up until the CRDs are gone")
+		Expect(s.granted(ctx)).To(BeEmpty())
+		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 0 LNamespaces, 0 SubNamespaces"))
+
+		text, err := os.ReadFile(saved)
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{"name: payments\n", "name: payments-web\n", "name: shop\n", "name: shop-web\n"} {
+			Expect(string(text)).To(ContainSubstring(name))
+		}
+		crds := &apiextensionsv1.CustomResourceDefinitionList{}
+		Expect(s.Admin().List(ctx, crds)).To(Succeed())
+		Expect(crds.Items).To(BeEmpty())
+		Expect(namespaces(s.state(ctx))).To(HaveLen(len(before)), "all namespaces live")
+		for _, name := range []string{"payments", "payments-web"} {
+			own := build.ConfigMap(name, "own", "")
+			Expect(s.read(own)(ctx)).To(Succeed())
+			Expect(own.Data).To(HaveKeyWithValue("key", "v"))
+		}
+		_, allowed := s.kubectl(ctx, "bob", "get secrets -n payments --as=bob --as-group=payments-sudoers")
+		Expect(allowed).To(BeFalse(), "nobody holds sudo")
+		requests, err := s.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		for _, r := range requests {
+			Expect(r.Verb == "delete" && r.Resource == "namespaces" && r.Name != system).To(BeFalse(), "%s", r)
+		}
+	}, SpecTimeout(later*4))
+
+	It("FLT-U05 is undone by make deploy, adoption marks and the saved objects", func(ctx SpecContext) {
+		// As the guide has it.
+		s.deploy(ctx)
+		said, allowed := s.kubectl(ctx, controlplane.Admin, "annotate namespace -l tenancy.warren.dev/type=root tenancy.warren.dev/adopt=true")
+		Expect(allowed).To(BeTrue(), said)
+		said, allowed = s.kubectl(ctx, controlplane.Admin, "apply -f "+saved)
+		Expect(allowed).To(BeTrue(), said)
+		for _, tenant := range []string{"payments", "shop"} {
+			s.ready(ctx, tenant)
+			Eventually(func() bool {
+				_, allowed := s.kubectl(ctx, "alice", "get secret shared -n "+tenant+"-web")
+				return allowed
+			}).
+				WithContext(ctx).WithTimeout(later).Should(BeTrue())
+			s.worksAsBefore(ctx, tenant)
+			Expect(s.copied(tenant+"-web", "v")(ctx)).To(BeTrue())
+		}
+		Eventually(func() map[string]string { return namespaces(s.state(ctx)) }).WithContext(ctx).Should(Equal(before), "the same namespaces by uid, with the same keys")
+	}, SpecTimeout(later*4))
+})
+
+// granted are the objects that give rights.
+func (s site) granted(ctx context.Context) []string {
+	GinkgoHelper()
+	var names []string
+	for _, list := range []client.ObjectList{&rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}} {
+		Expect(s.Admin().List(ctx, list, client.HasLabels{v1alpha1.LabelAccess})).To(Succeed())
+		for _, object := range itemsOf(list) {
+			names = append(names, object.GetName())
+		}
+	}
+	return names
+}
+
+// namespaces are the Namespaces of a state, but for what a new LNamespace writes of itself.
+func namespaces(state map[string]string) map[string]string {
+	state = maps.Clone(state)
+	maps.DeleteFunc(state, func(key, _ string) bool { return !strings.HasPrefix(key, "*v1.Namespace ") })
+	return state
+}

@@ -1,0 +1,189 @@
+package takeoff_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apitypes "k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const (
+	system     = "warren-system"
+	deployment = "warren-controller-manager"
+	// overlay is what is deployed; podHeld holds its pods until the process that stands for them has ended.
+	overlay = "standard"
+	podHeld = "test.example/kubelet"
+)
+
+// site is a cluster on which the operator is deployed. No node is there: its pods never start, and the World's operator
+// process stands for them.
+type site struct{ *test.World }
+
+// newSite starts a control plane with the operator deployed, and tenant payments on it.
+func newSite(ctx SpecContext) site {
+	GinkgoHelper()
+	w, err := test.Start(ctx, test.Options{Operator: test.OperatorOptions{Manager: manager}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	s := site{w}
+	s.kubelet()
+	s.deploy(ctx)
+	return s
+}
+
+// script runs a script of hack as a cluster admin does, and returns all that it printed.
+func (s site) script(ctx context.Context, name string, args ...string) string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", name), args...)
+	cmd.Env = append(os.Environ(), "MANAGER="+manager, "KUBECTL="+s.KubectlPath, "KUBERC=off",
+		"KUBECONFIG="+s.Kubeconfig(controlplane.Admin), "KUBECACHEDIR="+filepath.Join(s.Dir, "kubectl-cache"))
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "%s %q:\n%s", name, args, answer)
+	return string(answer)
+}
+
+// deploy deploys as `make deploy` does, and starts the operator if it doesn't run.
+func (s site) deploy(ctx context.Context) {
+	GinkgoHelper()
+	s.script(ctx, "deploy.sh", overlay, "warren:test", "", "none")
+	held := client.RawPatch(apitypes.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"finalizers":["`+podHeld+`"]}}}}`))
+	Expect(s.Admin().Patch(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: deployment}}, held)).To(Succeed())
+	Eventually(s.heldPods).WithContext(ctx).ShouldNot(BeEmpty(), "a pod of the Deployment waits for a node")
+	if !s.Operator.Process().Running() {
+		Expect(s.Operator.Start(ctx)).To(Succeed())
+	}
+}
+
+// undeploy undeploys as `make undeploy` does.
+func (s site) undeploy(ctx context.Context) string {
+	GinkgoHelper()
+	return s.script(ctx, "undeploy.sh")
+}
+
+func (s site) pods(ctx context.Context) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := s.Admin().List(ctx, list, client.InNamespace(system))
+	return list.Items, err
+}
+
+func (s site) heldPods(ctx context.Context) ([]string, error) {
+	pods, err := s.pods(ctx)
+	var names []string
+	for i := range pods {
+		if pods[i].DeletionTimestamp.IsZero() && len(pods[i].Finalizers) > 0 {
+			names = append(names, pods[i].Name)
+		}
+	}
+	return names, err
+}
+
+// kubelet does what a kubelet would: when the Deployment is scaled to 0, it ends the operator's process and only then lets
+// the pods go.
+func (s site) kubelet() {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	DeferCleanup(func() { stop(); <-ended })
+	go func() {
+		defer close(ended)
+		defer GinkgoRecover()
+		for ctx.Err() == nil {
+			s.endPods(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+}
+
+func (s site) endPods(ctx context.Context) {
+	d := &appsv1.Deployment{}
+	err := s.Admin().Get(ctx, client.ObjectKey{Namespace: system, Name: deployment}, d)
+	off := err == nil && d.Spec.Replicas != nil && *d.Spec.Replicas == 0
+	if off && s.Operator.Process().Running() {
+		code, err := s.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero(), "the operator ends in order")
+	}
+	pods, err := s.pods(ctx)
+	if err != nil {
+		return
+	}
+	for i := range pods {
+		if pods[i].DeletionTimestamp.IsZero() || len(pods[i].Finalizers) == 0 {
+			continue
+		}
+		patch := client.RawPatch(apitypes.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+		_ = s.Admin().Patch(ctx, &pods[i], patch)
+	}
+}
+
+// tenant makes a tenant with a sub-namespace, a copied Secret and something of its own in both.
+func (s site) tenant(ctx context.Context, name string) {
+	GinkgoHelper()
+	sub := name + "-web"
+	s.create(ctx, build.Tenant(name).Users("alice").Managers("mia").Sudoers("bob").Cascading().Object())
+	Eventually(s.read(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+	s.create(ctx, build.SubNamespace(name, sub), build.ConfigMap(name, "own", "v"),
+		build.Source(build.Secret(name, "shared", "v"), v1alpha1.ModeUpdate))
+	Eventually(s.read(build.Secret(sub, "shared", ""))).WithContext(ctx).Should(Succeed())
+	Eventually(s.read(build.RoleBinding(sub, "warren:sudoers", ""))).WithContext(ctx).Should(Succeed())
+	s.create(ctx, build.ConfigMap(sub, "own", "v"))
+	s.ready(ctx, name)
+}
+
+func (s site) ready(ctx context.Context, tenant string) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		lns := build.Tenant(tenant).Object()
+		g.Expect(s.read(lns)(ctx)).To(Succeed())
+		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(c).NotTo(BeNil())
+		g.Expect(c.Status).To(Equal(metav1.ConditionTrue), c.Message)
+		g.Expect(lns.Finalizers).To(ContainElement(v1alpha1.FinalizerLNamespace))
+		sub := build.SubNamespace(tenant, tenant+"-web")
+		g.Expect(s.read(sub)(ctx)).To(Succeed())
+		g.Expect(sub.Finalizers).To(ContainElement(v1alpha1.FinalizerSubNamespace))
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "tenant %s and its sub-namespace are ready", tenant)
+}
+
+func (s site) create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(s.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// read reads an object into itself.
+func (s site) read(object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return s.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)
+	}
+}
+
+func beNotFound() types.GomegaMatcher { return WithTransform(apierrors.IsNotFound, BeTrue()) }
+
+// kubectl runs kubectl as a user and returns what it printed, and whether it was allowed.
+func (s site) kubectl(ctx context.Context, user, line string) (string, bool) {
+	stdout, stderr, code := s.Kubectl(ctx, user, strings.Fields(line)...)
+	return stdout + stderr, code == 0
+}

@@ -1,0 +1,40 @@
+// Package takeoff_test takes the operator off real control planes by the very scripts behind `make deploy` and
+// `make undeploy`, and looks at what is left: cases FLT-U01 to FLT-U05 of docs/behaviour/faults.md. Each container has a
+// control plane of its own.
+package takeoff_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// Upper bounds of waits, not claims about speed: several cases share few cores.
+const (
+	soon  = 20 * time.Second
+	later = 90 * time.Second
+)
+
+// manager is the binary that is tested, as operator and as `manager release`.
+var manager string
+
+func TestTakeoff(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Takeoff")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	path, err := test.BuildManager(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return []byte(path)
+}, func(path []byte) { manager = string(path) })

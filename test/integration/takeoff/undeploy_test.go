@@ -1,0 +1,227 @@
+package takeoff_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("make undeploy", Ordered, func() {
+	var s site
+	// state is what tenants have: objects by kind and name, with uid and content.
+	var before map[string]string
+
+	BeforeAll(func(ctx SpecContext) {
+		s = newSite(ctx)
+		s.tenant(ctx, "payments")
+	})
+
+	It("FLT-U01 takes off what refuses, the operator, its finalizers and its rights, and nothing else", func(ctx SpecContext) {
+		s.plantWebhooks(ctx)
+		payments := build.Tenant("payments").Object()
+		Expect(s.read(payments)(ctx)).To(Succeed())
+		payments.Finalizers = append([]string{"example.com/keep"}, payments.Finalizers...)
+		Expect(s.Admin().Update(ctx, payments)).To(Succeed())
+		before = s.state(ctx)
+		mark, err := s.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		said := s.undeploy(ctx)
+		Expect(said).To(SatisfyAll(
+			ContainSubstring("deleted ValidatingWebhookConfiguration warren"), ContainSubstring("deleted ValidatingAdmissionPolicyBinding warren-managed-namespace"),
+			ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"), ContainSubstring("The wall is down"), ContainSubstring("To come back: make deploy"),
+		))
+		requests, err := s.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(order(requests)).To(Equal([]string{
+			"validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+			"validatingadmissionpolicybindings", "validatingadmissionpolicies",
+			"operator to 0", "operator is gone", "subnamespaces", "lnamespaces", "namespace " + system,
+		}))
+
+		Expect(s.leftovers(ctx)).To(BeEmpty())
+		Expect(s.read(build.ClusterRole("warren:impersonate-on"))(ctx)).To(Succeed())
+		Expect(s.read(payments)(ctx)).To(Succeed())
+		Expect(payments.Finalizers).To(Equal([]string{"example.com/keep"}), "a finalizer of somebody else stays")
+		payments.Finalizers = nil
+		Expect(s.Admin().Update(ctx, payments)).To(Succeed())
+		Expect(s.state(ctx)).To(Equal(before))
+		s.worksAsBefore(ctx, "payments")
+	}, SpecTimeout(later*3))
+
+	It("may be said again, and says the same", func(ctx SpecContext) {
+		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"))
+	}, SpecTimeout(later*2))
+
+	// The half with CRDS=true stands below.
+	It("and make deploy bring everything back: FLT-U05 without CRDS=true", func(ctx SpecContext) {
+		s.deploy(ctx)
+		s.ready(ctx, "payments")
+		Expect(s.state(ctx)).To(Equal(before))
+		source := build.Secret("payments", "shared", "")
+		Expect(s.read(source)(ctx)).To(Succeed())
+		source.Data["key"] = []byte("second")
+		Expect(s.Admin().Update(ctx, source)).To(Succeed())
+		Eventually(s.copied("payments-web", "second")).WithContext(ctx).Should(BeTrue(), "copies follow again")
+	}, SpecTimeout(later*3))
+
+	It("FLT-U03 is not needed for the policies to hold while the operator is gone, and one line lifts them", func(ctx SpecContext) {
+		s.scaleToZero(ctx)
+		edit := "patch secret shared -n payments-web -p " + `{"stringData":{"key":"mine"}}`
+		Eventually(func(g Gomega) {
+			said, allowed := s.kubectl(ctx, "alice", edit)
+			g.Expect(allowed).To(BeFalse())
+			g.Expect(said).To(ContainSubstring("shared is a copy of payments/shared; change the source instead"))
+		}).WithContext(ctx).Should(Succeed())
+		s.create(ctx, build.Child("doomed", "payments"), build.ConfigMap("doomed", "own", "v"))
+		_, allowed := s.kubectl(ctx, controlplane.Admin, "delete namespace doomed --wait=false")
+		Expect(allowed).To(BeTrue())
+		Eventually(s.read(build.Namespace("doomed"))).WithContext(ctx).WithTimeout(later).Should(beNotFound())
+
+		// As docs/security.md has it.
+		said, allowed := s.kubectl(ctx, controlplane.Admin, "delete validatingadmissionpolicybindings -l app.kubernetes.io/name=warren")
+		Expect(allowed).To(BeTrue(), said)
+		Eventually(func() bool { _, allowed := s.kubectl(ctx, "alice", edit); return allowed }).WithContext(ctx).Should(BeTrue())
+	}, SpecTimeout(later*3))
+
+	It("FLT-U04 frees what was deleted while nobody watched, and every Namespace lives", func(ctx SpecContext) {
+		s.deploy(ctx)
+		s.tenant(ctx, "shop")
+		s.scaleToZero(ctx)
+		sub, lns := build.SubNamespace("shop", "shop-web"), build.Tenant("shop").Object()
+		for _, object := range []client.Object{sub, lns} {
+			Expect(s.Admin().Delete(ctx, object)).To(Succeed())
+			Expect(s.read(object)(ctx)).To(Succeed(), "it hangs")
+		}
+		s.undeploy(ctx)
+		for _, object := range []client.Object{sub, lns} {
+			Expect(s.read(object)(ctx)).To(beNotFound(), "it is freed")
+		}
+		for _, name := range []string{"shop", "shop-web"} {
+			namespace := build.Namespace(name)
+			Expect(s.read(namespace)(ctx)).To(Succeed())
+			Expect(namespace.Status.Phase).To(Equal(corev1.NamespaceActive))
+		}
+		Expect(s.Admin().Delete(ctx, build.Namespace("payments"))).To(Succeed())
+		Eventually(s.read(build.Namespace("payments"))).WithContext(ctx).WithTimeout(soon).Should(beNotFound(), "though it holds a SubNamespace")
+	}, SpecTimeout(later*4))
+})
+
+// plantWebhooks makes sure that there is something to delete; nothing that is asked here matches it.
+func (s site) plantWebhooks(ctx context.Context) {
+	GinkgoHelper()
+	for _, object := range []client.Object{
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+	} {
+		Expect(client.IgnoreAlreadyExists(s.Admin().Create(ctx, object))).To(Succeed())
+	}
+}
+
+// order tells what happened first, second and so on; what was done to many objects counts once.
+func order(requests []audit.Request) []string {
+	slices.SortStableFunc(requests, func(a, b audit.Request) int { return a.At.Compare(b.At) })
+	var steps []string
+	add := func(step string) {
+		if !slices.Contains(steps, step) {
+			steps = append(steps, step)
+		}
+	}
+	for _, r := range requests {
+		switch {
+		case r.User != controlplane.Admin || r.Code >= 300:
+		case r.Verb == "delete" && r.Group == "admissionregistration.k8s.io":
+			add(r.Resource)
+		case r.Verb == "patch" && r.Resource == "deployments":
+			add("operator to 0")
+		case r.Verb == "patch" && r.Resource == "pods":
+			steps = slices.DeleteFunc(steps, func(s string) bool { return s == "operator is gone" })
+			add("operator is gone")
+		case r.Verb == "patch" && r.Group == v1alpha1.GroupVersion.Group:
+			add(r.Resource)
+		case r.Verb == "delete" && r.Resource == "namespaces":
+			add("namespace " + r.Name)
+		}
+	}
+	return steps
+}
+
+// leftovers are the objects of ours that undeploy should have removed.
+func (s site) leftovers(ctx context.Context) []string {
+	GinkgoHelper()
+	var left []string
+	for _, list := range []client.ObjectList{
+		&admissionv1.ValidatingWebhookConfigurationList{}, &admissionv1.MutatingWebhookConfigurationList{},
+		&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+		&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &corev1.NamespaceList{},
+		&v1alpha1.LNamespaceList{}, &v1alpha1.SubNamespaceList{},
+	} {
+		Expect(s.Admin().List(ctx, list)).To(Succeed())
+		for _, object := range itemsOf(list) {
+			_, granted := object.GetLabels()[v1alpha1.LabelAccess]
+			ours := strings.HasPrefix(object.GetName(), "warren") && !granted && object.GetName() != "warren:impersonate-on"
+			if ours || slices.ContainsFunc(object.GetFinalizers(), v1alpha1.IsReservedKey) {
+				left = append(left, fmt.Sprintf("%T %s %q", object, object.GetName(), object.GetFinalizers()))
+			}
+		}
+	}
+	return left
+}
+
+// worksAsBefore shows that the tenant's people have what they had.
+func (s site) worksAsBefore(ctx context.Context, tenant string) {
+	GinkgoHelper()
+	for _, c := range []struct{ user, line string }{
+		{"alice", "get secret shared -n " + tenant + "-web"},
+		{"bob", "get secrets -n " + tenant + "-web --as=bob --as-group=" + tenant + "-sudoers"},
+		{"mia", "get lns " + tenant},
+	} {
+		said, allowed := s.kubectl(ctx, c.user, c.line)
+		Expect(allowed).To(BeTrue(), "%s %s: %s", c.user, c.line, said)
+	}
+}
+
+func (s site) copied(namespace, value string) func(context.Context) bool {
+	return func(ctx context.Context) bool {
+		secret := build.Secret(namespace, "shared", "")
+		return s.read(secret)(ctx) == nil && bytes.Equal(secret.Data["key"], []byte(value))
+	}
+}
+
+// scaleToZero is what is left of an operator that nobody took off in order.
+func (s site) scaleToZero(ctx context.Context) {
+	GinkgoHelper()
+	said, allowed := s.kubectl(ctx, controlplane.Admin, "scale deployment "+deployment+" -n "+system+" --replicas=0")
+	Expect(allowed).To(BeTrue(), said)
+	Eventually(s.Operator.Process().Running).WithContext(ctx).Should(BeFalse())
+}
+
+var _ = Describe("manager release", func() {
+	DescribeTable("says in one sentence what is wrong", func(ctx SpecContext, message string, args ...string) {
+		cmd := exec.CommandContext(ctx, manager, append([]string{"release"}, args...)...)
+		cmd.Env = []string{"KUBECONFIG=/dev/null"}
+		answer, err := cmd.CombinedOutput()
+		Expect(err).To(HaveOccurred())
+		Expect(strings.TrimSpace(string(answer))).To(SatisfyAll(HavePrefix("error: "), ContainSubstring(message), Not(ContainSubstring("\n"))))
+	},
+		Entry("an unknown flag", "release: flag provided but not defined: -force; see manager release --help", "--force"),
+		Entry("an argument", `release: unknown argument "now"; see manager release --help`, "now"),
+		Entry("no kubeconfig", "no access to an API server: set --kubeconfig or KUBECONFIG", "--kubeconfig=/nofile"),
+	)
+})
