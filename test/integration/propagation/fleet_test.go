@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -43,6 +45,15 @@ func newFleet(ctx context.Context, f *family) *fleet {
 	}
 	Expect(makers.Wait()).To(Succeed())
 	return &fleet{family: f}
+}
+
+// children are all namespaces below acme.
+func (f *fleet) children() []string {
+	names := f.tree()
+	for i := range fleetSize - len(names) {
+		names = append(names, fmt.Sprint(f.prefix, "n", i))
+	}
+	return names
 }
 
 // propagate makes all Secrets of the fleet sources in that mode.
@@ -158,6 +169,25 @@ var _ = Describe("many copies", Ordered, func() {
 		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
 	})
 
+	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {
+		if os.Getenv("WARREN_RACE") == "1" {
+			Skip("the race detector takes memory of its own")
+		}
+		f.settles(ctx)
+		s := build.Source(build.Secret(f.acme, "large", strings.Repeat("x", 1<<20-1<<10)), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		names := f.children()
+		Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(time.Second).Should(Equal(fleetSize*fleetSources + fleetSize))
+		f.copied(ctx, s, names...)
+		resident := func(ctx context.Context) (float64, error) {
+			m, err := f.Operator.Metrics(ctx)
+			return m.Value("process_resident_memory_bytes", nil), err
+		}
+		Eventually(ctx, resident).WithTimeout(time.Minute).WithPolling(time.Second).Should(BeNumerically("<=", 128<<20))
+		f.remove(ctx, s)
+		f.reaches(ctx, fleetSize*fleetSources)
+	})
+
 	It("PROP-R3 are finished after a crash, none written more than twice", func(ctx SpecContext) {
 		crash := func() {
 			GinkgoHelper()
@@ -178,10 +208,7 @@ var _ = Describe("many copies", Ordered, func() {
 		change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
 		Eventually(ctx, l.writes).WithPolling(10 * time.Millisecond).Should(HaveKeyWithValue("update", BeNumerically(">", 0)))
 		crash()
-		names := []string{f.a, f.a1, f.b}
-		for i := range fleetSize - 3 {
-			names = append(names, fmt.Sprint(f.prefix, "n", i))
-		}
+		names := f.children()
 		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", BeNumerically(">=", fleetSize)))
 		f.copied(ctx, s, names...)
 		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
