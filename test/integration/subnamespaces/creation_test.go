@@ -1,6 +1,7 @@
 package subnamespaces_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,26 @@ var _ = Describe("a SubNamespace is created", func() {
 			noted(v1alpha1.AnnotationAncestry, "s1-payments/s1-web"), noted(v1alpha1.AnnotationInherited, "app,team"),
 			carry(v1alpha1.LabelCreatedBy, v1alpha1.OperatorName)))
 		Eventually(shared.events("s1-payments/s1-web")).WithContext(ctx).Should(ConsistOf(string(v1alpha1.ReasonNamespaceCreated)))
+	})
+
+	It("costs three writes, and then none", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("w3-payments", "team", "neco"))
+		mark, err := shared.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		shared.grow(ctx, "w3-payments/w3-web")
+		writes := func(ctx context.Context) ([]string, error) {
+			requests, err := shared.Writes(ctx, mark)
+			var ours []string
+			for _, r := range requests {
+				if r.Namespace == "w3-payments" || r.Name == "w3-web" {
+					ours = append(ours, strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/"))
+				}
+			}
+			return ours, err
+		}
+		all := ConsistOf("subnamespaces", "namespaces", "subnamespaces/status")
+		Eventually(ctx, writes).Should(all, "finalizer, Namespace, status")
+		Consistently(ctx, writes).WithTimeout(test.Quiet(10 * time.Second)).Should(all)
 	})
 
 	It("SUB-S2 the name becomes a Namespace name", func(ctx SpecContext) {
