@@ -89,7 +89,7 @@ vet: ## Run go vet.
 
 .PHONY: lint
 lint: ## Run golangci-lint.
-	@$(LINT) run ./...
+	@$(LINT) run --allow-serial-runners ./...
 
 .PHONY: licences
 licences: ## Check the licences of all modules that are linked in. `go run ./hack/licences -list` lists them.
