@@ -9,9 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
@@ -56,7 +54,7 @@ type fixture struct {
 	version string
 }
 
-// kindsConfig makes the operator propagate all kinds of which a row attacks a copy.
+// kindsConfig makes the operator propagate all kinds of which a row attacks a copy; policies and rights fit it.
 const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 propagation:
@@ -91,7 +89,6 @@ func (f *fixture) furnish(ctx context.Context) {
 	code, err := f.Operator.Stop()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(code).To(BeZero())
-	f.withoutWebhooks(ctx)
 	f.given(ctx, admin, strewn...)
 	f.given(ctx, op, written...)
 	f.given(ctx, admin, leaving...)
@@ -101,9 +98,6 @@ func (f *fixture) furnish(ctx context.Context) {
 // settle runs the operator until the tenants and these sub-namespaces of payments are as they should be.
 func (f *fixture) settle(ctx context.Context, names ...string) {
 	GinkgoHelper()
-	f.given(ctx, admin, kindsRole)
-	Eventually(ctx, f.may).WithArguments(op, "create", "networking.k8s.io", "networkpolicies", "default").
-		WithTimeout(later).Should(BeTrue(), "the controller manager gathers the rights to further kinds")
 	_, err := f.StartOperator(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	f.given(ctx, admin, tenants...)
@@ -168,8 +162,8 @@ func (f *fixture) may(ctx context.Context, who actor, verb, group, resource, nam
 	return review.Status.Allowed, err
 }
 
-// seen waits until the authorizer knows all rights and the API server all policies, so that an attack is refused by what is to
-// refuse it.
+// seen waits until the authorizer knows all rights, so that an attack is refused by what is to refuse it. It learns of them in the
+// order in which they were given.
 func (f *fixture) seen(ctx context.Context) {
 	GinkgoHelper()
 	for _, right := range []struct {
@@ -192,30 +186,6 @@ func (f *fixture) seen(ctx context.Context) {
 		Eventually(ctx, f.may).WithArguments(alice, "update", "", "secrets", name).Should(BeTrue())
 		Eventually(ctx, f.may).WithArguments(bob, "update", "", "namespaces", name).Should(BeTrue())
 	}
-	for _, t := range []try{
-		refused(bob, "", merge("namespace pay-web", ours("x", `"y"`))),
-		refused(alice, "", create("configmap pay-web/forged", ours("$D/access", "users"))),
-		refused(op, "", create("clusterrole evil", clusterAll)),
-	} {
-		c := f.caller(t.by).rehearsing()
-		Eventually(ctx, func(ctx context.Context) error { return t.requests[0].send(ctx, c) }).
-			Should(MatchError(ContainSubstring(t.refuser)), t.requests[0].what)
-	}
-}
-
-// withoutWebhooks takes our webhooks away, so that the policies stand alone, and puts configurations of the same name in their
-// place that concern nobody.
-func (f *fixture) withoutWebhooks(ctx context.Context) {
-	GinkgoHelper()
-	for _, shipped := range []client.Object{
-		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
-		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
-	} {
-		Expect(client.IgnoreNotFound(f.Admin().Delete(ctx, shipped))).To(Succeed())
-	}
-	f.given(ctx, admin,
-		create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
-		create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`))
 }
 
 // open takes the wall down: the policies stay, nothing binds them.

@@ -3,11 +3,6 @@ package attack_test
 // What there is before anybody attacks. Namespaces and objects that no row changes have the specification's names; a row
 // that changes something has its own.
 
-// kindsRole is what a cluster admin does for propagated kinds more: one labelled ClusterRole, which the cluster gathers.
-var kindsRole = create("clusterrole further-kinds", `{metadata: {labels: {$D/aggregate-to-kinds: "true"}}, rules: [
-  {apiGroups: [""], resources: [services, serviceaccounts, limitranges, resourcequotas], verbs: [get, list, watch, create, update, delete]},
-  {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [get, list, watch, create, update, delete]}]}`)
-
 var tenants = []request{
 	create("lnamespace payments", `{spec: {
   users: [{kind: User, name: alice}], managers: [{kind: User, name: mia}], sudoers: [{kind: User, name: bob}],
@@ -70,11 +65,14 @@ var strewn = []request{
 	create("clusterrolebinding patch-namespaces", bindingTo("patch-namespaces", "patcher")),
 	create("clusterrole update-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, update, patch]}]}`),
 	create("clusterrolebinding update-namespaces", bindingTo("update-namespaces", "updater")),
-	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
-	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
 	// A right that somebody gave the operator by mistake: the policy stands behind RBAC.
 	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
+	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
+	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
+	// No webhook is called here; these have the name of ours, which the operator may write.
+	create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
+	create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`),
 	create("role pay-web/deployer", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, patch]}]}`),
 	create("rolebinding pay-web/deployer", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}, subjects: [{kind: ServiceAccount, namespace: pay-web, name: deployer}]}`),
 	create("clusterrolebinding robots", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, namespace: kube-system, name: robot}]}`),

@@ -3,8 +3,7 @@ package attack_test
 import "context"
 
 var peaceRows = []row{
-	// SEC-P1 asks for the same with our webhooks up.
-	{name: "a cluster admin does what he likes with a tenant's namespace, and an owner with a plain one", tries: []try{
+	{name: "SEC-P1 a cluster admin does what he likes with a tenant's namespace, and an owner with a plain one", tries: []try{
 		allowed(clara,
 			merge("namespace pay-moved", ours("x", `"y"`)),
 			merge("namespace pay-moved", ours("$D/parent", "victim")),

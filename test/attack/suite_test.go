@@ -1,7 +1,8 @@
 // Package attack_test tries the attacks of docs/behaviour/security.md, section 3, against the policies as the overlay
-// standard ships them: with real tokens, by the ways that an attacker has, and with the operator stopped, for the wall stands without it.
-// The same rows are tried on the API server's behaviour of several Kubernetes versions. A further control plane without the
-// policies' bindings shows that each refused request would go through there: none fails for a reason of its own.
+// standard ships them, for a configuration with further kinds: with real tokens, by the ways that an attacker has, without
+// webhooks and with the operator stopped, for the wall stands without them. The same rows are tried on the API server's
+// behaviour of several Kubernetes versions. A further control plane without the policies' bindings shows that each refused
+// request would go through there: none fails for a reason of its own.
 //
 // A number such as SEC-N1 in the name of a test says that all of that row was seen. What shows only a part has the number in a
 // comment.
@@ -83,7 +84,6 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	Expect(err).NotTo(HaveOccurred())
 	running.settle(ctx, runningNamespaces...)
 	running.given(ctx, admin, create("clusterrolebinding claras", bindingTo("cluster-admin", "clara")))
-	running.withoutWebhooks(ctx)
 	for _, f := range walls {
 		f.furnish(ctx)
 	}

@@ -2,81 +2,15 @@ package attack_test
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"os/exec"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
-
-var _ = Describe("the operator's metrics", func() {
-	It("SEC-X5 are for those who may read them", func(ctx SpecContext) {
-		w, err := test.Start(ctx, test.Options{
-			ControlPlane: controlplane.Options{Users: map[string][]string{"scraper": nil}},
-			Operator:     test.OperatorOptions{Args: []string{"--metrics-secure=true"}},
-		})
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(w.Stop)
-		f := &fixture{World: w}
-		f.given(ctx, admin, create("clusterrolebinding scrapers", bindingTo("warren-metrics-reader", "scraper")))
-
-		plain := w.Operator.MetricsURL
-		secure := strings.Replace(plain, "http://", "https://", 1)
-		token := func(user string) string { return w.Config(user).BearerToken }
-		answers := func(url, token string) func(context.Context) (int, error) {
-			return func(ctx context.Context) (int, error) { return scrape(ctx, url, token) }
-		}
-		Eventually(ctx, answers(secure, token("scraper"))).Should(Equal(http.StatusOK))
-		Expect(scrape(ctx, secure, "")).To(Equal(http.StatusUnauthorized))
-		Expect(scrape(ctx, secure, "made-up")).NotTo(Equal(http.StatusOK))
-		Expect(scrape(ctx, secure, token("alice"))).To(Equal(http.StatusForbidden))
-		Expect(scrape(ctx, plain, token("scraper"))).To(Equal(http.StatusBadRequest), "the server speaks HTTPS alone")
-
-		manager, err := test.BuildManager(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		said, err := exec.CommandContext(ctx, manager, "--kubeconfig", w.Kubeconfig(controlplane.Operator),
-			"--metrics-secure=false", "--metrics-bind-address=:8443").CombinedOutput()
-		Expect(err).To(MatchError(ContainSubstring("exit status 1")), string(said))
-		Expect(string(said)).To(ContainSubstring("insecure metrics need a loopback address"))
-	})
-})
-
-// scrape returns the code of the answer. What isn't 200 holds no metrics.
-func scrape(ctx context.Context, url, token string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	// Its certificate is its own and made at its start.
-	unverified := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // loopback
-	defer unverified.CloseIdleConnections()
-	answer, err := (&http.Client{Transport: unverified}).Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		return 0, err
-	}
-	if shown := strings.Contains(string(text), "warren_"); shown != (answer.StatusCode == http.StatusOK) {
-		return 0, fmt.Errorf("%s: metrics shown: %t", answer.Status, shown)
-	}
-	return answer.StatusCode, nil
-}
 
 // planted stands for a secret, in a form that every field takes.
 const planted = "plantedvalue7h3k"
