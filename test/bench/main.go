@@ -68,13 +68,15 @@ func main() {
 type part struct {
 	ids     []string
 	measure func(context.Context, *bench) ([]result, error)
+	// webhooks are served too.
+	webhooks bool
 }
 
 var parts = []part{
-	{[]string{"B1", "B2", "B3", "B4"}, fanOut},
-	{[]string{"B5"}, restart},
-	{[]string{"B6"}, depth},
-	{[]string{"B7"}, memory},
+	{ids: []string{"B1", "B2", "B3", "B4"}, measure: fanOut},
+	{ids: []string{"B5"}, measure: restart},
+	{ids: []string{"B6"}, measure: depth},
+	{ids: []string{"B7"}, measure: memory},
 }
 
 func run(ctx context.Context, s scale, only []string) (bool, error) {
@@ -127,7 +129,7 @@ func runCold(ctx context.Context, s scale) (bool, error) {
 
 // runAdmission measures what admission costs.
 func runAdmission(ctx context.Context, s scale) (bool, error) {
-	results, err := part{measure: measureAdmission}.on(ctx, s)
+	results, err := part{measure: measureAdmission, webhooks: true}.on(ctx, s)
 	if err != nil {
 		return false, err
 	}
@@ -144,7 +146,7 @@ func (p part) on(ctx context.Context, s scale) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := test.Start(ctx, test.Options{WithoutOperator: true, Operator: test.OperatorOptions{Manager: manager}})
+	w, err := test.Start(ctx, test.Options{WithoutOperator: true, Webhooks: p.webhooks, Operator: test.OperatorOptions{Manager: manager}})
 	if err != nil {
 		return nil, err
 	}

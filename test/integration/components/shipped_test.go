@@ -34,7 +34,9 @@ func shipped() map[string]test.Manifests {
 		all["overlay "+overlay] = manifests
 	}
 	for _, component := range names("components") {
-		all["component "+component] = render("standard", component)
+		manifests, err := test.RenderWith("config/overlays/standard", "config/components/"+component)
+		Expect(err).NotTo(HaveOccurred())
+		all["component "+component] = manifests
 	}
 	return all
 }

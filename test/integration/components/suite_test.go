@@ -40,7 +40,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	DeferCleanup(w.Stop)
 	world = w
 	for _, component := range []string{"strict-placement", "hierarchy-authority"} {
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), render("", component))).To(Succeed())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), added(component))).To(Succeed())
 	}
 	return w.Bytes()
 }, func(data []byte) {
@@ -49,27 +49,18 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	Expect(err).NotTo(HaveOccurred())
 })
 
-// render builds an overlay with components, or components alone, by a kustomization as a user would write it.
-func render(overlay string, components ...string) test.Manifests {
+// added are the policies of a component and their bindings, as they are rendered on top of overlay standard.
+func added(component string) test.Manifests {
 	GinkgoHelper()
-	dir, err := os.MkdirTemp("", "warren-render-")
+	all, err := test.RenderWith("config/overlays/standard", "config/components/"+component)
 	Expect(err).NotTo(HaveOccurred())
-	defer func() { _ = os.RemoveAll(dir) }()
-	root, err := test.Root()
-	Expect(err).NotTo(HaveOccurred())
-	config, err := filepath.Rel(dir, filepath.Join(root, "config"))
-	Expect(err).NotTo(HaveOccurred())
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
-	if overlay != "" {
-		text += "resources: [" + config + "/overlays/" + overlay + "]\n"
+	var manifests test.Manifests
+	for _, u := range all {
+		if u.GetName() == "warren-"+component {
+			manifests = append(manifests, u)
+		}
 	}
-	text += "components:\n"
-	for _, c := range components {
-		text += "- " + config + "/components/" + c + "\n"
-	}
-	Expect(os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600)).To(Succeed())
-	manifests, err := test.Render(dir)
-	Expect(err).NotTo(HaveOccurred())
+	Expect(manifests).To(HaveLen(2))
 	return manifests
 }
 

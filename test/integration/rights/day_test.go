@@ -61,11 +61,16 @@ func (d *day) start(ctx context.Context, port int) (*process.Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	webhooks, err := process.FreePort()
+	if err != nil {
+		return nil, err
+	}
 	address, healthAddress := "127.0.0.1:"+strconv.Itoa(port), "127.0.0.1:"+strconv.Itoa(health)
 	d.metrics = "https://" + address + "/metrics"
 	d.process = process.New(manager, []string{
 		"--kubeconfig=" + d.w.Kubeconfig(controlplane.Operator), "--leader-elect",
 		"--metrics-bind-address=" + address, "--health-probe-bind-address=" + healthAddress,
+		"--webhook-port=" + strconv.Itoa(webhooks), // which nobody calls here: the World has no webhook configurations
 	}, nil, filepath.Join(d.w.Dir, d.tenant+".log"))
 	err = d.process.StartReady(ctx, process.HTTPOK(nil, "http://"+healthAddress+"/healthz"))
 	if errors.Is(err, process.ErrPortTaken) {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,11 +66,28 @@ func (s site) script(ctx context.Context, name string, args ...string) string {
 func (s site) deploy(ctx context.Context) {
 	GinkgoHelper()
 	s.script(ctx, "deploy.sh", overlay, "warren:test", "", "none")
+	s.withoutWebhooks(ctx)
 	held := client.RawPatch(apitypes.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"finalizers":["`+podHeld+`"]}}}}`))
 	Expect(s.Admin().Patch(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: deployment}}, held)).To(Succeed())
 	Eventually(s.heldPods).WithContext(ctx).ShouldNot(BeEmpty(), "a pod of the Deployment waits for a node")
 	if !s.Operator.Process().Running() {
 		Expect(s.Operator.Start(ctx)).To(Succeed())
+	}
+}
+
+// withoutWebhooks takes off what no pod here will ever answer. The operator of this World serves none.
+func (s site) withoutWebhooks(ctx context.Context) {
+	GinkgoHelper()
+	for _, object := range webhookConfigurations() {
+		Expect(client.IgnoreNotFound(s.Admin().Delete(ctx, object))).To(Succeed())
+	}
+}
+
+// webhookConfigurations are the two that we ship, empty.
+func webhookConfigurations() []client.Object {
+	return []client.Object{
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
 	}
 }
 

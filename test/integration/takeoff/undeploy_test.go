@@ -13,7 +13,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -126,10 +125,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 // plantWebhooks makes sure that there is something to delete; nothing that is asked here matches it.
 func (s site) plantWebhooks(ctx context.Context) {
 	GinkgoHelper()
-	for _, object := range []client.Object{
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
-		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "warren"}},
-	} {
+	for _, object := range webhookConfigurations() {
 		Expect(client.IgnoreAlreadyExists(s.Admin().Create(ctx, object))).To(Succeed())
 	}
 }
