@@ -20,12 +20,14 @@ var _ = Describe("component strict-placement", func() {
 	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
 		create(ctx, build.Root("o19-root"), build.Namespace("o19-plain"))
 		operator := world.As(controlplane.Operator)
-		place := func() error {
-			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"))
+		place := func(options ...client.PatchOption) error {
+			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"), options...)
 		}
-		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt=true", place)
+		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt=true",
+			func() error { return place(client.DryRunAll) }) // which may come before the policy is in force
+		Expect(place()).NotTo(Succeed())
 		eventuallyRefused(ctx, "may join a tree only after", func() error {
-			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot))
+			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
 		})
 
 		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
@@ -69,12 +71,12 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
 			build.RoleBinding("plain", "carol", "cluster-admin", build.RBACUser("carol")),
 			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")))
-		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim") })
+		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim", client.DryRunAll) })
 	})
 
 	DescribeTable("SEC-H1 asks who may, and an admin may", func(ctx SpecContext, user, namespace, parent, question string) {
 		eventuallyRefused(ctx, fmt.Sprintf(`user %q may not move namespace %q: needs update on %s`, user, namespace, question),
-			func() error { return configure(ctx, user, namespace, parent) })
+			func() error { return configure(ctx, user, namespace, parent, client.DryRunAll) })
 		Expect(configure(ctx, controlplane.Admin, namespace, parent, client.DryRunAll)).To(Succeed())
 	},
 		Entry("a user moves into another tenant", "alice", "pay-web", "victim", `hierarchyconfigurations in namespace "victim" (proposed parent)`),
