@@ -13,6 +13,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -127,6 +128,31 @@ var _ = Describe("a copy that somebody changes", func() {
 		Eventually(ctx, func(ctx context.Context) string { return at(ctx, f, quota, f.a).ResourceVersion }).ShouldNot(Equal(before))
 		Expect(f.Admin().DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(f.a))).To(Succeed())
 		l.rests(ctx, counts{})
+	})
+
+	It("PROP-D5 again and again is told of, and then left as it is for a while", func(ctx SpecContext) {
+		s, other := secret(ctx), build.Source(build.Secret(f.acme, "other", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, other)
+		f.copied(ctx, other, f.tree()...)
+		l := f.ledger(ctx, "secrets")
+		looping, stop := context.WithCancel(ctx)
+		DeferCleanup(stop)
+		go func() {
+			again := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"example.com/again":"x"}}}`))
+			for tick := time.Tick(time.Second); looping.Err() == nil; <-tick {
+				_ = f.Admin().Patch(looping, build.Secret(f.a, "s", ""), again)
+			}
+		}()
+		Eventually(ctx, f.events).WithArguments(build.Secret(f.a, "s", ""), v1alpha1.ReasonDriftLoop).WithTimeout(time.Minute).Should(HaveLen(1), explain(f.World))
+		told := l.writes(ctx)["update"]
+		Expect(told).To(BeNumerically("<=", 10))
+		change(ctx, f, other, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
+		f.copied(ctx, other, f.tree()...)
+		change(ctx, f, s, func(s *corev1.Secret) { s.Data["key"] = []byte("3") })
+		f.copied(ctx, s, f.a1, f.b)
+		const others = 5 // of the two sources, without the copy in the loop
+		Consistently(ctx, func(ctx context.Context) int { return l.writes(ctx)["update"] }).WithTimeout(test.Quiet(2*time.Minute)).
+			Should(BeNumerically("<=", told+others+1), l.String)
 	})
 
 	It("PROP-D6 keeps what controllers may add", func(ctx SpecContext) {

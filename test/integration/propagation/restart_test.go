@@ -57,19 +57,33 @@ var _ = Describe("an operator that was away", Ordered, func() {
 		Expect(at(ctx, f, equal, f.a).UID).To(Equal(uid))
 	})
 
-	// The page's PROP-D8 also asks for what only the scrub finds.
-	It("puts right what shows in the metadata", func(ctx SpecContext) {
+	It("PROP-D8 puts right what shows in the metadata, and without the policy also what doesn't", func(ctx SpecContext) {
+		names := []string{f.prefix + "value", f.prefix + "key", f.prefix + "ours", f.prefix + "gone"}
+		for _, name := range names {
+			f.create(ctx, build.Child(name, f.acme))
+		}
 		s := source(ctx, f.acme, "s")
-		f.copied(ctx, s, f.tree()...)
-		untouched := at(ctx, f, s, f.b)
+		f.copied(ctx, s, append(f.tree(), names...)...)
+		untouched := map[string]string{}
+		for _, namespace := range f.tree() {
+			untouched[namespace] = at(ctx, f, s, namespace).ResourceVersion
+		}
 		l := away(ctx, func() {
-			patch := client.RawPatch(types.MergePatchType, []byte(`{"data":{"key":"eA=="}}`))
-			Expect(f.Admin().Patch(ctx, build.Secret(f.a, "s", ""), patch, client.FieldOwner("kubectl-patch"))).To(Succeed())
-			f.remove(ctx, build.Secret(f.a1, "s", ""))
+			patch := func(namespace, text, manager string) {
+				GinkgoHelper()
+				Expect(f.Admin().Patch(ctx, build.Secret(namespace, "s", ""), client.RawPatch(types.MergePatchType, []byte(text)), client.FieldOwner(manager))).To(Succeed())
+			}
+			patch(names[0], `{"data":{"key":"eA=="}}`, "kubectl-patch")
+			patch(names[1], `{"data":{"key":null}}`, "kubectl-patch")
+			patch(names[2], `{"data":{"key":"eA=="}}`, "warren")
+			f.remove(ctx, build.Secret(names[3], "s", ""))
 		})
-		Eventually(ctx, f.differs).WithArguments(s, f.a).WithTimeout(20 * time.Second).Should(Succeed())
-		f.copied(ctx, s, f.a1)
-		l.come(ctx, counts{"update": 1, "create": 1})
-		Expect(at(ctx, f, s, f.b).ResourceVersion).To(Equal(untouched.ResourceVersion))
+		for _, namespace := range names {
+			Eventually(ctx, f.differs).WithArguments(s, namespace).WithTimeout(20*time.Second).Should(Succeed(), explain(f.World))
+		}
+		l.come(ctx, counts{"update": 3, "create": 1})
+		for namespace, version := range untouched {
+			Expect(at(ctx, f, s, namespace).ResourceVersion).To(Equal(version))
+		}
 	})
 })
