@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -143,13 +142,24 @@ func (b *bundles) put(ctx context.Context, c configuration, bundle []byte) (wrot
 	}
 	patched := c.object.DeepCopyObject().(client.Object)
 	if err := b.client.Patch(ctx, patched, client.RawPatch(types.JSONPatchType, text)); err != nil {
-		if apierrors.IsInvalid(err) && strings.Contains(err.Error(), patch[0].Path) { // how a failed test is told
+		if testFailed(err) {
 			err = errOutdated
 		}
 		return false, fmt.Errorf("writing the caBundle of %s %s: %w", c.kind, ConfigurationName, err)
 	}
 	b.written[c.kind] = patched.GetResourceVersion()
 	return true, nil
+}
+
+// testFailed says whether a JSON patch was refused because of its test: with the same code as an invalid object, but with
+// nothing that is wrong with one.
+func testFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
 }
 
 // operation is one of a JSON patch.

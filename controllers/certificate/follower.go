@@ -25,7 +25,10 @@ type follower struct {
 	serving *Serving
 	names   []string
 	log     logr.Logger
-	trusted atomic.Bool
+	// elected is closed when this replica leads.
+	elected <-chan struct{}
+	// looked is set when the Secret was seen, trusted when the configurations had the certificate.
+	looked, trusted atomic.Bool
 }
 
 func (f *follower) watch(ctx context.Context, objects cache.Cache) error {
@@ -41,6 +44,7 @@ func (f *follower) watch(ctx context.Context, objects cache.Cache) error {
 }
 
 func (f *follower) seen(secret *corev1.Secret) {
+	defer f.looked.Store(true)
 	pair, err := certificate.Judge(certificate.Read(secret.Data).Current, f.names, time.Now())
 	if err != nil {
 		f.log.Info("the Secret holds no certificate to serve", "reason", err.Error())
@@ -58,6 +62,9 @@ func (f *follower) ready(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
 		c, err := f.serving.GetCertificate(nil)
 		if err != nil {
+			if f.excused() {
+				return nil
+			}
 			return err
 		}
 		if !f.trusted.Load() {
@@ -71,5 +78,16 @@ func (f *follower) ready(started healthz.Checker) healthz.Checker {
 			f.trusted.Store(true)
 		}
 		return started(req)
+	}
+}
+
+// excused says that there is no certificate and that this replica can't make one. Were it not ready, an upgrade would
+// wait for ever for a leader of an earlier version that makes none.
+func (f *follower) excused() bool {
+	select {
+	case <-f.elected:
+		return false
+	default:
+		return f.looked.Load()
 	}
 }

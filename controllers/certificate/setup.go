@@ -70,7 +70,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("making a client for the certificate: %w", err)
 	}
 	log := mgr.GetLogger().WithName("certificate")
-	f := &follower{client: c, serving: o.Serving, names: certificate.Names(ServiceName, o.Namespace), log: log}
+	f := &follower{client: c, serving: o.Serving, names: certificate.Names(ServiceName, o.Namespace), log: log, elected: mgr.Elected()}
 	if err := f.watch(ctx, objects); err != nil {
 		return err
 	}

@@ -65,8 +65,7 @@ func (c Contents) Equal(other Contents) bool {
 }
 
 // Bundle is what the caBundle of every webhook must be: the present certificate and, during a change, the next or the
-// old one. Its order says nothing, so that a switch changes no bundle. What doesn't parse is left out, for the API server
-// would refuse it.
+// old one. Its order says nothing, so that a switch changes no bundle. What doesn't parse is left out.
 func (c Contents) Bundle() []byte {
 	var anchors []string
 	for _, text := range [][]byte{c.Current.Certificate, c.Next.Certificate, c.Old} {

@@ -3,6 +3,7 @@ package webhooks_test
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,8 +11,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -163,6 +167,61 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		}
 	}, SpecTimeout(6*time.Minute))
 
+	It("says so when it may not be written, and is written when it may", func(ctx SpecContext) {
+		// A policy of the cluster's own, in the way.
+		forbid := func(resource string) (lift func()) {
+			GinkgoHelper()
+			policy, binding := obstacle(resource)
+			Expect(w.Admin().Create(ctx, policy)).To(Succeed())
+			Expect(w.Admin().Create(ctx, binding)).To(Succeed())
+			return func() { Expect(w.Admin().Delete(ctx, binding)).To(Succeed()) }
+		}
+		inTheWay := func(g Gomega, object client.Object) {
+			err := w.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/json-patch+json", []byte("[]")), client.DryRunAll)
+			g.Expect(err).To(MatchError(ContainSubstring("an obstacle")))
+		}
+		failures := func(what string) {
+			GinkgoHelper()
+			Eventually(events).WithArguments(ctx, w).Should(ContainElement(SatisfyAll(
+				HavePrefix("Warning CertificateFailed Deployment/warren-controller-manager"), ContainSubstring(what), ContainSubstring("an obstacle"))))
+		}
+
+		lift := forbid("mutatingwebhookconfigurations")
+		hooks := &admissionv1.MutatingWebhookConfiguration{}
+		Eventually(func(g Gomega) {
+			g.Expect(w.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, hooks)).To(Succeed())
+			inTheWay(g, hooks)
+		}).Should(Succeed())
+		Expect(w.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, hooks)).To(Succeed())
+		hooks.Webhooks[0].ClientConfig.CABundle = nil
+		Expect(w.Admin().Update(ctx, hooks)).To(Succeed())
+		failures("writing the caBundle of MutatingWebhookConfiguration warren")
+		synced := func() (float64, error) {
+			metrics, err := replicas[0].Metrics(ctx)
+			return metrics.Value("warren_webhook_ca_synced", map[string]string{"configuration": "MutatingWebhookConfiguration"}), err
+		}
+		Eventually(synced).Should(BeZero())
+		lift()
+		Eventually(func(g Gomega) { g.Expect(inForce(ctx, g, w, ports...).Equal(last)).To(BeTrue()) }).Should(Succeed())
+		Eventually(synced).Should(BeEquivalentTo(1))
+	})
+
+	// The keeper knows by this that somebody else wrote in between, and that nothing is wrong.
+	It("is written by a test of the resourceVersion, whose failure says nothing of the object", func(ctx SpecContext) {
+		hooks := &admissionv1.ValidatingWebhookConfiguration{}
+		hooks.Name = "warren"
+		for value, causes := range map[string]types.GomegaMatcher{
+			`{"op":"test","path":"/metadata/resourceVersion","value":"1"}`:    BeEmpty(),
+			`{"op":"replace","path":"/webhooks/0/timeoutSeconds","value":99}`: Not(BeEmpty()),
+		} {
+			err := w.Admin().Patch(ctx, hooks.DeepCopy(), client.RawPatch("application/json-patch+json", []byte("["+value+"]")))
+			Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%s: %v", value, err)
+			var status apierrors.APIStatus
+			Expect(errors.As(err, &status)).To(BeTrue())
+			Expect(status.Status().Details.Causes).To(causes, value)
+		}
+	})
+
 	It("survives a second make deploy", func(ctx SpecContext) {
 		text, err := shipped("Secret")[0].MarshalJSON()
 		Expect(err).NotTo(HaveOccurred())
@@ -198,6 +257,31 @@ func applyBundle(ctx context.Context, w *test.World, bundle []byte) {
 	Expect(unstructured.SetNestedSlice(object.Object, hooks, "webhooks")).To(Succeed())
 	Expect(w.Admin().Apply(ctx, client.ApplyConfigurationFromUnstructured(object),
 		client.FieldOwner("a-gitops-tool"), client.ForceOwnership)).To(Succeed())
+}
+
+// obstacle is a policy that refuses the operator's updates of a resource of admissionregistration.k8s.io.
+func obstacle(resource string) (client.Object, client.Object) {
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: "obstacle"},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Update},
+					Rule:       admissionv1.Rule{APIGroups: []string{admissionv1.GroupName}, APIVersions: []string{"*"}, Resources: []string{resource}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("request.userInfo.username != %q", controlplane.Operator), Message: "an obstacle",
+			}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "obstacle"},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: "obstacle", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+		},
+	}
+	return policy, binding
 }
 
 // lines are requests as text.

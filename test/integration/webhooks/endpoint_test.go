@@ -20,6 +20,7 @@ import (
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
@@ -241,4 +242,41 @@ func hang(port int) *atomic.Int32 {
 		}
 	})
 	return &calls
+}
+
+// shape is every Namespace with its labels, and every object of ours.
+func (f *fixture) shape(ctx context.Context) []string {
+	GinkgoHelper()
+	namespaces, tenants, subs := &corev1.NamespaceList{}, &v1alpha1.LNamespaceList{}, &v1alpha1.SubNamespaceList{}
+	for _, list := range []client.ObjectList{namespaces, tenants, subs} {
+		Expect(f.Admin().List(ctx, list)).To(Succeed())
+	}
+	var all []string
+	for _, n := range namespaces.Items {
+		all = append(all, fmt.Sprint("Namespace ", n.Name, n.Labels))
+	}
+	for _, t := range tenants.Items {
+		all = append(all, "LNamespace "+t.Name)
+	}
+	for _, s := range subs.Items {
+		all = append(all, "SubNamespace "+s.Namespace+"/"+s.Name)
+	}
+	return all
+}
+
+// quiet waits until the operator has written nothing for a while, and returns the place from where on its writes count.
+func (f *fixture) quiet(ctx context.Context) audit.Position {
+	GinkgoHelper()
+	var mark audit.Position
+	Eventually(func(g Gomega) {
+		from := mark
+		var err error
+		mark, err = f.Mark(ctx)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(from).NotTo(BeZero(), "the first look only marks")
+		writes, err := f.Writes(ctx, from)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(writes).To(BeEmpty())
+	}).WithPolling(500 * time.Millisecond).Should(Succeed())
+	return mark
 }

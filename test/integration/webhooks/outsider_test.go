@@ -1,0 +1,150 @@
+package webhooks_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("Whoever reaches the webhooks' port", func() {
+	It("SEC-W5 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+		w := start(ctx, test.Options{})
+		f := furnish(ctx, w)
+		const value = "of-dave-alone"
+		Expect(w.Admin().Create(ctx, build.Tenant("victim").Users("dave").Object())).To(Succeed())
+		Eventually(w.As("dave").Create).WithArguments(ctx, build.Secret("victim", "s", value)).Should(Succeed())
+		Eventually(w.As("dave").Create).WithArguments(ctx, build.SubNamespace("victim", "victim-web")).Should(Succeed())
+		Eventually(func(g Gomega) {
+			namespace := build.Namespace("victim-web")
+			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
+			g.Expect(namespace.Labels).To(HaveKey(v1alpha1.TreeLabel("victim")))
+		}).Should(Succeed())
+		before := f.shape(ctx)
+		mark := f.quiet(ctx)
+
+		outsider := &outsider{world: w, client: &http.Client{
+			Timeout:   soon,
+			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // as whoever has no caBundle
+		}}
+		for _, r := range forged() {
+			code, answer := outsider.post(ctx, r.path, r.review())
+			Expect(code).To(BeNumerically("<", 500), "%s: %s", r.path, answer)
+			for _, secret := range []string{value, "dave"} {
+				Expect(answer).NotTo(ContainSubstring(secret), r.path)
+			}
+			if !strings.Contains(string(r.review()), "victim") {
+				Expect(answer).NotTo(ContainSubstring("victim"), r.path)
+			}
+		}
+		for what, body := range map[string][]byte{
+			"nothing": nil, "garbage": []byte("garbage"), "an empty review": []byte("{}"),
+			"four mebibytes": append(bytes.Repeat([]byte(" "), 4<<20), forged()[0].review()...),
+		} {
+			code, answer := outsider.post(ctx, forged()[0].path, body)
+			allowed := &admissionv1.AdmissionReview{}
+			_ = json.Unmarshal([]byte(answer), allowed)
+			Expect(code >= 400 || allowed.Response != nil && !allowed.Response.Allowed).To(BeTrue(), "%s: %d %s", what, code, answer)
+		}
+
+		Consistently(func(g Gomega) {
+			writes, err := w.Writes(ctx, mark)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(writes).To(BeEmpty())
+		}).WithTimeout(test.Quiet(10 * time.Second)).Should(Succeed())
+		Expect(f.shape(ctx)).To(Equal(before))
+		Expect(w.Operator.Log()).NotTo(ContainSubstring(value))
+	})
+})
+
+// outsider is alice at the port itself, with her own token.
+type outsider struct {
+	world  *test.World
+	client *http.Client
+}
+
+func (o *outsider) post(ctx context.Context, path string, body []byte) (code int, answer string) {
+	GinkgoHelper()
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", o.world.WebhookPort, path)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+o.world.Config("alice").BearerToken)
+	response, err := o.client.Do(request)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return response.StatusCode, string(text)
+}
+
+// forgery is a review that no API server sent.
+type forgery struct {
+	path, kind, resource string
+	operation            admissionv1.Operation
+	object, old          client.Object
+}
+
+// forged are reviews in which the cluster admin seems to ask.
+func forged() []forgery {
+	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "hierarchy"}}
+	parent := "victim"
+	hc.Spec.Parent = &parent
+	return []forgery{
+		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("victim").Users("alice").Object(), nil},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Delete, nil, build.Tenant("victim").Object()},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Create, build.SubNamespace("payments", "pay-forged"), nil},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Delete, nil, build.SubNamespace("victim", "victim-web")},
+		{"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration", "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Create, hc, nil},
+		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Create, build.Child("pay-forged", "victim"), nil},
+		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Delete, nil, build.Child("pay-web", "payments")},
+	}
+}
+
+// review is the forgery as the API server would send it.
+func (f forgery) review() []byte {
+	GinkgoHelper()
+	gv := v1alpha1.GroupVersion
+	if f.kind == "Namespace" {
+		gv.Group, gv.Version = "", "v1"
+	}
+	request := &admissionv1.AdmissionRequest{
+		UID: "forged", Operation: f.operation,
+		Kind:     metav1.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: f.kind},
+		Resource: metav1.GroupVersionResource{Group: gv.Group, Version: gv.Version, Resource: f.resource},
+		UserInfo: authenticationv1.UserInfo{Username: "admin", Groups: []string{"system:masters", "system:authenticated"}},
+	}
+	for object, into := range map[client.Object]*runtime.RawExtension{f.object: &request.Object, f.old: &request.OldObject} {
+		if object == nil {
+			continue
+		}
+		object.GetObjectKind().SetGroupVersionKind(gv.WithKind(f.kind))
+		request.Name, request.Namespace = object.GetName(), object.GetNamespace()
+		text, err := json.Marshal(object)
+		Expect(err).NotTo(HaveOccurred())
+		into.Raw = text
+	}
+	text, err := json.Marshal(&admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request,
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return text
+}
