@@ -86,6 +86,9 @@ func (o Options) guarded(name string, handler admission.Handler) *admission.Webh
 		if !o.Index.Synced() {
 			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
 		}
+		if err := proven(o.Index.Snapshot(), req); err != nil {
+			return answer(err)
+		}
 		return handler.Handle(ctx, req)
 	}))}
 }
