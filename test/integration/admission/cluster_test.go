@@ -1,16 +1,22 @@
 package admission_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -18,6 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/webhooks"
 )
 
 // cluster is a World with the words in which the cases are written.
@@ -195,4 +202,43 @@ func (c cluster) letGo(ctx context.Context, object client.Object) {
 	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 	object.SetFinalizers(nil)
 	Expect(c.Admin().Update(ctx, object)).To(Succeed())
+}
+
+// patches sends an LNamespace to the defaulting webhook, as the API server does, and returns the JSON patch.
+func (c cluster) patches(ctx context.Context, user, object string) (string, error) {
+	var lns map[string]any
+	if err := json.Unmarshal([]byte(object), &lns); err != nil {
+		return "", err
+	}
+	lns["apiVersion"], lns["kind"], lns["metadata"] = v1alpha1.GroupVersion.String(), "LNamespace", map[string]any{"name": "rehearsed"}
+	raw, err := json.Marshal(lns)
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "1", Operation: admissionv1.Create, UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: raw},
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", c.WebhookPort, webhooks.PathLNamespaceDefaults)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // this machine's own port
+	response, err := anyone.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(response.Body).Decode(review); err != nil {
+		return "", err
+	}
+	return string(review.Response.Patch), nil
 }

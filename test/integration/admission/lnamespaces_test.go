@@ -22,11 +22,13 @@ func billed(name, costCenter string) *v1alpha1.LNamespace {
 
 var _ = Describe("an LNamespace", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		// Whoever may make one, as with the component open-access.
+		// Whoever may make one, as with the component open-access. carol may not.
+		var makers []rbacv1.Subject
+		for _, user := range []string{"alice", "mia", "dave", "eve", "mallory", "system:serviceaccount:ci:deployer", "system:admin"} {
+			makers = append(makers, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
+		}
 		shared.put(ctx, build.ClusterRole("lnamespace-maker", build.Rule(v1alpha1.Domain, "lnamespaces", "create", "get", "list")),
-			build.ClusterRoleBinding("lnamespace-maker", "lnamespace-maker", rbacv1.Subject{
-				Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated",
-			}))
+			build.ClusterRoleBinding("lnamespace-maker", "lnamespace-maker", makers...))
 		Eventually(shared.kubectl).WithArguments(ctx, "auth", "can-i", "create", "lnamespaces", "--as=alice").Should(HaveField("Code", 0))
 	})
 
@@ -38,6 +40,21 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		}
 		return shared.create(ctx, lns, args...)
 	}
+
+	It("ACC-W01 is its maker's where it names nobody", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("w01").Object(), "alice")).To(allow())
+		lns := shared.lns(ctx, "w01")
+		Expect(lns.Spec.Managers).To(Equal(build.Users("alice")))
+		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
+		Expect(lns.Spec.Users).To(BeEmpty())
+		// With billing named, which this configuration fills in else, the patch is of the two lists alone.
+		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
+		const paid = `"billing":{"costCenter":"9"}`
+		Expect(shared.patches(ctx, "alice", `{"spec":{`+paid+`}}`)).To(Equal(`[` + people + `]`))
+		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}]`
+		Expect(shared.patches(ctx, "alice", `{"spec":{}}`)).To(Equal(`[` + people + bill))
+		Expect(shared.patches(ctx, "alice", `{}`)).To(Equal(`[{"op":"add","path":"/spec","value":{}},` + people + bill))
+	})
 
 	It("ACC-W02 is sudoed by its maker where it names managers alone", func(ctx SpecContext) {
 		Expect(by(ctx, build.Tenant("w02").Managers("mia").Object(), "alice")).To(allow())
@@ -75,7 +92,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(by(ctx, billed("w06-a", ""), "alice", "g2", "g1")).To(allow())
 		Expect(by(ctx, billed("w06-b", "2"), "alice", "g2", "g1")).To(allow())
 		Expect(by(ctx, billed("w06-c", "7"), "alice", "g2", "g1")).To(refuse("spec.billing.costCenter", `"1"`, `"2"`, `"9"`))
-		Expect(by(ctx, billed("w06-d", ""), "carol")).To(allow())
+		Expect(by(ctx, billed("w06-d", ""), "dave")).To(allow())
 		Expect(shared.create(ctx, billed("w06-e", "7"))).To(allow())
 		for name, want := range map[string]string{"w06-a": "1", "w06-b": "2", "w06-d": "9", "w06-e": "7"} {
 			Expect(shared.lns(ctx, name).Spec.Billing).To(HaveField("CostCenter", want))

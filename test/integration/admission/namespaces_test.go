@@ -90,10 +90,4 @@ var _ = Describe("a Namespace", func() {
 		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d10-pay-web", "-n", "d10-payments")).To(allow())
 		Eventually(shared.gone(build.Namespace("d10-pay-web"))).WithContext(ctx).Should(Succeed())
 	})
-
-	// SUB-D9, but for the cascading that changes nothing about templates.
-	It("that is a referenced template is not deleted", func(ctx SpecContext) {
-		shared.put(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
-		Eventually(shared.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").Should(refuse("is referenced by: d9-r1"))
-	})
 })

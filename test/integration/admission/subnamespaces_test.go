@@ -94,10 +94,10 @@ var _ = Describe("a SubNamespace", func() {
 	})
 
 	It("SUB-N3 is judged only where a policy applies", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("two-i"), build.Root("other"))
+		shared.put(ctx, build.Root("two-i"), build.Root("n3-other"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("two-i", "n3-foo")).Should(refuse("must match -x$"))
 		Expect(shared.create(ctx, build.SubNamespace("two-i", "n3-foo-x"))).To(allow())
-		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("other", "n3-anything")).Should(allow())
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("n3-other", "n3-anything")).Should(allow())
 	})
 
 	It("SUB-L1 is made up to the depth that the tenant may have", func(ctx SpecContext) {
