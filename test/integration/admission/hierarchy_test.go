@@ -67,14 +67,14 @@ func clusterRoles() []client.Object {
 }
 
 // let gives a user a ClusterRole in a namespace, or everywhere.
-func let(ctx context.Context, user, role, namespace string) {
+func (c cluster) let(ctx context.Context, user, role, namespace string) {
 	GinkgoHelper()
 	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}
 	if namespace == "" {
-		shared.put(ctx, build.ClusterRoleBinding(user+"-"+role, role, subject))
+		c.put(ctx, build.ClusterRoleBinding(user+"-"+role, role, subject))
 		return
 	}
-	shared.put(ctx, &rbacv1.RoleBinding{
+	c.put(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user + "-" + role},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
 	})
@@ -87,10 +87,10 @@ func judged(ctx SpecContext, row string, moves ...move) {
 	for i, m := range moves {
 		for without := range len(m.asks) + 1 {
 			user := fmt.Sprintf("%s-%d-without-%d", strings.ToLower(row), i, without)
-			let(ctx, user, "author", m.x)
+			shared.let(ctx, user, "author", m.x)
 			for j, g := range m.asks {
 				if j != without {
-					let(ctx, user, g.role, g.namespace)
+					shared.let(ctx, user, g.role, g.namespace)
 				}
 			}
 			request := hierarchy(m.x, below(m.target))
@@ -153,14 +153,14 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	})
 	It("HIER-M09 moves from tree to tree", func(ctx SpecContext) {
 		judged(ctx, "M09", move{x: "svc-1", target: "lab", asks: []grant{rooted("org"), proposed("lab")}})
-		let(ctx, "m09-beside", "author", "svc-1")
+		shared.let(ctx, "m09-beside", "author", "svc-1")
 		for _, namespace := range []string{"org", "other"} {
-			let(ctx, "m09-beside", "adm", namespace)
+			shared.let(ctx, "m09-beside", "adm", namespace)
 		}
 		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-beside").Should(refuse(proposed("lab").needs))
-		let(ctx, "m09-below", "author", "svc-1")
+		shared.let(ctx, "m09-below", "author", "svc-1")
 		for _, namespace := range []string{"team-a", "lab"} {
-			let(ctx, "m09-below", "adm", namespace)
+			shared.let(ctx, "m09-below", "adm", namespace)
 		}
 		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
 	})
@@ -201,10 +201,10 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		}
 		judged(ctx, "M15", move{x: "m15-x", target: "", asks: []grant{member("m15-y"), member("m15-z")}},
 			move{x: "m15-x", target: "lab", asks: []grant{member("m15-y"), member("m15-z"), proposed("lab")}})
-		let(ctx, "m14-user", "author", "m15-w")
+		shared.let(ctx, "m14-user", "author", "m15-w")
 		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user").
 			Should(refuse("is invalid: spec.parent", `ancestor "m15-z" is halted (InCycle); resolve that first`))
-		let(ctx, "m14-user", "cl", "")
+		shared.let(ctx, "m14-user", "cl", "")
 		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user", "--dry-run=server").Should(allow())
 	})
 	It("HIER-M16 closes no cycle", func(ctx SpecContext) {
@@ -256,9 +256,9 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.tenant(ctx, build.Tenant("m24-t").Users("alice").Sudoers("alice"))
 		shared.put(ctx, build.Child("m24-x", "m24-t"), build.Namespace("m24-solo"))
 		Eventually(shared.ns("m24-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m24-t"), "1"))
-		let(ctx, "m24-user", "author", "m24-x")
-		let(ctx, "m24-user", "author", "m24-solo")
-		let(ctx, "m24-user", "adm", "org")
+		shared.let(ctx, "m24-user", "author", "m24-x")
+		shared.let(ctx, "m24-user", "author", "m24-solo")
+		shared.let(ctx, "m24-user", "adm", "org")
 		for _, rehearsal := range []string{"server", "none"} {
 			leave := func(as ...string) answer {
 				return shared.create(ctx, hierarchy("m24-x", below("")), append(as, "--dry-run="+rehearsal)...)
@@ -273,7 +273,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		}
 	})
 	It("HIER-I5 delegates no key that the configuration keeps", func(ctx SpecContext) {
-		let(ctx, "i5-user", "author", "team-a")
+		shared.let(ctx, "i5-user", "author", "team-a")
 		const enforce = "pod-security.kubernetes.io/enforce"
 		for _, change := range []func(*v1alpha1.HierarchyConfigurationSpec){
 			func(s *v1alpha1.HierarchyConfigurationSpec) { s.PropagatedLabels = []v1alpha1.MetadataKey{enforce} },

@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // These need a configuration of their own: that of the component open-access, and what only one case can bear.
@@ -66,5 +67,31 @@ var _ = Describe("with open-access", Ordered, func() {
 		open.put(ctx, build.Root("banana"))
 		Eventually(open.create).WithArguments(ctx, build.SubNamespace("banana", "z-na"), "--dry-run=server").Should(refuse("must match ^z-a"))
 		Expect(open.create(ctx, build.SubNamespace("banana", "z-a"))).To(allow())
+	})
+
+	It("HIER-M01 and nothing that moves, nobody is asked", func(ctx SpecContext) {
+		open.put(ctx, clusterRoles()...)
+		open.put(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
+		Eventually(open.ns("m01-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m01-org"), "1"))
+		open.let(ctx, "m01-user", "author", "m01-x")
+		Eventually(open.kubectl).WithArguments(ctx, "auth", "can-i", "create", "hierarchyconfigurations", "-n", "m01-x", "--as=m01-user").Should(HaveField("Code", 0))
+		since, err := open.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		patch := func(fields string) answer {
+			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p", `{"spec":`+fields+`}`)
+		}
+		Expect(open.create(ctx, hierarchy("m01-x", nil), "--as=m01-user")).To(allow())
+		Expect(patch(`{"allowCascadingDeletion":true}`)).To(allow())
+		Expect(patch(`{"parent":"m01-org"}`)).To(allow())
+		Expect(patch(`{"allowCascadingDeletion":false}`)).To(allow())
+		requests, err := open.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests).To(ContainElement(HaveField("Resource", "hierarchyconfigurations")))
+		Expect(requests).NotTo(ContainElement(And(HaveField("Resource", "subjectaccessreviews"), HaveField("User", controlplane.Operator))))
+		// The log does tell when somebody is asked.
+		Expect(patch(`{"parent":""}`)).To(refuse(rooted("m01-org").needs))
+		requests, err = open.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests).To(ContainElement(And(HaveField("Resource", "subjectaccessreviews"), HaveField("User", controlplane.Operator))))
 	})
 })
