@@ -77,6 +77,8 @@ func TestQuestions(t *testing.T) {
 		"ClearedByARoot":      {"it may be on its way into the tree that it asked for", world(), "org", from("lab"), []string{adm("other")}},
 		"ClearedInATenant":    {"M05", world(), "pay-x", from("payments"), []string{adm("payments"), cl}},
 		"ClearedWithoutTrace": {"a request for what is gone may have left a plain one halted", world(), "solo", from("nosuch"), []string{cl}},
+		"ClearedOnTheWay":     {"the tree that was asked for is there to be split", world(namespace("hut", below("solo"))), "hut", from("lab"), []string{adm("solo"), adm("other")}},
+		"OrphanOfItself":      {"an ancestry that leads nowhere", world(namespace("x", below("gone"), stood("x"))), "x", to("org"), []string{adm("org")}},
 		"BoundStays":          {"rule 4: what is bound stays when the field is removed", world(namespace("svc-1", below("team-a"), bound)), "svc-1", from("team-a"), nil},
 		"BoundConfirms":       {"rule 4", world(namespace("svc-1", below("team-a"), bound)), "svc-1", to("team-a"), nil},
 	}

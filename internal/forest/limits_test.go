@@ -1,0 +1,72 @@
+package forest_test
+
+import (
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// The limits of the tree of t are those of its LNamespace: three namespaces, two deep. That of r has the configuration's.
+func limited() *forest.Snapshot {
+	three, two, one := int32(3), int32(2), int32(1)
+	s := grown(namespace("t", root, annotation(v1alpha1.AnnotationLNamespaceUID, "u")), namespace("a", below("t")), namespace("b", below("a")),
+		namespace("c", below("t"), terminating), namespace("r", root), namespace("x", below("r")), namespace("y", below("x")))
+	rules := s.Rules()
+	rules.Limits = v1alpha1.Limits{SubNamespaces: &one}
+	return s.WithRules(rules).WithTenant(&forest.Tenant{Name: "t", UID: "u", MaxSubNamespaces: &three, MaxDepth: &two})
+}
+
+func TestLimits(t *testing.T) {
+	s := limited()
+	moved := func(name, parent string) []string {
+		n := *s.Namespace(name)
+		n.Labels = patched(n.Labels, map[string]*string{v1alpha1.LabelParent: &parent})
+		return s.WithNamespace(&n).Crowded(s, name)
+	}
+	cases := map[string]struct{ got, want string }{
+		"Full":          {s.NoRoom("t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)"},
+		"JustFull":      {s.NoRoom("t", 0, 0), ""},
+		"UnderWay":      {s.NoRoom("t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)"},
+		"Configured":    {s.NoRoom("r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)"},
+		"DeepEnough":    {s.TooDeep("t", 2), ""},
+		"TooDeep":       {s.TooDeep("t", 3), "tenant t: depth 3 exceeds 2"},
+		"Ceiling":       {s.TooDeep("r", 129), "tree r: depth 129 exceeds 128"},
+		"WithinAFull":   {strings.Join(moved("b", "t"), "; "), ""},
+		"WithinTooDeep": {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2"},
+		"Into":          {strings.Join(moved("x", "a"), "; "), "tenant t: depth 3 exceeds 2; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("said %q, want %q", tc.got, tc.want)
+			}
+		})
+	}
+}
+
+func TestNotAdoptable(t *testing.T) {
+	marked := annotation(v1alpha1.AnnotationAdopt, v1alpha1.True)
+	cases := map[string]struct {
+		n    *forest.Namespace
+		want string
+	}{
+		"Marked":      {namespace("n", marked), ""},
+		"MarkedRoot":  {namespace("n", marked, root), ""},
+		"Unmarked":    {namespace("n", root), "exists; a cluster admin can mark it"},
+		"Terminating": {namespace("n", marked, terminating), "is being terminated"},
+		"Protected":   {namespace("n", marked, protected), "is protected or halted"},
+		"Halted":      {namespace("n", marked, below("gone")), "is protected or halted"},
+		"Template":    {namespace("n", marked, template), "is a sub-namespace or a template"},
+		"Sub":         {namespace("n", marked, below("r")), "is a sub-namespace or a template"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := grown(namespace("r", root), tc.n).NotAdoptable(tc.n)
+			if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
+				t.Errorf("NotAdoptable = %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

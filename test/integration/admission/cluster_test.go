@@ -1,0 +1,244 @@
+package admission_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+// cluster is a World with the words in which the cases are written.
+type cluster struct{ *test.World }
+
+// answer is what kubectl said.
+type answer struct {
+	Out, Err string
+	Code     int
+}
+
+// kubectl runs kubectl as the cluster admin; --as makes it somebody else.
+func (c cluster) kubectl(ctx context.Context, args ...string) answer {
+	out, err, code := c.Kubectl(ctx, controlplane.Admin, args...)
+	return answer{out, err, code}
+}
+
+// create makes an object with kubectl.
+func (c cluster) create(ctx context.Context, object client.Object, args ...string) answer {
+	return c.send(ctx, "create", object, args...)
+}
+
+// send gives an object to kubectl.
+func (c cluster) send(ctx context.Context, verb string, object client.Object, args ...string) answer {
+	GinkgoHelper()
+	gvk, err := apiutil.GVKForObject(object, c.Admin().Scheme())
+	Expect(err).NotTo(HaveOccurred())
+	object = object.DeepCopyObject().(client.Object)
+	object.GetObjectKind().SetGroupVersionKind(gvk)
+	data, err := json.Marshal(object)
+	Expect(err).NotTo(HaveOccurred())
+	var manifest map[string]any
+	Expect(json.Unmarshal(data, &manifest)).To(Succeed())
+	delete(manifest, "status")
+	data, err = json.Marshal(manifest)
+	Expect(err).NotTo(HaveOccurred())
+	out, problem, code := c.KubectlWith(ctx, controlplane.Admin, string(data), append([]string{verb, "-f", "-"}, args...)...)
+	return answer{out, problem, code}
+}
+
+// label changes labels of a Namespace: key=value sets, key- removes. Keys are ours unless they have a domain.
+func (c cluster) label(ctx context.Context, namespace string, edits ...string) answer {
+	args := []string{"label", "namespace", namespace, "--overwrite"}
+	for _, edit := range edits {
+		if key, _, _ := strings.Cut(strings.TrimSuffix(edit, "-"), "="); !strings.Contains(key, "/") && key != "team" {
+			edit = v1alpha1.Domain + "/" + edit
+		}
+		args = append(args, edit)
+	}
+	return c.kubectl(ctx, args...)
+}
+
+// refuse is said of a request: kubectl failed, and these words stood in what it printed.
+func refuse(words ...string) types.GomegaMatcher {
+	all := []types.GomegaMatcher{HaveField("Code", Not(Equal(0))), HaveField("Err", Not(ContainSubstring("failed calling webhook")))}
+	for _, word := range words {
+		all = append(all, HaveField("Err", ContainSubstring(word)))
+	}
+	return And(all...)
+}
+
+// allow is said of a request that went through without a word.
+func allow() types.GomegaMatcher {
+	return And(HaveField("Code", 0), HaveField("Err", BeEmpty()))
+}
+
+// warn is said of a request that went through, with a Warning that has these words.
+func warn(words ...string) types.GomegaMatcher {
+	all := []types.GomegaMatcher{HaveField("Code", 0), HaveField("Err", ContainSubstring("Warning: "))}
+	for _, word := range words {
+		all = append(all, HaveField("Err", ContainSubstring(word)))
+	}
+	return And(all...)
+}
+
+// put creates objects that are not what the case is about.
+func (c cluster) put(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(c.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s", object, object.GetName())
+	}
+}
+
+// tenant makes an LNamespace and waits for its root.
+func (c cluster) tenant(ctx context.Context, lns *build.LNamespace) {
+	GinkgoHelper()
+	c.put(ctx, lns.Object())
+	Eventually(c.ns(lns.Name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(lns.Name), "0"))
+}
+
+// grow creates SubNamespaces, each written as parent/name, and waits for each namespace before the next.
+func (c cluster) grow(ctx context.Context, subs ...string) {
+	GinkgoHelper()
+	for _, text := range subs {
+		parent, name, _ := strings.Cut(text, "/")
+		c.put(ctx, build.SubNamespace(parent, name))
+		Eventually(c.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(parent), "1"))
+	}
+}
+
+// ns reads a Namespace, for Eventually.
+func (c cluster) ns(name string) func(context.Context) (*corev1.Namespace, error) {
+	return func(ctx context.Context) (*corev1.Namespace, error) {
+		n := build.Namespace(name)
+		return n, c.Admin().Get(ctx, client.ObjectKeyFromObject(n), n)
+	}
+}
+
+// now is a Namespace as it stands.
+func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
+	GinkgoHelper()
+	n, err := c.ns(name)(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return n
+}
+
+// sub reads a SubNamespace.
+func (c cluster) sub(parent, name string) func(context.Context) (*v1alpha1.SubNamespace, error) {
+	return func(ctx context.Context) (*v1alpha1.SubNamespace, error) {
+		sub := build.SubNamespace(parent, name)
+		return sub, c.Admin().Get(ctx, client.ObjectKeyFromObject(sub), sub)
+	}
+}
+
+// lns reads an LNamespace.
+func (c cluster) lns(ctx context.Context, name string) *v1alpha1.LNamespace {
+	GinkgoHelper()
+	lns := build.Tenant(name).Object()
+	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(lns), lns)).To(Succeed())
+	return lns
+}
+
+// gone asks for an object until it isn't there.
+func (c cluster) gone(object client.Object) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopyObject().(client.Object))
+		if err == nil {
+			return fmt.Errorf("%T %s is there", object, object.GetName())
+		}
+		return client.IgnoreNotFound(err)
+	}
+}
+
+func carry(key, value string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Labels", HaveKeyWithValue(key, value))
+}
+
+func lack(key string) types.GomegaMatcher {
+	return HaveField("ObjectMeta.Labels", Not(HaveKey(key)))
+}
+
+func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimestamp", BeNil()) }
+
+// ready is said of an object's condition Ready.
+func ready(status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(
+		HaveField("Type", "Ready"), HaveField("Status", status), HaveField("Reason", string(reason)))))
+}
+
+func hierarchy(namespace string, change func(*v1alpha1.HierarchyConfigurationSpec)) *v1alpha1.HierarchyConfiguration {
+	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
+	if change != nil {
+		change(&hc.Spec)
+	}
+	return hc
+}
+
+func below(parent string) func(*v1alpha1.HierarchyConfigurationSpec) {
+	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.Parent = &parent }
+}
+
+// letGo takes the finalizer off that build.Held has set.
+func (c cluster) letGo(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	object.SetFinalizers(nil)
+	Expect(c.Admin().Update(ctx, object)).To(Succeed())
+}
+
+// patches sends an LNamespace to the defaulting webhook, as the API server does, and returns the JSON patch.
+func (c cluster) patches(ctx context.Context, user, object string) (string, error) {
+	var lns map[string]any
+	if err := json.Unmarshal([]byte(object), &lns); err != nil {
+		return "", err
+	}
+	lns["apiVersion"], lns["kind"], lns["metadata"] = v1alpha1.GroupVersion.String(), "LNamespace", map[string]any{"name": "rehearsed"}
+	raw, err := json.Marshal(lns)
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(admissionv1.AdmissionReview{
+		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+		Request: &admissionv1.AdmissionRequest{
+			UID: "1", Operation: admissionv1.Create, UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: raw},
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	url := fmt.Sprintf("https://127.0.0.1:%d%s", c.WebhookPort, webhooks.PathLNamespaceDefaults)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	anyone := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // this machine's own port
+	response, err := anyone.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	review := &admissionv1.AdmissionReview{}
+	if err := json.NewDecoder(response.Body).Decode(review); err != nil {
+		return "", err
+	}
+	return string(review.Response.Patch), nil
+}

@@ -1,0 +1,292 @@
+package admission_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// grant is what a row asks for, and the words of its refusal.
+type grant struct {
+	role, namespace, needs string
+}
+
+// adm is authority over a namespace, in a role of the move.
+func adm(namespace, role string) grant {
+	return grant{"adm", namespace, fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q (%s)", namespace, role)}
+}
+
+// cl is what a cluster admin may.
+func cl(why string) grant {
+	return grant{"cl", "", "needs update on namespaces cluster-wide (" + why + ")"}
+}
+
+var (
+	proposed = func(n string) grant { return adm(n, "proposed parent") }
+	rooted   = func(n string) grant { return adm(n, "root of the current tree") }
+	common   = func(n string) grant { return adm(n, "most recent common ancestor") }
+	member   = func(n string) grant { return adm(n, "member of the cycle") }
+)
+
+// missing is the right to make a parent that does not exist.
+func missing(namespace string) []grant {
+	return []grant{
+		{"hierarchy-maker", "", fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q (proposed parent)", namespace)},
+		{"namespace-maker", "", "needs create on namespaces cluster-wide (proposed parent)"},
+	}
+}
+
+// move is one move of a row.
+type move struct {
+	x, target string
+	asks      []grant
+	warning   string
+}
+
+// clusterRoles are what grants are made of.
+func clusterRoles() []client.Object {
+	author := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "get", "create", "update", "patch")
+	administer := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update")
+	administer.ResourceNames = []string{v1alpha1.HierarchyConfigurationName}
+	return []client.Object{
+		build.ClusterRole("author", author), build.ClusterRole("adm", administer),
+		build.ClusterRole("cl", build.Rule("", "namespaces", "update")),
+		build.ClusterRole("namespace-maker", build.Rule("", "namespaces", "create")),
+		build.ClusterRole("hierarchy-maker", build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "create")),
+	}
+}
+
+// let gives a user a ClusterRole in a namespace, or everywhere.
+func (c cluster) let(ctx context.Context, user, role, namespace string) {
+	GinkgoHelper()
+	subject := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}
+	if namespace == "" {
+		c.put(ctx, build.ClusterRoleBinding(user+"-"+role, role, subject))
+		return
+	}
+	c.put(ctx, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user + "-" + role},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{subject},
+	})
+}
+
+// judged makes the move with exactly the grants named, and again with each one taken away. A move that is allowed is
+// rehearsed, so that the fixture stays as it is.
+func judged(ctx SpecContext, row string, moves ...move) {
+	GinkgoHelper()
+	for i, m := range moves {
+		for without := range len(m.asks) + 1 {
+			user := fmt.Sprintf("%s-%d-without-%d", strings.ToLower(row), i, without)
+			shared.let(ctx, user, "author", m.x)
+			for j, g := range m.asks {
+				if j != without {
+					shared.let(ctx, user, g.role, g.namespace)
+				}
+			}
+			request := hierarchy(m.x, below(m.target))
+			said := Eventually(shared.create).WithArguments(ctx, request, "--as="+user, "--dry-run=server")
+			switch {
+			case without < len(m.asks):
+				move := fmt.Sprintf("may not move namespace %q: ", m.x)
+				said.Should(refuse("forbidden", fmt.Sprintf("user %q ", user), move+m.asks[without].needs), "%+v without %d", m, without)
+			case m.warning != "":
+				said.Should(warn(m.warning), "%+v", m)
+			default:
+				said.Should(allow(), "%+v", m)
+			}
+		}
+	}
+}
+
+// unlawful is refused to cluster admins too.
+func unlawful(ctx SpecContext, x, target string, words ...string) {
+	GinkgoHelper()
+	Eventually(shared.create).WithArguments(ctx, hierarchy(x, below(target))).Should(refuse(append(words, "is invalid: spec.parent")...))
+}
+
+var _ = Describe("a HierarchyConfiguration", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		shared.put(ctx, clusterRoles()...)
+		shared.put(ctx, build.Root("org"), build.Child("team-a", "org"), build.Child("svc-1", "team-a"), build.Child("job", "svc-1"),
+			build.Child("team-b", "org"), build.Root("other"), build.Child("lab", "other"), build.Namespace("solo"), build.Child("hut", "solo"))
+		shared.tenant(ctx, build.Tenant("payments"))
+		shared.put(ctx, build.Child("pay-x", "payments"), build.Child("pay-y", "pay-x"))
+		shared.tenant(ctx, build.Tenant("shop"))
+		// Who may create one has the same authority only where there is none.
+		shared.put(ctx, hierarchy("org", nil), hierarchy("payments", nil))
+		for name, tree := range map[string]string{"job": "org", "team-b": "org", "lab": "other", "pay-y": "payments"} {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(HaveField("ObjectMeta.Labels", HaveKey(v1alpha1.TreeLabel(tree))))
+		}
+	})
+
+	It("HIER-M02 brings a plain namespace into a tree", func(ctx SpecContext) {
+		judged(ctx, "M02", move{x: "solo", target: "org", asks: []grant{proposed("org")}})
+	})
+	It("HIER-M04 makes a root", func(ctx SpecContext) {
+		judged(ctx, "M04", move{x: "svc-1", target: "", asks: []grant{rooted("org")}})
+	})
+	It("HIER-M05 leaves a tenant", func(ctx SpecContext) {
+		leaves := []grant{rooted("payments"), cl(`namespace "pay-x" leaves tenant payments`)}
+		judged(ctx, "M05", move{x: "pay-x", target: "", asks: leaves},
+			move{x: "pay-x", target: "team-a", asks: append(leaves[:2:2], proposed("team-a"))},
+			move{x: "pay-x", target: "shop", asks: []grant{rooted("payments"), proposed("shop")}})
+	})
+	It("HIER-M06 begins a tree", func(ctx SpecContext) {
+		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})
+	})
+	It("HIER-M07 moves within a tree", func(ctx SpecContext) {
+		judged(ctx, "M07", move{x: "svc-1", target: "team-b", asks: []grant{common("org")}},
+			move{x: "svc-1", target: "org", asks: []grant{common("org")}}, move{x: "team-b", target: "team-a", asks: []grant{common("org")}})
+	})
+	It("HIER-M08 moves up where the root has no say", func(ctx SpecContext) {
+		judged(ctx, "M08", move{x: "job", target: "team-a", asks: []grant{common("team-a")}})
+	})
+	It("HIER-M09 moves from tree to tree", func(ctx SpecContext) {
+		judged(ctx, "M09", move{x: "svc-1", target: "lab", asks: []grant{rooted("org"), proposed("lab")}})
+		shared.let(ctx, "m09-beside", "author", "svc-1")
+		for _, namespace := range []string{"org", "other"} {
+			shared.let(ctx, "m09-beside", "adm", namespace)
+		}
+		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-beside").Should(refuse(proposed("lab").needs))
+		shared.let(ctx, "m09-below", "author", "svc-1")
+		for _, namespace := range []string{"team-a", "lab"} {
+			shared.let(ctx, "m09-below", "adm", namespace)
+		}
+		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
+	})
+	It("HIER-M10 moves below a namespace in no tree, and away again", func(ctx SpecContext) {
+		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo")}, warning: "solo is not a root or a sub-namespace yet"},
+			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab")}})
+	})
+	It("HIER-M11 moves below a namespace that does not exist", func(ctx SpecContext) {
+		const warning = "parent namespace nosuch does not exist"
+		judged(ctx, "M11", move{x: "solo", target: "nosuch", asks: missing("nosuch"), warning: warning},
+			move{x: "svc-1", target: "nosuch", asks: append([]grant{rooted("org")}, missing("nosuch")...), warning: warning})
+	})
+	It("HIER-M12 whose parent is gone asks the root that was", func(ctx SpecContext) {
+		shared.put(ctx, build.Child("m12-gone", "org"), build.Child("m12-x", "m12-gone"), build.Root("m12-r"), build.Child("m12-lost", "m12-r"),
+			build.Child("m12-y", "m12-lost"), build.Child("m12-pay", "payments"), build.Child("m12-z", "m12-pay"))
+		for name, tree := range map[string]string{"m12-x": "org", "m12-y": "m12-r", "m12-z": "payments"} {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(carry(v1alpha1.TreeLabel(tree), "2"))
+		}
+		for _, name := range []string{"m12-gone", "m12-lost", "m12-r", "m12-pay"} {
+			Expect(shared.Admin().Delete(ctx, build.Namespace(name))).To(Succeed())
+		}
+		for _, name := range []string{"m12-gone", "m12-lost", "m12-r", "m12-pay"} {
+			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+		}
+		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}}, move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
+			move{x: "m12-z", target: "", asks: []grant{rooted("payments"), cl(`namespace "m12-z" leaves tenant payments`)}},
+			move{x: "m12-y", target: "org", asks: []grant{proposed("org")}})
+	})
+	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"), build.Child("m15-w", "m15-z"))
+		Eventually(shared.ns("m15-w")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m15-r"), "3"))
+		// Nobody can close a cycle here but the operator, whom the webhooks don't ask: it stands for a time without them.
+		for name, parent := range map[string]string{"m15-y": "m15-z", "m15-x": "m15-y"} {
+			n := shared.now(ctx, name)
+			before := n.DeepCopy()
+			n.Labels[v1alpha1.LabelParent] = parent
+			Expect(shared.As(controlplane.Operator).Patch(ctx, n, client.MergeFrom(before))).To(Succeed())
+		}
+		judged(ctx, "M15", move{x: "m15-x", target: "", asks: []grant{member("m15-y"), member("m15-z")}},
+			move{x: "m15-x", target: "lab", asks: []grant{member("m15-y"), member("m15-z"), proposed("lab")}})
+		shared.let(ctx, "m14-user", "author", "m15-w")
+		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user").
+			Should(refuse("is invalid: spec.parent", `ancestor "m15-z" is halted (InCycle); resolve that first`))
+		shared.let(ctx, "m14-user", "cl", "")
+		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user", "--dry-run=server").Should(allow())
+	})
+	It("HIER-M16 closes no cycle", func(ctx SpecContext) {
+		unlawful(ctx, "team-a", "svc-1", "would make a cycle: team-a -> svc-1 -> team-a")
+		unlawful(ctx, "team-a", "team-a", "would make a cycle: team-a -> team-a")
+	})
+	It("HIER-M17 moves no tenant", func(ctx SpecContext) {
+		unlawful(ctx, "shop", "org", "shop belongs to LNamespace shop and stays a root")
+	})
+	It("HIER-M18 touches nothing that is protected", func(ctx SpecContext) {
+		shared.put(ctx, build.Namespace("m18-p", v1alpha1.LabelProtected, v1alpha1.True), build.Namespace("locked-m18"))
+		unlawful(ctx, "m18-p", "org", "m18-p is a protected namespace")
+		for _, target := range []string{"kube-public", "default", "warren-system", "locked-m18"} {
+			unlawful(ctx, "solo", target, target+" is a protected namespace")
+		}
+		unlawful(ctx, "locked-m18", "org", "locked-m18 is a protected namespace")
+		system := shared.now(ctx, "kube-system")
+		Expect(shared.create(ctx, hierarchy("kube-system", below("org")))).To(allow())
+		Consistently(shared.ns("kube-system")).WithContext(ctx).WithTimeout(quiet).Should(Equal(system))
+	})
+	It("HIER-M19 moves below no template, with no template, and nothing that ends", func(ctx SpecContext) {
+		going, content := build.Root("m19-going"), build.Held(build.ConfigMap("m19-going", "hangs", "x"))
+		ending := build.Namespace("m19-ending")
+		held := build.Held(hierarchy("m19-ending", nil))
+		shared.put(ctx, build.Template("m19-t"), build.Namespace("m19-i", v1alpha1.LabelTemplate, "m19-t"), going, content, ending, held)
+		for _, n := range []client.Object{going, ending} {
+			Expect(shared.Admin().Delete(ctx, n)).To(Succeed())
+		}
+		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content); shared.letGo(ctx, held) })
+		unlawful(ctx, "solo", "m19-t", "m19-t is a template")
+		unlawful(ctx, "m19-i", "org", "a sub-namespace can't reference a template")
+		unlawful(ctx, "solo", "m19-going", "m19-going is being terminated")
+		Expect(shared.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m19-ending", "--type=merge", "-p", `{"spec":{"parent":"org"}}`)).
+			To(refuse("is invalid: spec.parent", "m19-ending is being terminated"))
+	})
+	It("HIER-M20 does not move what a SubNamespace owns", func(ctx SpecContext) {
+		shared.grow(ctx, "team-b/m20-x")
+		unlawful(ctx, "m20-x", "other", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
+		unlawful(ctx, "m20-x", "", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
+	})
+	// HIER-M22, but for the depth of 128, which package authority shows.
+	It("enters a tenant only where there is room", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("m22-small").Limits(1, -1))
+		shared.tenant(ctx, build.Tenant("m22-flat").Limits(-1, 1))
+		unlawful(ctx, "svc-1", "m22-small", "tenant m22-small allows 1 sub-namespaces (0 in use)")
+		unlawful(ctx, "svc-1", "m22-flat", "tenant m22-flat: depth 2 exceeds 1")
+	})
+	It("HIER-M24 is judged in a rehearsal as in earnest, and by the rights of whom one impersonates", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("m24-t").Users("alice").Sudoers("alice"))
+		shared.put(ctx, build.Child("m24-x", "m24-t"), build.Namespace("m24-solo"))
+		Eventually(shared.ns("m24-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m24-t"), "1"))
+		shared.let(ctx, "m24-user", "author", "m24-x")
+		shared.let(ctx, "m24-user", "author", "m24-solo")
+		shared.let(ctx, "m24-user", "adm", "org")
+		for _, rehearsal := range []string{"server", "none"} {
+			leave := func(as ...string) answer {
+				return shared.create(ctx, hierarchy("m24-x", below("")), append(as, "--dry-run="+rehearsal)...)
+			}
+			Eventually(leave).WithArguments("--as=m24-user").Should(refuse(`user "m24-user" may`, rooted("m24-t").needs))
+			Eventually(leave).WithArguments("--as=alice", "--as-group=m24-t-sudoers").
+				Should(refuse(`user "alice" may`, cl(`namespace "m24-x" leaves tenant m24-t`).needs))
+			Eventually(shared.create).WithArguments(ctx, hierarchy("m24-solo", below("org")), "--as=m24-user", "--dry-run="+rehearsal).Should(allow())
+			if rehearsal == "server" {
+				Expect(shared.gone(hierarchy("m24-solo", nil))(ctx)).To(Succeed())
+			}
+		}
+	})
+	It("HIER-I5 delegates no key that the configuration keeps", func(ctx SpecContext) {
+		shared.let(ctx, "i5-user", "author", "team-a")
+		const enforce = "pod-security.kubernetes.io/enforce"
+		for _, change := range []func(*v1alpha1.HierarchyConfigurationSpec){
+			func(s *v1alpha1.HierarchyConfigurationSpec) { s.PropagatedLabels = []v1alpha1.MetadataKey{enforce} },
+			func(s *v1alpha1.HierarchyConfigurationSpec) { s.OverriddenLabels = []v1alpha1.MetadataKey{enforce} },
+		} {
+			Eventually(shared.create).WithArguments(ctx, hierarchy("team-a", change), "--as=i5-user").Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
+		}
+	})
+	It("HIER-O4 is made right after its namespace", func(ctx SpecContext) {
+		for i := range 100 {
+			name := fmt.Sprintf("o4-%d", i)
+			Expect(shared.Admin().Create(ctx, build.Namespace(name))).To(Succeed())
+			Expect(shared.Admin().Create(ctx, hierarchy(name, below("org")))).To(Succeed(), name)
+		}
+	})
+})

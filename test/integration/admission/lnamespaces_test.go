@@ -1,0 +1,158 @@
+package admission_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// billed is an LNamespace with that cost centre.
+func billed(name, costCenter string) *v1alpha1.LNamespace {
+	lns := build.Tenant(name).Managers("mia").Object()
+	if costCenter != "" {
+		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: costCenter}
+	}
+	return lns
+}
+
+var _ = Describe("an LNamespace", Ordered, func() {
+	BeforeAll(func(ctx SpecContext) {
+		// Whoever may make one, as with the component open-access. carol may not.
+		var makers []rbacv1.Subject
+		for _, user := range []string{"alice", "mia", "dave", "eve", "mallory", "system:serviceaccount:ci:deployer", "system:admin"} {
+			makers = append(makers, rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user})
+		}
+		shared.put(ctx, build.ClusterRole("lnamespace-maker", build.Rule(v1alpha1.Domain, "lnamespaces", "create", "get", "list")),
+			build.ClusterRoleBinding("lnamespace-maker", "lnamespace-maker", makers...))
+		Eventually(shared.kubectl).WithArguments(ctx, "auth", "can-i", "create", "lnamespaces", "--as=alice").Should(HaveField("Code", 0))
+	})
+
+	// by makes an LNamespace as somebody.
+	by := func(ctx SpecContext, lns *v1alpha1.LNamespace, user string, groups ...string) answer {
+		args := []string{"--as=" + user, "--as-group=system:authenticated"}
+		for _, group := range groups {
+			args = append(args, "--as-group="+group)
+		}
+		return shared.create(ctx, lns, args...)
+	}
+
+	It("ACC-W01 is its maker's where it names nobody", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("w01").Object(), "alice")).To(allow())
+		lns := shared.lns(ctx, "w01")
+		Expect(lns.Spec.Managers).To(Equal(build.Users("alice")))
+		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
+		Expect(lns.Spec.Users).To(BeEmpty())
+		// With billing named, which this configuration fills in else, the patch is of the two lists alone.
+		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
+		const paid = `"billing":{"costCenter":"9"}`
+		Expect(shared.patches(ctx, "alice", `{"spec":{`+paid+`}}`)).To(Equal(`[` + people + `]`))
+		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}]`
+		Expect(shared.patches(ctx, "alice", `{"spec":{}}`)).To(Equal(`[` + people + bill))
+		Expect(shared.patches(ctx, "alice", `{}`)).To(Equal(`[{"op":"add","path":"/spec","value":{}},` + people + bill))
+	})
+
+	It("ACC-W02 is sudoed by its maker where it names managers alone", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("w02").Managers("mia").Object(), "alice")).To(allow())
+		lns := shared.lns(ctx, "w02")
+		Expect(lns.Spec.Managers).To(Equal(build.Users("mia")))
+		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
+		Expect(lns.Spec.Users).To(BeEmpty())
+	})
+
+	It("ACC-W03 is its maker's, if that is somebody who can be listed", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("w03-ci").Object(), "system:serviceaccount:ci:deployer")).To(allow())
+		Expect(by(ctx, build.Tenant("w03-alice").Object(), "alice")).To(allow())
+		Expect(by(ctx, build.Tenant("w03-nobody").Object(), "system:admin")).To(warn("kubernetes user system:admin can't be listed; name managers and sudoers"))
+		deployer := []v1alpha1.Subject{build.ServiceAccount("ci", "deployer")}
+		for name, want := range map[string][]v1alpha1.Subject{"w03-ci": deployer, "w03-alice": build.Users("alice"), "w03-nobody": nil} {
+			lns := shared.lns(ctx, name)
+			Expect(lns.Spec.Managers).To(Equal(want))
+			Expect(lns.Spec.Sudoers).To(Equal(want))
+			Expect(lns.Spec.Users).To(BeEmpty())
+		}
+	})
+
+	// ACC-W05, but for the sudo that is denied.
+	It("says when nobody but cluster admins can edit it any more", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("w05").Managers("mia").Sudoers("bob").Object(), "mia")).To(allow())
+		edit := func(fields string) answer {
+			return shared.kubectl(ctx, "patch", "lnamespace", "w05", "--as=mia", "--type=merge", "-p", `{"spec":`+fields+`}`)
+		}
+		Eventually(edit).WithArguments(`{"sudoers":[]}`).Should(allow())
+		Expect(edit(`{"managers":[]}`)).To(warn("only cluster admins"))
+		Expect(shared.lns(ctx, "w05").Spec).To(And(HaveField("Managers", BeEmpty()), HaveField("Sudoers", BeEmpty())))
+	})
+
+	It("ACC-W06 is billed as the configuration says, or as its maker may say", func(ctx SpecContext) {
+		Expect(by(ctx, billed("w06-a", ""), "alice", "g2", "g1")).To(allow())
+		Expect(by(ctx, billed("w06-b", "2"), "alice", "g2", "g1")).To(allow())
+		Expect(by(ctx, billed("w06-c", "7"), "alice", "g2", "g1")).To(refuse("spec.billing.costCenter", `"1"`, `"2"`, `"9"`))
+		Expect(by(ctx, billed("w06-d", ""), "dave")).To(allow())
+		Expect(shared.create(ctx, billed("w06-e", "7"))).To(allow())
+		for name, want := range map[string]string{"w06-a": "1", "w06-b": "2", "w06-d": "9", "w06-e": "7"} {
+			Expect(shared.lns(ctx, name).Spec.Billing).To(HaveField("CostCenter", want))
+		}
+	})
+
+	// ACC-V03 and ACC-N02 with webhooks; without them they are with the reconcilers.
+	It("takes no name that is reserved or taken", func(ctx SpecContext) {
+		Expect(by(ctx, build.Tenant("istio-system").Object(), "alice")).To(refuse("istio-system is a reserved name"))
+		Expect(by(ctx, build.Tenant("warren-system").Object(), "alice")).To(refuse("warren-system is a reserved name"))
+		shared.put(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
+		mark := "exists; a cluster admin can mark it: kubectl annotate namespace "
+		for _, name := range []string{"n02-legacy", "n02-root"} {
+			Expect(by(ctx, build.Tenant(name).Object(), "alice")).To(refuse("namespace " + name + " " + mark + name + " tenancy.warren.dev/adopt=true"))
+		}
+	})
+
+	// ACC-X02 with webhooks.
+	It("is not made again while its namespace ends", func(ctx SpecContext) {
+		namespace, content := build.Namespace("x02-payments"), build.Held(build.ConfigMap("x02-payments", "hangs", "x"))
+		shared.put(ctx, namespace, content)
+		Expect(shared.Admin().Delete(ctx, namespace)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("x02-payments is being terminated"))
+	})
+
+	// ACC-D01 with webhooks.
+	It("with sub-namespaces is not deleted", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("d01"))
+		shared.grow(ctx, "d01/d01-pay-web")
+		Expect(shared.kubectl(ctx, "delete", "lnamespace", "d01")).
+			To(refuse("d01 has sub-namespaces (d01-pay-web): delete them first or set allowCascadingDeletion"))
+		Expect(shared.lns(ctx, "d01")).To(active())
+	})
+
+	// ACC-S12 with webhooks.
+	It("is sudoed by no service account of its tree", func(ctx SpecContext) {
+		robot := func(namespace string) *v1alpha1.LNamespace {
+			lns := build.Tenant("s12").Managers("mia").Object()
+			lns.Spec.Sudoers = []v1alpha1.Subject{build.ServiceAccount(namespace, "robot")}
+			return lns
+		}
+		Expect(shared.create(ctx, robot("s12"))).To(refuse("spec.sudoers[0]", "ServiceAccount s12/robot lives in the tree of s12"))
+		shared.tenant(ctx, build.Tenant("s12").Managers("mia"))
+		shared.grow(ctx, "s12/s12-web")
+		Expect(shared.send(ctx, "apply", robot("s12-web"), "--server-side", "--force-conflicts")).To(refuse("ServiceAccount s12-web/robot lives in the tree of s12"))
+	})
+
+	It("HIER-O8 of a name that namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
+		p := build.Root("o8-p")
+		shared.put(ctx, p, build.Child("o8-x", "o8-p"), build.Source(build.Secret("o8-p", "s", "x"), v1alpha1.ModeUpdate))
+		Eventually(func(ctx SpecContext) error {
+			secret := &corev1.Secret{}
+			return shared.Admin().Get(ctx, client.ObjectKey{Namespace: "o8-x", Name: "s"}, secret)
+		}).WithContext(ctx).Should(Succeed())
+		Expect(shared.kubectl(ctx, "delete", "namespace", "o8-p")).To(warn("o8-p has children that are not bound", "o8-x"))
+		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").Should(refuse(`namespaces o8-x wait for a parent named "o8-p"`))
+		Expect(shared.create(ctx, build.Tenant("o8-p").Managers("mia").Object())).To(allow())
+		// It heals: what came with its parent is looked at again.
+		Eventually(shared.gone(build.Secret("o8-x", "s", ""))).WithContext(ctx).Should(Succeed())
+		Expect(shared.now(ctx, "o8-x")).To(carry(v1alpha1.TreeLabel("o8-p"), "1"))
+	})
+})

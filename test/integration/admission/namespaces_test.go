@@ -1,0 +1,93 @@
+package admission_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a Namespace", func() {
+	It("SUB-T4 closes no longer cycle, of parents or of templates", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t4-a"), build.Child("t4-b", "t4-a"), build.Child("t4-c", "t4-b"), build.Template("t4-t1"),
+			build.Template("t4-t2", v1alpha1.LabelTemplate, "t4-t1"), build.Template("t4-t3", v1alpha1.LabelTemplate, "t4-t2"))
+		Eventually(shared.ns("t4-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t4-a"), "2"))
+		Expect(shared.label(ctx, "t4-b", "parent=t4-c")).To(refuse("would make a cycle: t4-b -> t4-c -> t4-b"))
+		Eventually(shared.label).WithArguments(ctx, "t4-t1", "template=t4-t3").Should(refuse("would make a cycle: t4-t1 -> t4-t3 -> t4-t2 -> t4-t1"))
+		Expect(shared.now(ctx, "t4-b")).To(carry(v1alpha1.LabelParent, "t4-a"))
+		Expect(shared.now(ctx, "t4-t1")).To(lack(v1alpha1.LabelTemplate))
+	})
+
+	It("SUB-T5 goes below no template and nothing that ends, and waits below a plain one", func(ctx SpecContext) {
+		going, content := build.Root("t5-going"), build.Held(build.ConfigMap("t5-going", "hangs", "x"))
+		shared.put(ctx, build.Template("t5-template"), going, content, build.Namespace("t5-plain"))
+		Expect(shared.Admin().Delete(ctx, going)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		Expect(shared.create(ctx, build.Child("t5-a", "t5-template"))).To(refuse("t5-template is a template"))
+		Eventually(shared.create).WithArguments(ctx, build.Child("t5-b", "t5-going"), "--dry-run=server").Should(refuse("t5-going is being terminated"))
+		Expect(shared.create(ctx, build.Child("t5-c", "t5-plain"))).To(warn("t5-plain is not a root or a sub-namespace yet"))
+		Consistently(shared.ns("t5-c")).WithContext(ctx).WithTimeout(quiet).Should(lack(v1alpha1.TreeLabel("t5-c")))
+		Expect(shared.label(ctx, "t5-plain", "type=root")).To(allow())
+		Eventually(shared.ns("t5-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t5-plain"), "1"))
+	})
+
+	It("SUB-T8 references a template, and one that does not exist yet", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t8-a"))
+		Expect(shared.label(ctx, "t8-a", "template=default")).To(refuse("default is not a template namespace"))
+		Expect(shared.label(ctx, "t8-a", "template=t8-missing")).To(warn("template namespace t8-missing does not exist"))
+		shared.put(ctx, build.Template("t8-missing", "team", "t"))
+		Eventually(shared.ns("t8-a")).WithContext(ctx).Should(carry("team", "t"))
+	})
+
+	It("SUB-T9 with children stays a root", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t9-root"), build.Child("t9-pay-web", "t9-root"), build.Root("t9-alone"), build.Root("t9-lonely"))
+		Eventually(shared.ns("t9-pay-web")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t9-root"), "1"))
+		Expect(shared.label(ctx, "t9-root", "type-")).To(refuse("has 1 child (t9-pay-web)"))
+		Expect(shared.label(ctx, "t9-root", "type=template")).To(refuse("has 1 child (t9-pay-web)"))
+		Expect(shared.label(ctx, "t9-alone", "type-")).To(allow())
+		Expect(shared.label(ctx, "t9-lonely", "type=template")).To(allow())
+	})
+
+	It("SUB-T10 that is referenced stays a template", func(ctx SpecContext) {
+		shared.put(ctx, build.Template("t10-base"), build.Root("t10-r1", v1alpha1.LabelTemplate, "t10-base"))
+		Eventually(shared.label).WithArguments(ctx, "t10-base", "type-").Should(refuse("is referenced by: t10-r1"))
+		Expect(shared.label(ctx, "t10-r1", "template-")).To(allow())
+		Eventually(shared.label).WithArguments(ctx, "t10-base", "type-").Should(allow())
+	})
+
+	It("SUB-T11 leaves its parent with its children only as a root", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t11-a"), build.Child("t11-b", "t11-a"), build.Child("t11-c", "t11-b"))
+		Eventually(shared.ns("t11-c")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("t11-a"), "2"))
+		Expect(shared.label(ctx, "t11-b", "parent-")).To(refuse("has 1 child (t11-c)"))
+		Expect(shared.label(ctx, "t11-b", "parent-", "type=root")).To(allow())
+		Eventually(shared.ns("t11-c")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, "t11-b"), lack(v1alpha1.TreeLabel("t11-a"))))
+	})
+
+	It("SUB-L5 moves with all below it only where there is room", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("l5-a"), build.Child("l5-b", "l5-a"), build.Child("l5-c", "l5-b"), build.Child("l5-d", "l5-c"))
+		shared.tenant(ctx, build.Tenant("l5-small").Limits(2, -1))
+		shared.tenant(ctx, build.Tenant("l5-flat").Limits(-1, 2))
+		Eventually(shared.ns("l5-d")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("l5-a"), "3"))
+		Expect(shared.label(ctx, "l5-b", "parent=l5-small")).To(refuse("tenant l5-small allows 2 sub-namespaces (0 in use)"))
+		Expect(shared.label(ctx, "l5-b", "parent=l5-flat")).To(refuse("tenant l5-flat: depth 3 exceeds 2"))
+	})
+
+	// The row of SUB-T6 and SUB-T7, without their ten quiet seconds, is with the reconcilers.
+	It("whose parent is missing comes with a Warning", func(ctx SpecContext) {
+		Expect(shared.create(ctx, build.Child("t6-c", "t6-r"))).To(warn("parent namespace t6-r does not exist"))
+		shared.put(ctx, build.Root("t7-a", "team", "neco"), build.Child("t7-c", "t7-a"))
+		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
+		Expect(shared.label(ctx, "t7-c", "parent=t7-nowhere")).To(warn("parent namespace t7-nowhere does not exist"))
+	})
+
+	It("SUB-D10 that is bound is deleted by its SubNamespace", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("d10-payments"))
+		shared.grow(ctx, "d10-payments/d10-pay-web")
+		Expect(shared.kubectl(ctx, "delete", "namespace", "d10-pay-web")).
+			To(refuse("delete the SubNamespace d10-pay-web in namespace d10-payments instead"))
+		Expect(shared.now(ctx, "d10-pay-web")).To(active())
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d10-pay-web", "-n", "d10-payments")).To(allow())
+		Eventually(shared.gone(build.Namespace("d10-pay-web"))).WithContext(ctx).Should(Succeed())
+	})
+})

@@ -1,0 +1,97 @@
+package admission_test
+
+import (
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// These need a configuration of their own: that of the component open-access, and what only one case can bear.
+var _ = Describe("with open-access", Ordered, func() {
+	var open cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		w, err := test.Start(ctx, test.Options{Webhooks: true, Components: []string{"config/components/open-access"}})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+		open = cluster{w}
+	})
+
+	It("ACC-T01 everybody may look, and make as many LNamespaces as the configuration says", func(ctx SpecContext) {
+		by := func(c cluster, args ...string) answer {
+			out, err, code := c.Kubectl(ctx, "carol", args...)
+			return answer{out, err, code}
+		}
+		Expect(by(shared, "get", "pods", "-n", "default")).To(refuse("Forbidden"))
+		Expect(by(shared, "auth", "can-i", "create", "lnamespaces")).To(HaveField("Code", 1))
+
+		Expect(by(open, "get", "pods", "-n", "default")).To(HaveField("Code", 0))
+		Expect(by(open, "get", "secrets", "-n", "default")).To(refuse("Forbidden"))
+		for i := range 5 {
+			name := fmt.Sprintf("t01-%d", i)
+			Expect(open.create(ctx, build.Tenant(name).Object(), "--as=carol", "--as-group=system:authenticated")).To(allow())
+			Expect(open.lns(ctx, name).Spec.Managers).To(Equal(build.Users("carol")))
+		}
+		Expect(open.create(ctx, build.Tenant("t01-5").Object(), "--as=carol", "--as-group=system:authenticated")).To(refuse("carol has 5 of 5 LNamespaces"))
+		Expect(open.create(ctx, build.Tenant("t01-admins").Managers("mia").Sudoers("mia").Object())).To(allow())
+	})
+
+	// SUB-D4 for the configuration.
+	It("and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
+		open.put(ctx, build.Root("d4-root"))
+		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
+		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))
+		Expect(open.Operator.WriteConfig(strings.Replace(open.OperatorConfig, "subNamespaces:\n",
+			"subNamespaces:\n  allowCascadingDeletion: true\n  namingPolicies: [{root: a, match: \"^z-$0\"}]\n", 1))).To(Succeed())
+		Eventually(open.kubectl).WithArguments(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root", "--wait=false").Should(allow())
+		for _, name := range []string{"d4-sub", "d4-deep1", "d4-deep2"} {
+			Eventually(open.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+		}
+	})
+
+	It("SUB-D9 and cascading in the configuration, a template that is referenced stays", func(ctx SpecContext) {
+		open.put(ctx, build.Template("d9-base"), build.Root("d9-r1", v1alpha1.LabelTemplate, "d9-base"))
+		Eventually(open.kubectl).WithArguments(ctx, "delete", "namespace", "d9-base", "--dry-run=server").Should(refuse("is referenced by: d9-r1"))
+		Expect(open.kubectl(ctx, "delete", "namespace", "d9-base")).To(refuse("is referenced by: d9-r1"))
+		Expect(open.now(ctx, "d9-base")).To(active())
+	})
+
+	It("SUB-N4 and a policy that matches a root's name twice, the leftmost match counts", func(ctx SpecContext) {
+		open.put(ctx, build.Root("banana"))
+		Eventually(open.create).WithArguments(ctx, build.SubNamespace("banana", "z-na"), "--dry-run=server").Should(refuse("must match ^z-a"))
+		Expect(open.create(ctx, build.SubNamespace("banana", "z-a"))).To(allow())
+	})
+
+	It("HIER-M01 and nothing that moves, nobody is asked", func(ctx SpecContext) {
+		open.put(ctx, clusterRoles()...)
+		open.put(ctx, build.Root("m01-org"), build.Child("m01-x", "m01-org"))
+		Eventually(open.ns("m01-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m01-org"), "1"))
+		open.let(ctx, "m01-user", "author", "m01-x")
+		Eventually(open.kubectl).WithArguments(ctx, "auth", "can-i", "create", "hierarchyconfigurations", "-n", "m01-x", "--as=m01-user").Should(HaveField("Code", 0))
+		since, err := open.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		patch := func(fields string) answer {
+			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p", `{"spec":`+fields+`}`)
+		}
+		Expect(open.create(ctx, hierarchy("m01-x", nil), "--as=m01-user")).To(allow())
+		Expect(patch(`{"allowCascadingDeletion":true}`)).To(allow())
+		Expect(patch(`{"parent":"m01-org"}`)).To(allow())
+		Expect(patch(`{"allowCascadingDeletion":false}`)).To(allow())
+		requests, err := open.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests).To(ContainElement(HaveField("Resource", "hierarchyconfigurations")))
+		Expect(requests).NotTo(ContainElement(And(HaveField("Resource", "subjectaccessreviews"), HaveField("User", controlplane.Operator))))
+		// The log does tell when somebody is asked.
+		Expect(patch(`{"parent":""}`)).To(refuse(rooted("m01-org").needs))
+		requests, err = open.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(requests).To(ContainElement(And(HaveField("Resource", "subjectaccessreviews"), HaveField("User", controlplane.Operator))))
+	})
+})

@@ -1,0 +1,132 @@
+package admission_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a SubNamespace", func() {
+	It("SUB-S4 names only keys that are allowed", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s4-payments"))
+		sub := build.SubNamespace("s4-payments", "s4-web", "foo", "a", "app", "b")
+		sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{"bar": "c"}
+		Eventually(shared.create).WithArguments(ctx, sub).Should(refuse("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels", "spec.annotations[bar]"))
+	})
+
+	It("SUB-S6 keeps a key that is no longer allowed until somebody touches it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
+		Eventually(shared.ns("s6-web")).WithContext(ctx).Should(carry("s6-app", "web"))
+		Expect(shared.Operator.WriteConfig(strings.Replace(configuration, ", s6-app]", "]", 1))).To(Succeed())
+		Eventually(shared.ns("s6-web")).WithContext(ctx).Should(lack("s6-app"))
+		patch := func(fields string) answer {
+			return shared.kubectl(ctx, "patch", "subnamespace", "s6-web", "-n", "s6-payments", "--type=merge", "-p", `{"spec":`+fields+`}`)
+		}
+		Expect(patch(`{"annotations":{"memo":"x"}}`)).To(allow())
+		Expect(patch(`{"labels":{"s6-app":"new"}}`)).To(refuse("spec.labels[s6-app]: Forbidden"))
+	})
+
+	// SUB-S9 with webhooks; without them it is with the reconcilers.
+	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
+		shared.put(ctx, build.Namespace("s9-p"), build.Template("s9-t"))
+		for _, parent := range []string{"s9-p", "s9-t"} {
+			Expect(shared.create(ctx, build.SubNamespace(parent, parent+"-c"))).To(refuse("forbidden", parent+" is neither a root nor a sub-namespace"))
+		}
+	})
+
+	It("SUB-S10 has neither its parent's name nor a protected one", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s10-payments"))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
+		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "kube-x"))).To(refuse("kube-x is a protected namespace"))
+		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "default"))).To(refuse("default is a protected namespace"))
+	})
+
+	It("SUB-K1 of a name that is taken comes with a Warning, and waits", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
+		version := shared.now(ctx, "k1-web").ResourceVersion
+		Expect(shared.create(ctx, build.SubNamespace("k1-payments", "k1-web"))).To(warn("namespace k1-web exists"))
+		Eventually(shared.sub("k1-payments", "k1-web")).WithContext(ctx).Should(And(
+			ready(metav1.ConditionFalse, v1alpha1.ReasonConflict),
+			HaveField("Status.Conditions", ContainElement(And(HaveField("Type", "Stalled"), HaveField("Status", metav1.ConditionTrue))))))
+		Consistently(shared.ns("k1-web")).WithContext(ctx).WithTimeout(quiet).Should(HaveField("ObjectMeta.ResourceVersion", version))
+	})
+
+	It("SUB-D3 with children is not deleted", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("d3-payments"))
+		shared.grow(ctx, "d3-payments/d3-pay-web", "d3-pay-web/d3-deep2", "d3-pay-web/d3-deep1")
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d3-pay-web", "-n", "d3-payments")).
+			To(refuse("forbidden", "d3-pay-web has sub-namespaces (d3-deep1, d3-deep2)"))
+		Expect(shared.sub("d3-payments", "d3-pay-web")(ctx)).To(active())
+	})
+
+	// SUB-D4 for the LNamespace.
+	It("with children goes in the second in which its tenant allows it", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("d4-payments"))
+		shared.grow(ctx, "d4-payments/d4-pay-web", "d4-pay-web/d4-deep1", "d4-pay-web/d4-deep2")
+		lns := shared.lns(ctx, "d4-payments")
+		before := lns.DeepCopy()
+		lns.Spec.AllowCascadingDeletion = true
+		Expect(shared.Admin().Patch(ctx, lns, client.MergeFrom(before))).To(Succeed())
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d4-pay-web", "-n", "d4-payments", "--wait=false")).To(HaveField("Code", 0))
+		for _, name := range []string{"d4-pay-web", "d4-deep1", "d4-deep2"} {
+			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
+		}
+	})
+
+	It("SUB-N1 keeps to the naming policy of its root", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("app-team1"))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("app-team1", "app-team1-a")).Should(allow())
+		Expect(shared.create(ctx, build.SubNamespace("app-team1", "app-team2-a"))).To(refuse(`"app-team2-a"`, "must match ^app-team1-.*"))
+		Expect(shared.create(ctx, build.SubNamespace("app-team1", "x-app-team1-a"))).To(refuse(`"x-app-team1-a"`, "must match ^app-team1-.*"))
+	})
+
+	It("SUB-N2 is judged by the root's name, however deep it stands", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("app-n2"))
+		shared.grow(ctx, "app-n2/app-n2-a")
+		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "app-n2-b"))).To(allow())
+		Expect(shared.create(ctx, build.SubNamespace("app-n2-a", "zzz"))).To(refuse("must match ^app-n2-.*"))
+	})
+
+	It("SUB-N3 is judged only where a policy applies", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("two-i"), build.Root("n3-other"))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("two-i", "n3-foo")).Should(refuse("must match -x$"))
+		Expect(shared.create(ctx, build.SubNamespace("two-i", "n3-foo-x"))).To(allow())
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("n3-other", "n3-anything")).Should(allow())
+	})
+
+	It("SUB-L1 is made up to the depth that the tenant may have", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("l1-t").Limits(-1, 2))
+		shared.grow(ctx, "l1-t/l1-u")
+		Expect(shared.create(ctx, build.SubNamespace("l1-u", "l1-v"))).To(allow())
+		Eventually(shared.ns("l1-v")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("l1-t"), "2"))
+		Expect(shared.create(ctx, build.SubNamespace("l1-v", "l1-w"))).To(refuse("depth 3 exceeds 2"))
+	})
+
+	It("SUB-L2 is made up to the number that the tenant may have", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("l2-t").Limits(3, -1))
+		shared.tenant(ctx, build.Tenant("l2-none").Limits(0, -1))
+		shared.grow(ctx, "l2-t/l2-u", "l2-t/l2-v", "l2-t/l2-w")
+		content := build.Held(build.ConfigMap("l2-w", "hangs", "x"))
+		shared.put(ctx, content)
+		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", "l2-w", "-n", "l2-t")).To(allow())
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("l2-t", "l2-x"), "--dry-run=server").
+			Should(refuse("allows 3 sub-namespaces (3 in use, 1 terminating)"))
+		Expect(shared.create(ctx, build.SubNamespace("l2-none", "l2-y"))).To(refuse("allows 0 sub-namespaces"))
+	})
+
+	// HIER-O7 with webhooks.
+	It("whose name namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("o7-mallory"), build.Child("o7-x", "o7-p"))
+		shared.put(ctx, build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o7-mallory", "o7-p"), "--as=mallory").
+			Should(refuse(`namespaces o7-x wait for a parent named "o7-p"`))
+		Expect(shared.create(ctx, build.SubNamespace("o7-mallory", "o7-p"))).To(allow())
+	})
+})

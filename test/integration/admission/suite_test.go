@@ -1,0 +1,74 @@
+// Package admission_test sends requests with kubectl to a real API server that asks the operator's webhooks, and reads
+// what people read: the refusal or the Warning. Cases share one World and use names of their own, which begin with the
+// number of the case.
+//
+// A number such as SUB-T4 in the name of a test says that all of that row of docs/behaviour was seen. A test that shows
+// only a part of its row has the number in a comment.
+package admission_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+// configuration is that at the head of the cases of subnamespaces.md, with the naming and billing that other cases name,
+// and one key that a case takes away.
+const configuration = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+inheritance:
+  labels: [team, "*.glob/*", "pod-security.kubernetes.io/*"]
+  annotations: [memo]
+subNamespaces:
+  labels: [team, app, s6-app]
+  annotations: [memo]
+  namingPolicies:
+  - {root: "^app-(?P<team>.*)", match: "^app-${team}-.*"}
+  - {root: "^two-", match: "-x$"}
+protectedNamespaces: [locked-*]
+billing:
+  defaults:
+  - {group: g1, costCenter: "1"}
+  - {group: g2, costCenter: "2"}
+  - {costCenter: "9"}
+`
+
+// Upper bound of a wait, not a claim about speed: several cases share few cores.
+const soon = 30 * time.Second
+
+// quiet stands for "nothing happens".
+var quiet = test.Quiet(10 * time.Second)
+
+// shared is the World of all cases that can live with the others.
+var shared cluster
+
+func TestAdmission(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Admission")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	w, err := test.Start(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: configuration}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w.Bytes()
+}, func(data []byte) {
+	w, err := test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+	shared = cluster{w}
+})
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && shared.World != nil {
+		AddReportEntry("log of the shared operator", ReportEntryVisibilityNever, shared.Operator.Log())
+	}
+})
