@@ -37,6 +37,7 @@ var _ = Describe("a SubNamespace is created", func() {
 
 	It("costs three writes, and then none", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("w3-payments", "team", "neco"))
+		Eventually(shared.ns("w3-payments")).WithContext(ctx).Should(standing("w3-payments", "0"))
 		mark, err := shared.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		shared.grow(ctx, "w3-payments/w3-web")
