@@ -110,4 +110,12 @@ func (g *gate) startOperator(ctx context.Context, w *test.World) {
 		Kubeconfig: kubeconfig, Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(),
 	})
 	Expect(err).NotTo(HaveOccurred())
+	// Before the gate closes: one that comes again while it does would hold it open.
+	DeferCleanup(func() {
+		if w.Operator.Process().Running() {
+			code, err := w.Operator.Stop()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(code).To(BeZero(), w.Operator.Log)
+		}
+	})
 }
