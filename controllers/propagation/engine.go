@@ -59,8 +59,9 @@ type Timing struct {
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// KindMin and KindMax bound the back-off of looks for a kind that is not served, or not to be listed.
-	KindMin, KindMax time.Duration
+	// KindMin and KindMax bound the back-off of looks for a kind that is not served; KindGone is where it begins for one
+	// that was served before.
+	KindMin, KindMax, KindGone time.Duration
 	// EventQuiet is how long a source gets no second Event of one reason.
 	EventQuiet time.Duration
 	// Write bounds one request.
@@ -76,7 +77,7 @@ func DefaultTiming() Timing {
 	return Timing{
 		ConflictMax:  45 * time.Second,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute,
+		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute, KindGone: 5 * time.Second,
 		EventQuiet: 5 * time.Minute,
 		Write:      30 * time.Second,
 		LoopWindow: 10 * time.Minute,

@@ -34,6 +34,7 @@ type kindRun struct {
 	done    sync.WaitGroup
 	feeds   []*feed
 	state   kindState
+	synced  bool // it has been active since it was last found
 }
 
 // role is what a watch brings.
@@ -75,46 +76,60 @@ func (e *Engine) stopKinds() {
 	}
 }
 
-// watchKind waits until the API server serves the kind, which a change of a CRD may announce, then watches it until ctx
-// is done.
+// watchKind watches a kind whenever the API server serves it, until ctx is done. A CRD that comes announces itself;
+// otherwise the API server is asked again with a back-off.
 func (e *Engine) watchKind(ctx context.Context, run *kindRun) {
 	first := wait.Backoff{Duration: e.Timing.KindMin, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	backoff := first
-	for {
+	for ctx.Err() == nil {
 		changed := e.arrivals.changed()
 		mapping, err := e.mapping(run.kind)
-		if err == nil {
-			e.mu.Lock()
-			run.mapping = mapping
-			e.mu.Unlock()
-			break
-		}
-		if meta.IsNoMatchError(err) {
+		switch {
+		case err == nil:
+			served := e.watchServed(ctx, run, mapping)
+			changed = e.arrivals.changed() // what has changed meanwhile is no reason to look again
+			if served {
+				backoff = wait.Backoff{Duration: e.Timing.KindGone, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+			}
+		case meta.IsNoMatchError(err):
 			e.setState(run, kindPending)
-		} else {
+		default:
 			ctrl.Log.WithName("propagation").Error(err, "looking for a kind", "kind", run.kind.GroupKind().String())
 		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-changed:
 			backoff = first
 		case <-time.After(backoff.Step()):
 		}
 	}
+}
+
+// watchServed watches a kind until ctx is done or the API server says that it serves it no longer. synced says whether it
+// did before.
+func (e *Engine) watchServed(ctx context.Context, run *kindRun, mapping *meta.RESTMapping) (synced bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	roles := []role{sourcesAlone, copiesAlone}
 	if run.kind.Mode == propagate.All {
 		roles = []role{sourcesAndCopies}
 	}
 	e.mu.Lock()
-	run.state = kindSyncing
+	run.mapping, run.state, run.synced = mapping, kindSyncing, false
+	run.feeds = nil
 	for _, r := range roles {
-		run.feeds = append(run.feeds, &feed{engine: e, run: run, role: r})
+		run.feeds = append(run.feeds, &feed{engine: e, run: run, role: r, vanished: cancel})
 	}
+	feeds := run.feeds
 	e.mu.Unlock()
-	for _, f := range run.feeds {
-		run.done.Go(func() { e.observer.Observe(ctx, run.mapping.Resource, selectors[f.role], f) })
+	var observers sync.WaitGroup
+	for _, f := range feeds {
+		observers.Go(func() { e.observer.Observe(ctx, mapping.Resource, selectors[f.role], f) })
 	}
+	observers.Wait()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return run.synced
 }
 
 func (e *Engine) mapping(kind Kind) (*meta.RESTMapping, error) {
@@ -143,7 +158,7 @@ func (e *Engine) judge(run *kindRun) []key {
 		}
 	}
 	was := run.state
-	run.state = state
+	run.state, run.synced = state, run.synced || state == kindActive
 	gk := run.kind.GroupKind()
 	e.world.SetKind(gk, run.kind.Mode, state == kindActive)
 	if state != kindActive || was == kindActive {

@@ -18,6 +18,8 @@ type feed struct {
 	role    role
 	synced  bool
 	trouble kindState // why the watch sees nothing; "" while it does
+	// vanished ends all watches of the kind: the API server serves it no longer.
+	vanished func()
 }
 
 func (f *feed) slot(meta *metav1.PartialObjectMetadata) propagate.Slot {
@@ -82,6 +84,7 @@ func (f *feed) Lost(err error) {
 	f.synced, f.trouble = false, kindForbidden
 	if apierrors.IsNotFound(err) {
 		f.trouble = kindPending
+		f.vanished()
 	}
 	e.judge(f.run)
 }

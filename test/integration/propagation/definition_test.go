@@ -1,14 +1,19 @@
 package propagation_test
 
 import (
+	"context"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
@@ -29,6 +34,48 @@ var _ = Describe("a configured kind", func() {
 		g := build.Source(widget("Gadget", f.acme, "g", "blue"), v1alpha1.ModeUpdate)
 		f.create(ctx, g)
 		f.copied(ctx, g, f.tree()...)
+	})
+
+	It("PROP-X2 may go and come again", func(ctx SpecContext) {
+		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
+		crd, err := manifest(widgets("Gadget", "gadgets"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
+		f := grow(ctx, w)
+		put := func() {
+			GinkgoHelper()
+			g := build.Source(widget("Gadget", f.acme, "g", "blue"), v1alpha1.ModeUpdate)
+			f.create(ctx, g)
+			f.copied(ctx, g, f.tree()...)
+		}
+		put()
+
+		Expect(w.Admin().Delete(ctx, crd[0])).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) error {
+			return w.Admin().Get(ctx, client.ObjectKeyFromObject(crd[0]), crd[0].DeepCopy())
+		}).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring("not found")))
+		mark, err := w.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		asked := func(ctx context.Context) (int, error) {
+			requests, err := w.Requests(ctx, mark)
+			return len(slices.DeleteFunc(requests, func(r audit.Request) bool {
+				return r.User != controlplane.Operator || !strings.Contains(r.URI, "/gadgets")
+			})), err
+		}
+		// 2 at once, and 2 after 5, 15, 35 … s: in less than the page's 10 min a smaller number tells as much.
+		window, most := 20*time.Second, 8
+		if full := test.Quiet(10 * time.Minute); full > window {
+			window, most = full, 16
+		}
+		Consistently(ctx, asked).WithTimeout(window).WithPolling(time.Second).Should(BeNumerically("<=", most))
+		secret := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, secret)
+		f.copied(ctx, secret, f.tree()...)
+
+		crd, err = manifest(widgets("Gadget", "gadgets"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
+		put()
 	})
 
 	for config, sentence := range map[string]string{
