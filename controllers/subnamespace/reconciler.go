@@ -39,11 +39,12 @@ type Reconciler struct {
 	room     map[string]bool            // names of namespaces that are being made: they count against the limits
 	waiting  map[string]map[string]bool // by root: parent/name of the SubNamespaces that a limit holds back; true: that wait for room
 	failures map[string]int             // by parent/name
+	written  map[string]string          // by parent/name: resourceVersions of own writes that the cache has not shown yet
 }
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.room, r.waiting, r.failures = map[string]bool{}, map[string]map[string]bool{}, map[string]int{}
+	r.room, r.waiting, r.failures, r.written = map[string]bool{}, map[string]map[string]bool{}, map[string]int{}, map[string]string{}
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
@@ -59,7 +60,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	sub := &v1alpha1.SubNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
+		r.seen(req.String(), "")
 		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.seen(req.String(), sub.ResourceVersion) {
+		return ctrl.Result{}, nil // what we wrote last is still to come, and asks again
 	}
 	if !sub.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, sub)
@@ -68,12 +73,32 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if err := r.addFinalizer(ctx, sub); err != nil {
 			return afterRace(err)
 		}
+		r.wrote(req.String(), sub.ResourceVersion)
 	}
 	v, delay := r.settle(ctx, sub)
 	if err := r.report(ctx, sub, v); err != nil {
 		return afterRace(err)
 	}
+	r.wrote(req.String(), sub.ResourceVersion)
 	return ctrl.Result{RequeueAfter: delay}, nil
+}
+
+// wrote notes how far our own writes have brought a SubNamespace. To look at an older version would report it again.
+func (r *Reconciler) wrote(key, resourceVersion string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written[key] = resourceVersion
+}
+
+// seen says whether the cache has caught up with our own writes; "" says that the object is gone.
+func (r *Reconciler) seen(key, resourceVersion string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if resourceVersion != "" && index.Newer(r.written[key], resourceVersion) {
+		return false
+	}
+	delete(r.written, key)
+	return true
 }
 
 // settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
