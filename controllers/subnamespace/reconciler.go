@@ -69,6 +69,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !sub.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, sub)
 	}
+	if r.Index.Snapshot().Namespace(sub.Namespace) == nil {
+		return ctrl.Result{}, nil // its namespace exists, the watch is yet to bring it, and then it asks again
+	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := r.addFinalizer(ctx, sub); err != nil {
 			return afterRace(err)
