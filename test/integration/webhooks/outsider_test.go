@@ -47,7 +47,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 		for _, r := range forged() {
 			code, answer := outsider.post(ctx, r.path, r.review())
 			Expect(code).To(BeNumerically("<", 500), "%s: %s", r.path, answer)
-			for _, secret := range []string{value, "dave"} {
+			for _, secret := range []string{value, "dave", "victim-web"} {
 				Expect(answer).NotTo(ContainSubstring(secret), r.path)
 			}
 			if !strings.Contains(string(r.review()), "victim") {
