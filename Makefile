@@ -23,6 +23,8 @@ CONTAINER_TOOL ?= docker
 # What `make image` builds for, and where to.
 ARCH ?= $(shell go env GOARCH)
 IMAGE_TAR ?= dist/image.tar
+# The versions of Kubernetes that `make test-matrix` has the API server emulate.
+VERSIONS ?= 1.35 1.34
 # Suites run this many processes at once: their cases wait more than they compute.
 PROCS ?= 6
 
@@ -133,6 +135,12 @@ test-race: build controlplane ## The same with the race detector; reports in .re
 test-long: export TEST_WINDOW = full
 test-long: build controlplane ## The same with the full waiting times of the specification; reports in .reports/long.
 	@hack/test.sh .reports/long
+
+.PHONY: test-matrix
+test-matrix: build controlplane ## What guards the cluster, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
+	@for v in $(VERSIONS); do echo "Kubernetes $$v"; WARREN_EMULATED_VERSION=$$v WARREN_ATTACK_VERSIONS=$$v \
+		go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
+		./test/attack/... ./test/integration/{admission,components,guard,webhooks} || exit 1; done
 
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.

@@ -34,7 +34,8 @@ import (
 // Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
 // policies in force. The policies and the operator's rights fit the kinds of its configuration.
 type Options struct {
-	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on.
+	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on. Where no
+	// EmulatedVersion is said, the environment's WARREN_EMULATED_VERSION counts.
 	ControlPlane controlplane.Options
 	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
 	Overlay string
@@ -87,6 +88,9 @@ func Start(ctx context.Context, options Options) (*World, error) {
 		return nil, err
 	}
 	options.ControlPlane.Audit = true
+	if options.ControlPlane.EmulatedVersion == "" {
+		options.ControlPlane.EmulatedVersion = os.Getenv("WARREN_EMULATED_VERSION")
+	}
 	before := options.ControlPlane.BeforeControllers
 	options.ControlPlane.BeforeControllers = func(cp *controlplane.ControlPlane) error {
 		if err := Apply(ctx, cp.Config(controlplane.Admin), manifests.Definitions()); err != nil || before == nil {
