@@ -47,11 +47,10 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 		for _, r := range forged() {
 			code, answer := outsider.post(ctx, r.path, r.review())
 			Expect(code).To(BeNumerically("<", 500), "%s: %s", r.path, answer)
-			for _, secret := range []string{value, "dave", "victim-web"} {
-				Expect(answer).NotTo(ContainSubstring(secret), r.path)
-			}
-			if !strings.Contains(string(r.review()), "victim") {
-				Expect(answer).NotTo(ContainSubstring("victim"), r.path)
+			for _, secret := range []string{value, "dave", "victim", "victim-web"} {
+				if !strings.Contains(string(r.review()), secret) { // what he says himself is no secret
+					Expect(answer).NotTo(ContainSubstring(secret), r.path)
+				}
 			}
 		}
 		for what, body := range map[string][]byte{
