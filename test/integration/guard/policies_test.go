@@ -172,10 +172,10 @@ var _ = Describe("an operator", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
 		}
+		Expect(o.Operator.WriteConfig(head)).To(Succeed())
 		if err := o.Admin().Create(ctx, policy, client.DryRunAll); meta.IsNoMatchError(err) {
 			Skip("MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
 		}
-		Expect(o.Operator.WriteConfig(head)).To(Succeed())
 		o.create(ctx, build.Root("w4"), policy, bound)
 		Eventually(func(ctx context.Context) (map[string]string, error) {
 			probe := build.ConfigMap("w4", "probe", "x", v1alpha1.LabelInheritedFrom, "x")
