@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
 // Timing holds the time constants, so that tests can shrink them.
@@ -51,10 +52,9 @@ type Guard struct {
 	making sync.Once
 	again  chan struct{}
 
-	mu          sync.Mutex
-	gaps        map[string]string // short name of a policy → why it is not in force
-	leads       bool
-	subscribers []func()
+	mu    sync.Mutex
+	gaps  map[string]string // short name of a policy → why it is not in force
+	leads bool
 }
 
 // Deployment refers to the operator's Deployment in its namespace, where people look for its Events. Whether it is there nobody
@@ -111,13 +111,6 @@ func (g *Guard) Missing(policy string) bool {
 	return g.gaps[policy] != ""
 }
 
-// Subscribe has changed called after each change of what Missing answers. It must not block.
-func (g *Guard) Subscribe(changed func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.subscribers = append(g.subscribers, changed)
-}
-
 // Notes are the gaps as sentences, for a readiness probe that says more than yes.
 func (g *Guard) Notes() []string {
 	g.mu.Lock()
@@ -130,7 +123,7 @@ func (g *Guard) Notes() []string {
 }
 
 func sentence(policy, why string) string {
-	return fmt.Sprintf("policy %s%s is not in force: %s", prefix, policy, why)
+	return fmt.Sprintf("policy %s%s is not in force: %s", manifests.Prefix, policy, why)
 }
 
 // look compares what is in the cluster with what should be, and tells of every difference to the last look.
@@ -140,39 +133,33 @@ func (g *Guard) look(ctx context.Context) error {
 		return err
 	}
 	now := map[string]string{}
-	for _, p := range shipped {
-		gap.WithLabelValues(p.name).Set(0)
+	for _, p := range manifests.Shipped {
+		gap.WithLabelValues(p.Name).Set(0)
 		if why := seen.gap(p); why != "" {
-			gap.WithLabelValues(p.name).Set(1)
-			now[p.name] = why
+			gap.WithLabelValues(p.Name).Set(1)
+			now[p.Name] = why
 		}
 	}
 	g.mu.Lock()
-	before, leads, subscribers := g.gaps, g.leads, slices.Clone(g.subscribers)
+	before, leads := g.gaps, g.leads
 	g.gaps = now
 	g.mu.Unlock()
-	if maps.Equal(before, now) {
-		return nil
-	}
 	g.tell(before, now, leads)
-	for _, changed := range subscribers {
-		changed()
-	}
 	return nil
 }
 
 // tell logs each transition, and sends an Event for each new gap.
 func (g *Guard) tell(before, now map[string]string, leads bool) {
 	log := ctrl.Log.WithName("guard")
-	for _, p := range shipped {
-		switch was, is := before[p.name], now[p.name]; {
+	for _, p := range manifests.Shipped {
+		switch was, is := before[p.Name], now[p.Name]; {
 		case was == is:
 		case is == "":
-			log.Info("an admission policy is in force again", "policy", prefix+p.name)
+			log.Info("an admission policy is in force again", "policy", manifests.Prefix+p.Name)
 		default:
-			log.Error(errors.New(is), "an admission policy is not in force", "policy", prefix+p.name)
+			log.Error(errors.New(is), "an admission policy is not in force", "policy", manifests.Prefix+p.Name)
 			if leads {
-				g.event(p.name, is)
+				g.event(p.Name, is)
 			}
 		}
 	}
@@ -196,7 +183,7 @@ func (g *Guard) event(policy, why string) {
 // see reads all policies, all bindings, and what the configured kinds are called here.
 func (g *Guard) see(ctx context.Context) (*sight, error) {
 	s := newSight()
-	for _, p := range shipped {
+	for _, p := range manifests.Shipped {
 		if err := s.read(ctx, g.Live, p); err != nil {
 			return nil, err
 		}

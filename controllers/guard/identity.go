@@ -12,6 +12,8 @@ import (
 	admission "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
 // named finds whom the matchCondition not-the-operator of policy warren-copy exempts.
@@ -24,12 +26,12 @@ func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("making the client for policies: %w", err)
 	}
-	found, err := policies.ValidatingAdmissionPolicies().Get(ctx, prefix+Copy, metav1.GetOptions{})
+	found, err := policies.ValidatingAdmissionPolicies().Get(ctx, manifests.Prefix+manifests.Copy, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return nil // the guard tells of it
 	case err != nil:
-		return fmt.Errorf("reading policy %s: %w", prefix+Copy, err)
+		return fmt.Errorf("reading policy %s: %w", manifests.Prefix+manifests.Copy, err)
 	}
 	operator := operatorOf(found)
 	if operator == "" {
@@ -52,7 +54,7 @@ func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 // operatorOf is the user whom a policy takes for the operator, or "".
 func operatorOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) string {
 	for _, c := range p.Spec.MatchConditions {
-		if match := named.FindStringSubmatch(c.Expression); c.Name == "not-the-operator" && match != nil {
+		if match := named.FindStringSubmatch(c.Expression); c.Name == manifests.NotTheOperator && match != nil {
 			return match[1]
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
 var (
@@ -18,9 +20,9 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(gap, refusals)
-	for _, p := range shipped {
-		if strings.HasPrefix(p.name, "operator-cage-") {
-			refusals.WithLabelValues(p.name) // 0 is an answer, too
+	for _, p := range manifests.Shipped {
+		if strings.HasPrefix(p.Name, "operator-cage-") {
+			refusals.WithLabelValues(p.Name) // 0 is an answer, too
 		}
 	}
 }

@@ -10,32 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
-
-// prefix starts the name of every policy in the cluster.
-const prefix = "warren-"
-
-// Copy is the policy that keeps everybody but the operator from changing copies.
-const Copy = "copy"
-
-// policy is one of ours, by its name without the prefix.
-type policy struct {
-	name      string
-	bindings  []string // without the prefix, too
-	listsKind bool     // its rules name each configured kind
-}
-
-var shipped = []policy{
-	one("managed-namespace"), one("reserved-keys"), one("namespace-shape"),
-	{name: Copy, bindings: []string{Copy, "copy-access", "copy-distributed"}, listsKind: true},
-	one("source-keys"), one("access-names"), one("tenant-limits"),
-	one("operator-cage-rbac"), one("operator-cage-namespaces"),
-	{name: "operator-cage-objects", bindings: []string{"operator-cage-objects"}, listsKind: true},
-	one("operator-cage-webhooks"),
-}
-
-// one is a policy with one binding of its own name.
-func one(name string) policy { return policy{name: name, bindings: []string{name}} }
 
 // sight is what one look saw. A name that isn't there has no entry.
 type sight struct {
@@ -53,30 +30,30 @@ func newSight() *sight {
 	}
 }
 
-func (s *sight) read(ctx context.Context, live client.Reader, p policy) error {
+func (s *sight) read(ctx context.Context, live client.Reader, p manifests.Policy) error {
 	found := &admissionregistrationv1.ValidatingAdmissionPolicy{}
-	there, err := s.get(ctx, live, p.name, found)
+	there, err := s.get(ctx, live, p.Name, found)
 	if err != nil {
-		return fmt.Errorf("reading policy %s: %w", prefix+p.name, err)
+		return fmt.Errorf("reading policy %s: %w", manifests.Prefix+p.Name, err)
 	}
 	if there {
-		s.policies[p.name] = found
+		s.policies[p.Name] = found
 	}
-	for _, name := range p.bindings {
+	for _, b := range p.Bindings {
 		binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}
-		there, err := s.get(ctx, live, name, binding)
+		there, err := s.get(ctx, live, b.Name, binding)
 		if err != nil {
-			return fmt.Errorf("reading binding %s: %w", prefix+name, err)
+			return fmt.Errorf("reading binding %s: %w", manifests.Prefix+b.Name, err)
 		}
 		if there {
-			s.bindings[name] = binding
+			s.bindings[b.Name] = binding
 		}
 	}
 	return nil
 }
 
 func (s *sight) get(ctx context.Context, live client.Reader, name string, into client.Object) (there bool, err error) {
-	err = live.Get(ctx, client.ObjectKey{Name: prefix + name}, into)
+	err = live.Get(ctx, client.ObjectKey{Name: manifests.Prefix + name}, into)
 	if apierrors.IsForbidden(err) { // what nobody can see may as well be missing
 		s.hidden[name] = true
 		return false, nil
@@ -85,23 +62,23 @@ func (s *sight) get(ctx context.Context, live client.Reader, name string, into c
 }
 
 // gap says why a policy is not in force, or "".
-func (s *sight) gap(p policy) string {
-	found := s.policies[p.name]
+func (s *sight) gap(p manifests.Policy) string {
+	found := s.policies[p.Name]
 	if found == nil {
-		return s.absent("it", p.name)
+		return s.absent("it", p.Name)
 	}
-	for _, name := range p.bindings {
-		b := s.bindings[name]
+	for _, binding := range p.Bindings {
+		name, b := binding.Name, s.bindings[binding.Name]
 		switch {
 		case b == nil:
-			return s.absent("binding "+prefix+name, name)
-		case b.Spec.PolicyName != prefix+p.name:
-			return fmt.Sprintf("binding %s is of policy %s: apply config/policy", prefix+name, b.Spec.PolicyName)
+			return s.absent("binding "+manifests.Prefix+name, name)
+		case b.Spec.PolicyName != manifests.Prefix+p.Name:
+			return fmt.Sprintf("binding %s is of policy %s: apply config/policy", manifests.Prefix+name, b.Spec.PolicyName)
 		case !slices.Contains(b.Spec.ValidationActions, admissionregistrationv1.Deny):
-			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", prefix+name, actions(b))
+			return fmt.Sprintf("binding %s doesn't deny (validationActions: %s): apply config/policy", manifests.Prefix+name, actions(b))
 		}
 	}
-	if !p.listsKind {
+	if !p.ListsKinds {
 		return ""
 	}
 	var unlisted []string

@@ -6,21 +6,23 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
 // whole is a cluster in which every policy is in force, and lists configmaps and deployments.
 func whole() *sight {
 	s := newSight()
-	for _, p := range shipped {
+	for _, p := range manifests.Shipped {
 		rules := []admissionregistrationv1.NamedRuleWithOperations{rule("", "configmaps"), rule("apps", "deployments", "deployments/status")}
-		s.policies[p.name] = &admissionregistrationv1.ValidatingAdmissionPolicy{
+		s.policies[p.Name] = &admissionregistrationv1.ValidatingAdmissionPolicy{
 			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: rules}},
 		}
-		for _, name := range p.bindings {
-			s.bindings[name] = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: prefix + name},
+		for _, b := range p.Bindings {
+			s.bindings[b.Name] = &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: manifests.Prefix + b.Name},
 				Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-					PolicyName: prefix + p.name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+					PolicyName: manifests.Prefix + p.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
 				},
 			}
 		}
@@ -79,9 +81,9 @@ func TestGap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := whole()
 			c.spoil(s)
-			for _, p := range shipped {
-				if got := s.gap(p); got != c.want[p.name] {
-					t.Errorf("%s: got %q, want %q", p.name, got, c.want[p.name])
+			for _, p := range manifests.Shipped {
+				if got := s.gap(p); got != c.want[p.Name] {
+					t.Errorf("%s: got %q, want %q", p.Name, got, c.want[p.Name])
 				}
 			}
 		})

@@ -103,7 +103,7 @@ type Engine struct {
 	waiting  map[string]bool             // namespaces in which something waits for removals
 	removing map[string]int              // by namespace: DELETEs that are not answered yet
 	troubles map[propagate.Slot]*trouble
-	repairs  repairs
+	repairs  *repairs
 	found    map[propagate.Slot]string // how drift was found that waits to be put right, if not by the watch
 	fanouts  fanouts
 	events   map[told]time.Time
@@ -130,7 +130,7 @@ func New(o Options, s Settings) (*Engine, error) {
 		waiting:  map[string]bool{},
 		removing: map[string]int{},
 		troubles: map[propagate.Slot]*trouble{},
-		repairs:  repairs{},
+		repairs:  newRepairs(),
 		found:    map[propagate.Slot]string{},
 		fanouts:  newFanouts(),
 		events:   map[told]time.Time{},

@@ -2,6 +2,7 @@ package propagation
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +17,12 @@ import (
 const loopLimit = 5
 
 // repairs are the copies that were put right of late. Not safe for concurrent use.
-type repairs map[propagate.Slot]*repair
+type repairs struct {
+	slots  map[propagate.Slot]*repair
+	pruned time.Time // when what is long past was last dropped: once in a window, as there may be very many
+}
+
+func newRepairs() *repairs { return &repairs{slots: map[propagate.Slot]*repair{}} }
 
 type repair struct {
 	times []time.Time // the latest last, at most loopLimit
@@ -26,16 +32,16 @@ type repair struct {
 func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
 
 // note adds a repair, and says whether it makes a loop of those before it.
-func (r repairs) note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
-	for other, known := range r {
-		if now.Sub(known.last()) >= 2*window {
-			delete(r, other)
-		}
+func (r *repairs) note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
+	past := func(known *repair) bool { return now.Sub(known.last()) >= 2*window }
+	if now.Sub(r.pruned) >= window {
+		maps.DeleteFunc(r.slots, func(_ propagate.Slot, known *repair) bool { return past(known) })
+		r.pruned = now
 	}
-	known := r[slot]
-	if known == nil {
+	known := r.slots[slot]
+	if known == nil || past(known) {
 		known = &repair{}
-		r[slot] = known
+		r.slots[slot] = known
 	}
 	was := known.loop
 	known.times = append(known.times, now)
@@ -46,8 +52,8 @@ func (r repairs) note(slot propagate.Slot, now time.Time, window time.Duration) 
 }
 
 // wait is how long a copy is left as it is.
-func (r repairs) wait(slot propagate.Slot, now time.Time, window time.Duration) time.Duration {
-	if known := r[slot]; known != nil && known.loop {
+func (r *repairs) wait(slot propagate.Slot, now time.Time, window time.Duration) time.Duration {
+	if known := r.slots[slot]; known != nil && known.loop {
 		return max(0, known.last().Add(window).Sub(now))
 	}
 	return 0

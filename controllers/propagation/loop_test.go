@@ -25,12 +25,12 @@ func TestRepairs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, start, told := repairs{}, time.Now(), 0
+			r, start, told := newRepairs(), time.Now(), 0
 			var now time.Time
 			for _, at := range tt.at {
 				now = start.Add(at)
 				r.note(other, now, window) // the other's repairs don't count
-				delete(r, other)
+				delete(r.slots, other)
 				if r.note(slot, now, window) {
 					told++
 				}
@@ -50,12 +50,12 @@ func TestRepairs(t *testing.T) {
 }
 
 func TestRepairsAreForgotten(t *testing.T) {
-	r, now := repairs{}, time.Now()
+	r, now := newRepairs(), time.Now()
 	for i := range 100 {
 		r.note(propagate.Slot{Name: string(rune('a' + i))}, now, time.Minute)
 	}
 	r.note(propagate.Slot{Name: "later"}, now.Add(2*time.Minute), time.Minute)
-	if len(r) != 1 {
-		t.Errorf("%d are kept, want the latest alone", len(r))
+	if len(r.slots) != 1 {
+		t.Errorf("%d are kept, want the latest alone", len(r.slots))
 	}
 }

@@ -42,14 +42,6 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 	return slots
 }
 
-// SourcesIn are the sources of namespace.
-func (w *World) SourcesIn(namespace string) []Slot {
-	if r := w.rooms[namespace]; r != nil {
-		return slotsOf(r.sources, namespace)
-	}
-	return nil
-}
-
 // Doubtful are the missing sources of namespace of which a live look could not say that they are lost.
 func (w *World) Doubtful(namespace string) []Slot {
 	var slots []Slot

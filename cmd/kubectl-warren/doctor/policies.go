@@ -10,38 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/manifests"
 )
-
-// policy is one of ours, with what stands behind it.
-type policy struct {
-	name string
-	// identity is the match condition that names the operator; empty where the policy holds for everybody.
-	identity string
-	// marks are the labels by which its bindings select objects; without any it has one binding that selects all.
-	marks []string
-}
-
-// Names of the match conditions that name the operator.
-const (
-	notTheOperator = "not-the-operator"
-	theOperator    = "the-operator"
-)
-
-// expected are the policies of every overlay.
-var expected = []policy{
-	{name: "warren-managed-namespace", identity: notTheOperator},
-	{name: "warren-reserved-keys", identity: notTheOperator},
-	{name: "warren-namespace-shape"},
-	{name: "warren-copy", identity: notTheOperator, marks: []string{v1alpha1.LabelInheritedFrom, v1alpha1.LabelAccess, v1alpha1.Domain + "/distributed-by"}},
-	{name: "warren-source-keys"},
-	{name: "warren-access-names", identity: notTheOperator},
-	{name: "warren-tenant-limits"},
-	{name: "warren-operator-cage-rbac", identity: theOperator},
-	{name: "warren-operator-cage-namespaces", identity: theOperator},
-	{name: "warren-operator-cage-objects", identity: theOperator},
-	{name: "warren-operator-cage-webhooks", identity: theOperator},
-}
 
 // applyAgain is the advice where something of a policy is not as it is shipped.
 const applyAgain = "apply Warren's manifests again (make deploy)"
@@ -56,8 +26,8 @@ func (p Patient) policies(ctx context.Context) []Check {
 		return []Check{warning("policies", "you may not look at the policies: "+err.Error(), "ask a cluster admin")}
 	}
 	var checks []Check
-	for _, e := range expected {
-		checks = append(checks, e.judge(policies.Items, bindings.Items, p.operator()))
+	for _, e := range manifests.Shipped {
+		checks = append(checks, judge(e, policies.Items, bindings.Items, p.operator()))
 	}
 	return checks
 }
@@ -68,21 +38,21 @@ func (p Patient) operator() string {
 }
 
 // judge says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
-func (e policy) judge(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
-	name := "policy/" + strings.TrimPrefix(e.name, "warren-")
-	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == e.name })
+func judge(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
+	name := "policy/" + e.Name
+	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == manifests.Prefix+e.Name })
 	if i < 0 {
-		return failure(name, "policy "+e.name+" is missing", applyAgain)
+		return failure(name, "policy "+manifests.Prefix+e.Name+" is missing", applyAgain)
 	}
 	policy := &policies[i]
 	if f := policy.Spec.FailurePolicy; f != nil && *f != admissionv1.Fail {
 		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
 	}
-	if named := identity(policy, e.identity); e.identity != "" && !strings.Contains(named, "'"+operator+"'") {
+	if named := identity(policy, e.Identity); e.Identity != "" && !strings.Contains(named, "'"+operator+"'") {
 		return failure(name, fmt.Sprintf("it doesn't name %s as the operator but says: %s", operator, named),
 			"run the operator as the account that the policies name, or build the manifests for its namespace")
 	}
-	if wrong := e.unbound(bindings); wrong != "" {
+	if wrong := unbound(e, bindings); wrong != "" {
 		return failure(name, wrong, applyAgain)
 	}
 	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
@@ -102,14 +72,11 @@ func identity(policy *admissionv1.ValidatingAdmissionPolicy, name string) string
 }
 
 // unbound says what is wrong with the bindings of the policy; empty if nothing is.
-func (e policy) unbound(bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
-	selects := e.marks
-	if len(selects) == 0 {
-		selects = []string{""}
-	}
-	for _, mark := range selects {
+func unbound(e manifests.Policy, bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
+	for _, expected := range e.Bindings {
+		mark := expected.Mark
 		i := slices.IndexFunc(bindings, func(b admissionv1.ValidatingAdmissionPolicyBinding) bool {
-			return b.Spec.PolicyName == e.name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) &&
+			return b.Spec.PolicyName == manifests.Prefix+e.Name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) &&
 				equality.Semantic.DeepEqual(b.Spec.MatchResources, everything(mark))
 		})
 		if i >= 0 {

@@ -1,0 +1,61 @@
+package manifests
+
+import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+
+// Prefix starts the name of every policy and binding in the cluster.
+const Prefix = "warren-"
+
+// Policy is one of the admission policies in config/policy, which every overlay has.
+type Policy struct {
+	Name       string    // without the prefix
+	Identity   string    // the match condition that names the operator; empty where the policy holds for everybody
+	Bindings   []Binding // never empty
+	ListsKinds bool      // its rules name each configured kind
+}
+
+// Binding is one binding of a policy.
+type Binding struct {
+	Name string // without the prefix
+	Mark string // the label by which it selects objects; empty if it selects all
+}
+
+// Names of the match conditions that name the operator.
+const (
+	NotTheOperator = "not-the-operator"
+	TheOperator    = "the-operator"
+)
+
+// Copy is the name of the policy that keeps everybody but the operator from changing copies.
+const Copy = "copy"
+
+// Shipped are the policies of every overlay.
+//
+// Those with marks cost a request for an object without them nothing: the API server converts an object for each policy that
+// matches it, which on a Namespace is most of the time that a policy takes.
+var Shipped = []Policy{
+	marked(Policy{Name: "managed-namespace", Identity: NotTheOperator}, "", v1alpha1.LabelType, "-parent", v1alpha1.LabelParent),
+	plain("reserved-keys", NotTheOperator),
+	marked(Policy{Name: "namespace-shape"}, "", v1alpha1.LabelType, "-parent", v1alpha1.LabelParent,
+		"-template", v1alpha1.LabelTemplate, "-protected", v1alpha1.LabelProtected),
+	marked(Policy{Name: Copy, Identity: NotTheOperator, ListsKinds: true}, "", v1alpha1.LabelInheritedFrom,
+		"-access", v1alpha1.LabelAccess, "-distributed", v1alpha1.Domain+"/distributed-by"),
+	plain("source-keys", ""),
+	plain("access-names", NotTheOperator),
+	plain("tenant-limits", ""),
+	plain("operator-cage-rbac", TheOperator),
+	plain("operator-cage-namespaces", TheOperator),
+	{Name: "operator-cage-objects", Identity: TheOperator, ListsKinds: true, Bindings: []Binding{{Name: "operator-cage-objects"}}},
+	plain("operator-cage-webhooks", TheOperator),
+}
+
+func plain(name, identity string) Policy {
+	return Policy{Name: name, Identity: identity, Bindings: []Binding{{Name: name}}}
+}
+
+// marked adds a binding for each pair of what follows the policy's name and a label.
+func marked(p Policy, pairs ...string) Policy {
+	for i := 0; i < len(pairs); i += 2 {
+		p.Bindings = append(p.Bindings, Binding{Name: p.Name + pairs[i], Mark: pairs[i+1]})
+	}
+	return p
+}
