@@ -73,6 +73,10 @@ type Reconciler struct {
 	// a namespace joined or left its tree. If it is a source.SyncingSource, nothing is reconciled before it has synced;
 	// it has to be one if Forest fills up in the background, or a restart takes all access back for a moment.
 	Changes source.Source
+	// Unvetted says what is dangerous among the rights that users hold, as sentences; Vetting asks for all tenants when that may
+	// have changed. Neither is required.
+	Unvetted func() []string
+	Vetting  source.Source
 	// Config returns the settings in force.
 	Config func() Settings
 	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.

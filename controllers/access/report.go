@@ -87,7 +87,8 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 		r.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
 	}
-	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonGranted, "everything that the lists say is granted"
+	status := metav1.ConditionTrue
+	reason, message := r.granted()
 	if len(found) > 0 {
 		status, reason, message = metav1.ConditionFalse, found[0].reason, joined(found)
 	}

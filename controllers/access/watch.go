@@ -47,6 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, r.objects()).
 		Watches(&rbacv1.RoleBinding{}, r.objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
+		WatchesRawSource(r.vetting()).
 		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scans()).
 		WithOptions(controller.Options{
