@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -93,16 +94,25 @@ func (v *Vetter) tell(name string, now *verdict) {
 	if now.role == nil {
 		return // there is nothing to hang an Event on
 	}
-	kind, message := corev1.EventTypeNormal, "users of tenants hold nothing by this ClusterRole that was not vetted"
-	switch {
-	case len(dangers) > 0:
-		kind, message = corev1.EventTypeWarning, "users of every tenant hold what is dangerous: "+vetting.Join(append(dangers, news...), eventBytes)
-	case len(news) > 0:
-		message = "users of every tenant hold what was not vetted: " + vetting.Join(news, eventBytes)
+	kind := corev1.EventTypeNormal
+	if len(dangers) > 0 {
+		kind = corev1.EventTypeWarning
 	}
 	on := &corev1.ObjectReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: name, UID: now.role.UID}
-	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), message)
+	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), sentence(dangers, news))
 }
 
-// eventBytes is room for the findings in an Event, which holds 1024 bytes.
-const eventBytes = 900
+// sentence fits into an Event, which holds 1024 bytes.
+func sentence(dangers, news []string) string {
+	var held []string
+	if len(dangers) > 0 {
+		held = append(held, "what is dangerous: "+vetting.Join(dangers, 550))
+	}
+	if len(news) > 0 {
+		held = append(held, "what was not vetted: "+vetting.Join(news, 350))
+	}
+	if len(held) == 0 {
+		return "users of tenants hold nothing by this ClusterRole that was not vetted"
+	}
+	return "users of every tenant hold " + strings.Join(held, "; and ")
+}

@@ -117,10 +117,15 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 	}, SpecTimeout(3*time.Minute))
 
 	It("is told by the name of the ClusterRole that brings a right in, however far from it", func(ctx SpecContext) {
-		create(ctx, build.Labelled(build.ClusterRole("far", build.Rule("", "nodes", "patch")), "rbac.authorization.k8s.io/aggregate-to-view", "true"))
-		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{1, 0}))
-		findings, _ := vet(ctx)
-		Expect(findings).To(ConsistOf(finding{"danger", "patch nodes, from ClusterRole far", []string{"far"}}))
+		create(ctx, build.Labelled(build.ClusterRole("far", build.Rule("", "nodes", "patch", "get")), "rbac.authorization.k8s.io/aggregate-to-view", "true"))
+		Eventually(counted(ctx)).WithContext(ctx).Should(Equal([]float64{1, 1}))
+		findings, code := vet(ctx)
+		Expect(code).To(Equal(2))
+		Expect(findings).To(Equal([]finding{
+			{"danger", "patch nodes, from ClusterRole far", []string{"far"}}, {"new", "get nodes, from ClusterRole far", []string{"far"}},
+		}))
+		Eventually(events(ctx, "admin")).WithContext(ctx).Should(ContainElement("Warning: users of every tenant hold " +
+			"what is dangerous: patch nodes, from ClusterRole far; and what was not vetted: get nodes, from ClusterRole far"))
 	})
 
 	It("is another one as soon as the configuration says so", func(ctx SpecContext) {
