@@ -57,6 +57,13 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.lns(ctx, "w04-x").Spec.Sudoers).To(BeEmpty())
 	})
 
+	It("ACC-V03 and no reserved names, one that was reserved may be taken", func(ctx SpecContext) {
+		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).To(refuse("istio-system is a reserved name"))
+		Expect(open.Operator.WriteConfig(strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).To(Succeed())
+		Eventually(open.create).WithArguments(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object()).Should(allow())
+		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
+	})
+
 	// SUB-D4 for the configuration.
 	It("and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
 		open.put(ctx, build.Root("d4-root"))

@@ -20,8 +20,7 @@ import (
 )
 
 var _ = Describe("sudo in mode Constrained", func() {
-	// ACC-C01 where the API server knows it; controllers/access has what follows from other answers.
-	It("is what Auto comes to where the API server knows it", func(ctx SpecContext) {
+	It("ACC-C01 is what Auto comes to where the API server knows it", func(ctx SpecContext) {
 		f := constrainedly("c01")
 		f.settle(ctx, f.payments())
 		Expect(f.get(ctx, f.own("payments")).Status.Sudo.Mode).To(Equal(v1alpha1.SudoConstrained))
@@ -83,10 +82,9 @@ var _ = Describe("sudo in mode Constrained", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("pay-web")), bindClusterAdmin(f.own("pay-web")))
 	})
 
-	// ACC-R05, ACC-R06: what is withheld in mode Legacy is granted here, and reaches nothing.
-	It("is granted though the group is bound elsewhere, and gives nothing there", func(ctx SpecContext) {
-		f := constrainedly("c06")
-		f.create(ctx, build.ClusterRoleBinding(f.own("c06"), "cluster-admin", build.RBACGroup(f.own("platform-sudoers"))))
+	It("ACC-R05 is granted though the group is bound elsewhere, and gives nothing there", func(ctx SpecContext) {
+		f := constrainedly("r05")
+		f.create(ctx, build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(f.own("platform-sudoers"))))
 		f.settle(ctx, build.Tenant(f.own("platform")).Sudoers(f.own("carol")))
 		allowed(ctx, f.sudo("carol", "platform"), podsIn(f.own("platform")))
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
@@ -94,8 +92,7 @@ var _ = Describe("sudo in mode Constrained", func() {
 })
 
 var _ = Describe("an API server that doesn't know constrained impersonation", SpecPriority(1), func() {
-	// ACC-C01, as well.
-	It("gets legacy rules from Auto, and nobody gets sudo anew from Constrained", func(ctx SpecContext) {
+	It("ACC-C01 gets legacy rules from Auto, and nobody gets sudo anew from Constrained", func(ctx SpecContext) {
 		options := sudoMode("Auto").options(test.Options{ControlPlane: controlplane.Options{APIServerArgs: []string{"--feature-gates=ConstrainedImpersonation=false"}}})
 		w := ownWorld(ctx, options, "c01")
 		f := of(w, "c01")

@@ -41,8 +41,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 	})
 
-	// ACC-N02 without webhooks.
-	It("is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
+	It("ACC-N02 is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
 		f := of(world, "n02")
 		bare, labelled := build.Namespace(f.own("legacy")), build.Root(f.own("labelled"))
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {

@@ -161,7 +161,6 @@ var _ = Describe("sudo", func() {
 		denied(ctx, f.with(deployer, "system:serviceaccount:"+f.own("other")+":deployer", group), pods)
 	})
 
-	// ACC-S12 without webhooks.
 	inBothModes("is refused to a service account that every user of the tree could become", "s12", func(ctx SpecContext, f *fixture) {
 		tenant, root := f.payments(), f.own("payments")
 		tenant.SudoerSubjects(build.ServiceAccount(root, "robot"))
