@@ -61,7 +61,7 @@ func manages(fields *metav1.FieldsV1, path []string) bool {
 	if fields == nil {
 		return false
 	}
-	text := fields.Raw
+	text := fields.GetRawBytes()
 	for step := range slices.Values(path) {
 		var below map[string]json.RawMessage
 		if err := json.Unmarshal(text, &below); err != nil || below[step] == nil {

@@ -13,7 +13,7 @@ func TestLastBilled(t *testing.T) {
 	created := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	day := func(n int) *metav1.Time { return &metav1.Time{Time: created.AddDate(0, 0, n)} }
 	entry := func(n int, fields string) metav1.ManagedFieldsEntry {
-		return metav1.ManagedFieldsEntry{Time: day(n), FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Time: day(n), FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const billing, users = `{"f:spec":{"f:billing":{".":{},"f:costCenter":{}}}}`, `{"f:spec":{"f:users":{}}}`
 	status := entry(9, billing)
@@ -30,7 +30,7 @@ func TestLastBilled(t *testing.T) {
 		"changed by two":                       {fields: []metav1.ManagedFieldsEntry{entry(2, billing), entry(4, billing)}, want: 4},
 		"taken away by the last who wrote":     {before: &v1alpha1.BillingStatus{CostCenter: "1"}, fields: []metav1.ManagedFieldsEntry{entry(5, users)}, want: 5},
 		"a status doesn't count":               {fields: []metav1.ManagedFieldsEntry{entry(1, billing), status}, want: 1},
-		"an entry without fields or time":      {fields: []metav1.ManagedFieldsEntry{{Time: day(7)}, {FieldsV1: &metav1.FieldsV1{Raw: []byte(billing)}}}},
+		"an entry without fields or time":      {fields: []metav1.ManagedFieldsEntry{{Time: day(7)}, {FieldsV1: metav1.NewFieldsV1(billing)}}},
 		"fields that nobody can read any more": {fields: []metav1.ManagedFieldsEntry{entry(7, `[]`), entry(8, `{"f:spec":1}`)}},
 	}
 	for name, c := range cases {
