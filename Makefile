@@ -139,10 +139,10 @@ test-long: build controlplane ## The same with the full waiting times of the spe
 	@hack/test.sh .reports/long
 
 .PHONY: test-matrix
-test-matrix: build controlplane ## What guards the cluster, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
+test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
 	@for v in $(VERSIONS); do echo "Kubernetes $$v"; WARREN_EMULATED_VERSION=$$v WARREN_ATTACK_VERSIONS=$$v \
 		go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
-		./test/attack/... ./test/integration/{admission,components,guard,webhooks} || exit 1; done
+		./test/attack/... ./test/integration/{admission,components,guard,tenants,webhooks} || exit 1; done
 
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.

@@ -77,6 +77,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
+	store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.access.Reconfigured() })
 	if err := s.addGuard(); err != nil {
 		return err
 	}
@@ -143,6 +144,7 @@ func (s *setup) addTenants(context.Context) error {
 	return (&lnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Index: s.index, Events: s.events,
 		Reserved:    func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
+		Bills:       func() bool { return s.store.Current().Billing.Driver != config.DriverNone },
 		Access:      s.access,
 		Report:      s.report,
 		Concurrency: s.store.Current().Concurrency,

@@ -40,6 +40,7 @@ const (
 	ReasonConflict               Reason = "Conflict"
 	ReasonGroupInUse             Reason = "GroupInUse"
 	ReasonSubjectRefused         Reason = "SubjectRefused"
+	ReasonConstrainedUnavailable Reason = "ConstrainedUnavailable"
 	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
 	ReasonForbidden              Reason = "Forbidden"
 
@@ -49,6 +50,7 @@ const (
 	ReasonAccessGranted     Reason = "AccessGranted"
 	ReasonAccessRevoked     Reason = "AccessRevoked"
 	ReasonAccessConflict    Reason = "AccessConflict"
+	ReasonSudoModeChanged   Reason = "SudoModeChanged"
 	ReasonDriftRepaired     Reason = "DriftRepaired"
 	ReasonDriftLoop         Reason = "DriftLoop"
 )
