@@ -73,12 +73,12 @@ func (q question) asked() who {
 	return who{q.as, []string{sudoersOf(q.tenant)}}
 }
 
-// question draws one. Half of those who ask are listed by the tenant that it is about.
+// question draws one. Most of those who ask are listed by the tenant that it is about.
 func (p population) question(r *rand.Rand, m model) question {
 	name := pick(r, p.tenants)
 	q := question{who: p.anyone(r), request: p.request(r, name)}
 	says := m.tenants[name]
-	if listed := slices.Concat(says.Users, says.Managers, says.Sudoers, says.Sudoers); len(listed) > 0 && r.IntN(2) == 0 {
+	if listed := slices.Concat(says.Users, says.Managers, says.Sudoers, says.Sudoers); len(listed) > 0 && r.IntN(4) > 0 {
 		q.who = p.somebody(r, pick(r, listed))
 	}
 	if r.IntN(2) == 0 {
@@ -165,7 +165,7 @@ func may(ctx context.Context, w *test.World, as who, r request) (bool, error) {
 
 // String is how a failure names it: `get secrets in t01-a`.
 func (r request) String() string {
-	text := strings.Join([]string{r.verb, strings.Trim(r.resource+"/"+r.subresource, "/"), r.name}, " ")
+	text := strings.TrimSpace(strings.Join([]string{r.verb, strings.Trim(r.resource+"/"+r.subresource, "/"), r.name}, " "))
 	if r.namespace == "" {
 		return text + " in the cluster"
 	}
