@@ -75,47 +75,41 @@ func (p population) tenantOf() map[string]string {
 	return of
 }
 
-// candidate draws somebody for a list. A service account of the tenant's own tree is refused as a sudoer.
-func (p population) candidate(r *rand.Rand, tenant string) v1alpha1.Subject {
-	for {
-		s := pick(r, p.subjects)
-		if !slices.Contains(p.trees[tenant], s.Namespace) {
-			return s
-		}
+// add draws somebody who comes to a list of an LNamespace, unless he is there already. A service account of the tenant's own
+// tree is refused as a sudoer, and welcome elsewhere.
+func (p population) add(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1.Subject) {
+	s := pick(r, p.subjects)
+	if refused := list == &lns.Spec.Sudoers && slices.Contains(p.trees[lns.Name], s.Namespace); !refused && !slices.Contains(*list, s) {
+		*list = append(*list, s)
 	}
 }
 
-// list draws a list anew.
-func (p population) list(r *rand.Rand, tenant string) []v1alpha1.Subject {
-	list := []v1alpha1.Subject{}
+// redraw draws a list anew.
+func (p population) redraw(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1.Subject) {
+	*list = []v1alpha1.Subject{}
 	for range r.IntN(7) {
-		if s := p.candidate(r, tenant); !slices.Contains(list, s) {
-			list = append(list, s)
-		}
+		p.add(r, lns, list)
 	}
-	return list
 }
 
-// fill draws all lists of an LNamespace.
-func (p population) fill(r *rand.Rand, lns *v1alpha1.LNamespace) {
-	lns.Spec.Users, lns.Spec.Managers, lns.Spec.Sudoers = p.list(r, lns.Name), p.list(r, lns.Name), p.list(r, lns.Name)
+// listsOf are the three lists of an LNamespace.
+func listsOf(lns *v1alpha1.LNamespace) []*[]v1alpha1.Subject {
+	return []*[]v1alpha1.Subject{&lns.Spec.Users, &lns.Spec.Managers, &lns.Spec.Sudoers}
 }
 
 // edit changes one of the lists: mostly somebody comes or goes, at times all of it changes.
 func (p population) edit(r *rand.Rand, lns *v1alpha1.LNamespace) {
-	list := pick(r, []*[]v1alpha1.Subject{&lns.Spec.Users, &lns.Spec.Managers, &lns.Spec.Sudoers})
+	list := pick(r, listsOf(lns))
 	switch n := r.IntN(20); {
 	case n == 0:
 		*list = []v1alpha1.Subject{}
 	case n < 3:
-		*list = p.list(r, lns.Name)
+		p.redraw(r, lns, list)
 	case n < 11 && len(*list) > 0:
 		i := r.IntN(len(*list))
 		*list = slices.Delete(*list, i, i+1)
 	default:
-		if s := p.candidate(r, lns.Name); !slices.Contains(*list, s) {
-			*list = append(*list, s)
-		}
+		p.add(r, lns, list)
 	}
 }
 
