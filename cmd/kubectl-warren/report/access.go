@@ -101,7 +101,8 @@ func (r *Reporter) each(ctx context.Context, namespaces []string) ([]binding, er
 			return err
 		})
 	}
-	return slices.Concat(found...), group.Wait()
+	err := group.Wait()
+	return slices.Concat(found...), err
 }
 
 // homes are the namespaces of the service accounts among subjects.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -135,6 +136,9 @@ func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question
 		return names, nil // without Warren there is no sudo
 	}
 	if !ok {
+		if err == nil {
+			names, err = r.ownTenants(ctx, id, names)
+		}
 		return names, err
 	}
 	for _, lns := range list.Items {
@@ -145,6 +149,32 @@ func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question
 		}
 	}
 	return names, nil
+}
+
+// ownTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
+func (r *Reporter) ownTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
+	me, err := r.Caller(ctx)
+	if err != nil || me.User != id.User {
+		return names, err
+	}
+	// The rules of ClusterRoleBindings are the same in each namespace.
+	own := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}
+	if err := r.API.Create(ctx, own); err != nil && !r.Refused(err) {
+		return names, err
+	}
+	var mine []string
+	for _, rule := range own.Status.ResourceRules {
+		if !slices.Contains(rule.Resources, "groups") {
+			continue
+		}
+		for _, group := range rule.ResourceNames {
+			if name, ok := strings.CutSuffix(group, v1alpha1.SudoersSuffix); ok && !slices.Contains(names, name) {
+				addTo(&mine, name)
+			}
+		}
+	}
+	slices.Sort(mine)
+	return append(names, mine...), nil
 }
 
 // tenantOf is the tenant of the place that a question is about; "" if there is none, or it can't be told.

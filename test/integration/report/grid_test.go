@@ -178,7 +178,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 		for _, c := range cells {
 			count[[2]bool{c.plain, c.sudo}]++
 		}
-		AddReportEntry("cells", count)
+		AddReportEntry("cells", fmt.Sprint(count))
 		Expect(count).To(HaveLen(4), "the grid has all four kinds of answers: %v", count)
 	})
 
