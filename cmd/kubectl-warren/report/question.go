@@ -30,7 +30,7 @@ func (q Question) String() string {
 	if q.Subresource != "" {
 		text += " (subresource " + q.Subresource + ")"
 	}
-	if q.Namespace != "" {
+	if q.Namespace != "" && q.Resource != "namespaces" {
 		text += " in " + q.Namespace
 	}
 	return text

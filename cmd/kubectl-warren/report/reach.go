@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -51,7 +52,7 @@ func (s *survey) reachOf(rule rbacv1.PolicyRule, group, resource string) reach {
 		return reach{len(names) > 0, names}
 	case kind == "lnamespaces" && in(v1alpha1.GroupVersion.Group):
 		return reach{any: len(named(s.tenant)) > 0}
-	case kind == "users" || kind == "groups":
+	case (kind == "users" || kind == "groups") && (in("") || in(authenticationv1.GroupName)):
 		return reach{any: impersonates(rule) && len(named(s.people(kind)...)) > 0}
 	case s.isNamespaced(group, kind):
 		return reach{true, s.tree}

@@ -71,6 +71,7 @@ func payments() *survey {
 			bind("", "deleter", "deleter", []rbacv1.PolicyRule{rule([]string{""}, []string{"namespaces"}, []string{"delete"}, "pay-web")}, "User del"),
 			bind("", "other", "other", []rbacv1.PolicyRule{rule([]string{""}, []string{"namespaces"}, []string{"delete"}, "shop")}, "User oleg"),
 			bind("", "anyone", "anyone", []rbacv1.PolicyRule{rule([]string{""}, []string{"users"}, []string{"impersonate"})}, "User imp"),
+			bind("", "shift", "shift", []rbacv1.PolicyRule{rule([]string{"user.openshift.io"}, []string{"users"}, []string{"*"})}, "User shane"),
 			bind("", "dns", "dns", []rbacv1.PolicyRule{rule([]string{""}, []string{"pods"}, []string{"list"})}, "ServiceAccount kube-system/dns"),
 		},
 		accounts: []binding{

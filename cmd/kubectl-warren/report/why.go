@@ -104,12 +104,13 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 
 // sudoReasons are the bindings that grant it to the raised identity, and the pairs that let the person become it.
 func (r *Reporter) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
-	via, err := r.reasons(ctx, as, q, v)
+	all, err := r.holding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
-	via = through(group.String(), via)
+	via := through(group.String(), all.granting(q, alone(rbacSubject(group))))
+	via = orReason(append(via, all.granting(q, as.Unraised())...), v)
 	wide, err := r.bindingsIn(ctx, "")
 	for _, b := range wide.items {
 		pair := b.Name == access.SudoName(name) || b.Name == access.SelfName(id.User)
