@@ -79,7 +79,8 @@ func (p *plugin) whoCan() *cobra.Command {
 		Short: "Show who can do something, by itself or with sudo",
 		Long: "Show who can do something, by itself or with sudo. A tenant's group of sudoers is told as its sudoers.\n" +
 			"What you may not read is told at the end.",
-		Example:     "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n  kubectl warren who-can update lns/payments",
+		Example: "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n" +
+			"  kubectl warren who-can update lns/payments",
 		Annotations: map[string]string{usesNamespace: "yes"},
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
