@@ -12,9 +12,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/access"
 )
 
-// impersonateOnRole is bound in a tree to those who may use constrained sudo there.
-const impersonateOnRole = "warren:impersonate-on"
-
 // survey is what could be read of a tenant, and makes the entries of its report.
 type survey struct {
 	tenant string
@@ -94,7 +91,7 @@ func (s *survey) list(name access.List, subjects []v1alpha1.Subject) {
 
 // grant notes what a binding gives to each of its subjects. What it gives to sudoers' groups is had with sudo only.
 func (s *survey) grant(b binding, namespaces []string, near bool) {
-	if b.role.Name == impersonateOnRole {
+	if b.role.Name == access.ImpersonateOnRole {
 		return // where constrained sudo may be used, not what it gives
 	}
 	for _, subject := range b.subjects {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
 )
 
 func subject(text string) rbacv1.Subject {
@@ -162,7 +163,7 @@ User | erin | <none> | view | <none> | pay-web | RoleBinding erin (ClusterRole v
 
 func TestConstrainedSudoIsNoRightOfItsOwn(t *testing.T) {
 	s := payments()
-	s.here = append(s.here, bind("payments", "warren:sudo", impersonateOnRole, nil, "User bob"))
+	s.here = append(s.here, bind("payments", "warren:sudo", access.ImpersonateOnRole, nil, "User bob"))
 	if diff := cmp.Diff(drawn(t, payments()), drawn(t, s)); diff != "" {
 		t.Errorf("-without +with:\n%s", diff)
 	}

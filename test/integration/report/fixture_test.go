@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
@@ -21,21 +22,17 @@ import (
 const auditor = "auditor"
 
 // furnish makes the specification's tenants, and bindings of every shape around them.
-func furnish(ctx context.Context) {
+func furnish(ctx context.Context, w *test.World) {
 	GinkgoHelper()
-	create(ctx,
+	create(ctx, w,
 		build.Namespace("ci"), serviceAccount("ci", "deployer"), serviceAccount("ci", "other"),
 		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
 			Sudoers("bob").SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
 		build.Tenant("shop").Users("dave").Managers("mia").Sudoers("bob").Object())
-	ready(ctx, "payments")
-	ready(ctx, "shop")
-	create(ctx, build.SubNamespace("payments", "pay-web"))
-	for _, binding := range []string{"warren:sudoers", "warren:users"} {
-		copied := build.RoleBinding("pay-web", binding, "")
-		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKeyFromObject(copied), copied) }).WithContext(ctx).Should(Succeed())
-	}
-	create(ctx,
+	ready(ctx, w, "payments")
+	ready(ctx, w, "shop")
+	grow(ctx, w, "payments", "pay-web")
+	create(ctx, w,
 		build.RoleBinding("pay-web", "erin", "edit", build.RBACUser("erin")),
 		role("pay-web", "one-secret", named(build.Rule("", "secrets", "get", "delete"), "db"), build.Rule("", "pods/log", "get")),
 		toRole(build.RoleBinding("pay-web", "one-secret", "one-secret", build.RBACUser("carol"))),
@@ -47,44 +44,41 @@ func furnish(ctx context.Context) {
 		build.RoleBinding("ci", "minters", "minters", build.RBACUser("mallory")),
 		build.ClusterRole("minters", named(build.Rule("", "serviceaccounts/token", "create"), "deployer")),
 		// A group that no tenant has is one like others.
-		build.RoleBinding("ci", "no-tenant", "view", build.RBACGroup("stray-sudoers")),
+		build.RoleBinding("ci", "no-tenant", "view", build.RBACGroup("stray-sudoers")))
+	letAudit(ctx, w)
+}
+
+// letAudit gives the auditor its rights.
+func letAudit(ctx context.Context, w *test.World) {
+	GinkgoHelper()
+	create(ctx, w,
 		build.ClusterRole(auditor, build.Rule("", "namespaces", "get", "list"), build.Rule("tenancy.warren.dev", "*", "get", "list"),
 			build.Rule("rbac.authorization.k8s.io", "*", "get", "list")),
 		build.ClusterRoleBinding(auditor, auditor, build.RBACUser(auditor)))
 }
 
-// lock makes tenant vault with constrained sudo, written by hand as access.md 2.4 has it: its Namespace is not its own, so the
-// operator grants nothing there and leaves it alone.
-func lock(ctx context.Context) {
+// grow makes a SubNamespace and waits until the tenant's bindings are there.
+func grow(ctx context.Context, w *test.World, parent, name string) {
 	GinkgoHelper()
-	const authentication = "authentication.k8s.io"
-	on := build.Rule("authorization.k8s.io", "selfsubjectaccessreviews", "impersonate-on:user-info:create")
-	sudoers := []rbacv1.Subject{build.RBACUser("sue"), build.RBACGroup("keepers")}
-	create(ctx, build.Namespace("vault"), build.Namespace("annex"),
-		build.Tenant("vault").Sudoers("sue").SudoerSubjects(build.Group("keepers")).Object(),
-		build.ClusterRole("warren:sudo:vault", named(build.Rule(authentication, "groups", "impersonate:user-info"), "vault-sudoers"),
-			named(build.Rule(authentication, "users", "impersonate:user-info"), "warren:sudo:vault"), on),
-		build.ClusterRoleBinding("warren:sudo:vault", "warren:sudo:vault", sudoers...),
-		build.ClusterRole("warren:self:sue", named(build.Rule(authentication, "users", "impersonate:user-info"), "sue")),
-		build.ClusterRoleBinding("warren:self:sue", "warren:self:sue", build.RBACUser("sue")),
-		build.RoleBinding("vault", "sudo", "warren:impersonate-on", sudoers...),
-		build.RoleBinding("vault", "sudoers", "cluster-admin", build.RBACGroup("vault-sudoers")),
-		// What the group holds elsewhere is worth nothing by constrained sudo.
-		build.RoleBinding("annex", "sudoers", "cluster-admin", build.RBACGroup("vault-sudoers")))
-}
-
-func create(ctx context.Context, objects ...client.Object) {
-	GinkgoHelper()
-	for _, object := range objects {
-		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	create(ctx, w, build.SubNamespace(parent, name))
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		copied := build.RoleBinding(name, binding, "")
+		Eventually(func() error { return w.Admin().Get(ctx, client.ObjectKeyFromObject(copied), copied) }).WithContext(ctx).Should(Succeed())
 	}
 }
 
-func ready(ctx context.Context, tenant string) {
+func create(ctx context.Context, w *test.World, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(w.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+func ready(ctx context.Context, w *test.World, tenant string) {
 	GinkgoHelper()
 	lns := &v1alpha1.LNamespace{}
 	Eventually(func(g Gomega) {
-		g.Expect(world.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
+		g.Expect(w.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
 		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
 		g.Expect(c).To(And(Not(BeNil()), HaveField("Status", metav1.ConditionTrue)), "%+v", lns.Status.Conditions)
 	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "LNamespace %s is ready", tenant)

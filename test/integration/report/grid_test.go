@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
@@ -67,8 +68,8 @@ func questions() []report.Question {
 }
 
 // reporter reports to a user.
-func reporter(user string) *report.Reporter {
-	return &report.Reporter{API: world.As(user), Refused: apierrors.IsForbidden}
+func reporter(w *test.World, user string) *report.Reporter {
+	return &report.Reporter{API: w.As(user), Refused: apierrors.IsForbidden}
 }
 
 // may asks the API server as the person with its own token, acting as somebody unless that is nobody. A refused impersonation is a no.
@@ -187,7 +188,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 		auditor:            {"can't create subjectaccessreviews"},
 	} {
 		It("of why say to "+caller+" what the API server does", func(ctx SpecContext) {
-			found, one := &differences{}, reporter(caller)
+			found, one := &differences{}, reporter(world, caller)
 			eachOf(ctx, cells, func(ctx context.Context, c *cell) error {
 				why, err := one.Why(ctx, c.person.Identity, c.question)
 				if err != nil {
@@ -207,7 +208,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 		})
 
 		It("of who-can say to "+caller+" what the API server does", func(ctx SpecContext) {
-			found, one := &differences{}, reporter(caller)
+			found, one := &differences{}, reporter(world, caller)
 			holders := map[report.Question]*report.WhoCan{}
 			for _, q := range questions() {
 				var err error

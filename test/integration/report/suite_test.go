@@ -33,13 +33,10 @@ func TestReport(t *testing.T) {
 
 // One process makes the fixture; the cases only look at it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	users := map[string][]string{auditor: nil, "sue": nil, "kim": {"keepers"}}
-	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: users}})
+	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
-	world = w
-	furnish(ctx)
-	lock(ctx)
+	furnish(ctx, w)
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
