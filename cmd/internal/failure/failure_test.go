@@ -1,4 +1,4 @@
-package command
+package failure_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 )
 
 // The text of constrained impersonation was seen on API server 1.36.3.
@@ -25,8 +27,8 @@ func TestRefused(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if refused(c.err) != c.refused || impersonationRefused(c.err) != c.impersonated {
-				t.Errorf("refused %t, impersonation refused %t", refused(c.err), impersonationRefused(c.err))
+			if failure.Refused(c.err) != c.refused || failure.ImpersonationRefused(c.err) != c.impersonated {
+				t.Errorf("refused %t, impersonation refused %t", failure.Refused(c.err), failure.ImpersonationRefused(c.err))
 			}
 		})
 	}
