@@ -61,7 +61,10 @@ func (c *call) command() *cobra.Command {
 	command.SetOut(c.streams.Out)
 	command.SetErr(c.streams.ErrOut)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w before COMMAND: see kubectl sudo --help", err)
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+			return fmt.Errorf("%w: flags of kubectl go behind COMMAND; see kubectl sudo --help", err)
+		}
+		return fmt.Errorf("%w: see kubectl sudo --help", err)
 	})
 	c.addFlags(command.Flags())
 	if err := errors.Join(

@@ -32,6 +32,8 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	}
 	namespace, err := c.readNamespace(ctx, me, name)
 	switch {
+	case apierrors.IsNotFound(err) && len(me.tenants()) > 1:
+		return "", fmt.Errorf("there is no namespace %s", name)
 	case apierrors.IsNotFound(err):
 		return soleTenant(me, nil)
 	case apierrors.IsForbidden(err) && len(me.tenants()) > 0:

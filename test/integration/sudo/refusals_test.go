@@ -17,7 +17,8 @@ import (
 var _ = Describe("kubectl sudo", func() {
 	It("ACC-P03 refuses before kubectl runs", func(ctx SpecContext) {
 		create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
-			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")))
+			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")),
+			build.ClusterRoleBinding("viewer", "view", build.RBACUser("walt")))
 		for name, c := range map[string]struct {
 			user string
 			args []string
@@ -38,8 +39,9 @@ var _ = Describe("kubectl sudo", func() {
 			"no namespace":           {"bob", []string{"auth", "whoami"}, "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
 				"namespace lonely belongs to no tenant of which bob is a sudoer: those are payments, shop"},
-			"who may see that":   {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
-			"who may everywhere": {controlplane.Admin, []string{"get", "pods"}, "choose a tenant with --tenant"},
+			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
+			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
+			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, "choose a tenant with --tenant"},
 			"with a token of nobody": {"bob", []string{"get", "pods", "-n", "pay-web", "--token=nobody"},
 				"the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"},
 		} {

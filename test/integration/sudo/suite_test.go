@@ -31,8 +31,8 @@ const soon = 30 * time.Second
 
 var world *test.World
 
-// sudoers of payments and shop, one for each case that looks at what he did.
-var sudoers = []string{"bob", "p01", "p02", "p06"}
+// sudoers of payments and shop, one for each case that looks at what he did. walt also sees every namespace.
+var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
 
 func TestSudo(t *testing.T) {
 	RegisterFailHandler(Fail)
