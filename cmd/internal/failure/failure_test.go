@@ -1,4 +1,4 @@
-package failure_test
+package failure
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/warren-tenancy/warren/cmd/internal/failure"
 )
 
 // The text of constrained impersonation was seen on API server 1.36.3.
@@ -27,8 +25,8 @@ func TestRefused(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if failure.Refused(c.err) != c.refused || failure.ImpersonationRefused(c.err) != c.impersonated {
-				t.Errorf("refused %t, impersonation refused %t", failure.Refused(c.err), failure.ImpersonationRefused(c.err))
+			if Refused(c.err) != c.refused || ImpersonationRefused(c.err) != c.impersonated {
+				t.Errorf("refused %t, impersonation refused %t", Refused(c.err), ImpersonationRefused(c.err))
 			}
 		})
 	}
