@@ -5,6 +5,7 @@ package sudo
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
@@ -34,10 +36,17 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// patience bounds a run that doesn't end by itself, as it must.
+const patience = 30 * time.Second
+
 func watched(t *testing.T, script string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), watchedScript+"="+script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the script ends with it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return cmd
 }
 
