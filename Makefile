@@ -25,6 +25,8 @@ ARCH ?= $(shell go env GOARCH)
 IMAGE_TAR ?= dist/image.tar
 # The versions of Kubernetes that `make test-matrix` has the API server emulate.
 VERSIONS ?= 1.35 1.34
+# What looking through the changes of `make vet-admin` has shown.
+NOTE ?= not reviewed
 # Suites run this many processes at once: their cases wait more than they compute.
 PROCS ?= 6
 
@@ -137,10 +139,10 @@ test-long: build controlplane ## The same with the full waiting times of the spe
 	@hack/test.sh .reports/long
 
 .PHONY: test-matrix
-test-matrix: build controlplane ## What guards the cluster, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
+test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
 	@for v in $(VERSIONS); do echo "Kubernetes $$v"; WARREN_EMULATED_VERSION=$$v WARREN_ATTACK_VERSIONS=$$v \
 		go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
-		./test/attack/... ./test/integration/{admission,components,guard,webhooks} || exit 1; done
+		./test/attack/... ./test/integration/{admission,components,guard,tenants,webhooks} || exit 1; done
 
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
@@ -158,6 +160,10 @@ bench-scale: controlplane ## Measure B8: a cold start with 1,000 to 10,000 names
 .PHONY: bench-admission
 bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
 	@go run ./test/bench -admission $(ARGS)
+
+.PHONY: vet-admin
+vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what admin grants on the control plane that the tests build. NOTE says what its review has shown.
+	@go run ./hack/vetadmin -note "$(NOTE)"
 
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.

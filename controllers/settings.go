@@ -28,7 +28,9 @@ func forestRules(c *config.OperatorConfiguration, operatorNamespace string) fore
 }
 
 func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) access.Settings {
-	return access.Settings{UserClusterRole: c.Access.UserClusterRole, OperatorNamespace: operatorNamespace}
+	return access.Settings{
+		UserClusterRole: c.Access.UserClusterRole, SudoMode: c.Sudo.Mode, OperatorNamespace: operatorNamespace,
+	}
 }
 
 func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {

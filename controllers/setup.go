@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
 	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
+	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
@@ -29,6 +30,7 @@ type Timing struct {
 	Access      access.Timing
 	Guard       guard.Timing
 	Certificate certificate.Timing
+	Vetting     vetting.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
 	// MemoryLook is how often it is asked whether memory can be given back.
@@ -39,7 +41,7 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
-		Certificate: certificate.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
+		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
 	}
 }
 
@@ -53,6 +55,7 @@ type setup struct {
 	events    record.EventRecorder
 	keys      *hierarchy.Reconciler
 	access    *access.Reconciler
+	vetter    *vetting.Vetter
 	report    *lnamespace.Reporter
 	guard     *guard.Guard
 }
@@ -72,7 +75,9 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	}
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	s.vetter = s.newVetter()
 	s.access = s.newAccess()
+	store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.access.Reconfigured() })
 	if err := s.addGuard(); err != nil {
 		return err
 	}
@@ -80,7 +85,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		name string
 		add  func(context.Context) error
 	}{
-		{config.ControllerAccess, func(context.Context) error { return s.access.SetupWithManager(mgr) }},
+		{config.ControllerAccess, s.addAccess},
 		{config.ControllerLNamespace, s.addTenants},
 		{config.ControllerSubNamespace, s.addSubNamespaces},
 		{config.ControllerHierarchy, func(context.Context) error { return s.keys.SetupWithManager(mgr) }},
@@ -108,20 +113,38 @@ func (s *setup) addGuard() error {
 	return s.guard.SetupWithManager(s.mgr)
 }
 
+// newVetter has the ClusterRole of users compared with the list of its rights that was vetted.
+func (s *setup) newVetter() *vetting.Vetter {
+	return &vetting.Vetter{
+		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events, Timing: s.timing.Vetting,
+		Role: func() string { return s.store.Current().Access.UserClusterRole },
+	}
+}
+
 func (s *setup) newAccess() *access.Reconciler {
 	return &access.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
 		Forest: s.index, Changes: s.index.Source(lnamespace.Concerned), Report: s.report.Report,
+		Unvetted: s.vetter.Unvetted, Vetting: s.vetter.Changes(),
 		Config:  func() access.Settings { return accessSettings(s.store.Current(), s.namespace) },
 		Timing:  s.timing.Access,
 		Workers: s.store.Current().Concurrency,
 	}
 }
 
+func (s *setup) addAccess(context.Context) error {
+	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.vetter.Again() })
+	if err := s.vetter.SetupWithManager(s.mgr); err != nil {
+		return err
+	}
+	return s.access.SetupWithManager(s.mgr)
+}
+
 func (s *setup) addTenants(context.Context) error {
 	return (&lnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Index: s.index, Events: s.events,
 		Reserved:    func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
+		Bills:       func() bool { return s.store.Current().Billing.Driver != config.DriverNone },
 		Access:      s.access,
 		Report:      s.report,
 		Concurrency: s.store.Current().Concurrency,

@@ -31,11 +31,14 @@ import (
 	"github.com/warren-tenancy/warren/test/process"
 )
 
+// EmulatedVersionEnv is the environment variable that has all API servers behave as an older minor version, such as 1.35.
+const EmulatedVersionEnv = "WARREN_EMULATED_VERSION"
+
 // Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
 // policies in force. The policies and the operator's rights fit the kinds of its configuration.
 type Options struct {
 	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on. Where no
-	// EmulatedVersion is said, the environment's WARREN_EMULATED_VERSION counts.
+	// EmulatedVersion is said, that of EmulatedVersionEnv counts.
 	ControlPlane controlplane.Options
 	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
 	Overlay string
@@ -89,7 +92,7 @@ func Start(ctx context.Context, options Options) (*World, error) {
 	}
 	options.ControlPlane.Audit = true
 	if options.ControlPlane.EmulatedVersion == "" {
-		options.ControlPlane.EmulatedVersion = os.Getenv("WARREN_EMULATED_VERSION")
+		options.ControlPlane.EmulatedVersion = os.Getenv(EmulatedVersionEnv)
 	}
 	before := options.ControlPlane.BeforeControllers
 	options.ControlPlane.BeforeControllers = func(cp *controlplane.ControlPlane) error {

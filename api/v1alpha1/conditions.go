@@ -35,10 +35,12 @@ const (
 	ReasonDeleting          Reason = "Deleting"
 
 	ReasonGranted                Reason = "Granted"
+	ReasonGrantedUnvetted        Reason = "GrantedUnvetted"
 	ReasonNamespaceNotReady      Reason = "NamespaceNotReady"
 	ReasonConflict               Reason = "Conflict"
 	ReasonGroupInUse             Reason = "GroupInUse"
 	ReasonSubjectRefused         Reason = "SubjectRefused"
+	ReasonConstrainedUnavailable Reason = "ConstrainedUnavailable"
 	ReasonUserClusterRoleMissing Reason = "UserClusterRoleMissing"
 	ReasonForbidden              Reason = "Forbidden"
 
@@ -48,6 +50,7 @@ const (
 	ReasonAccessGranted     Reason = "AccessGranted"
 	ReasonAccessRevoked     Reason = "AccessRevoked"
 	ReasonAccessConflict    Reason = "AccessConflict"
+	ReasonSudoModeChanged   Reason = "SudoModeChanged"
 	ReasonDriftRepaired     Reason = "DriftRepaired"
 	ReasonDriftLoop         Reason = "DriftLoop"
 )
@@ -100,6 +103,9 @@ const (
 	ReasonCertificateRotated Reason = "CertificateRotated"
 	ReasonCertificateFailed  Reason = "CertificateFailed"
 )
+
+// ReasonUserRoleChanged is the reason of Events on the ClusterRole that users hold.
+const ReasonUserRoleChanged Reason = "UserRoleChanged"
 
 // SetCondition sets a condition and says whether that changed anything. The transition time moves only when status does.
 func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionType, status metav1.ConditionStatus, reason Reason, message string) bool {

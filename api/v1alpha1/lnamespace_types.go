@@ -99,11 +99,29 @@ type LNamespaceStatus struct {
 	// +optional
 	Sudo *SudoStatus `json:"sudo,omitempty"`
 
+	// billing is what is billed; absent where nothing is.
+	// +optional
+	Billing *BillingStatus `json:"billing,omitempty"`
+
 	// conditions: Ready, NamespaceReady, AccessReady.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// BillingStatus is who pays, and since when.
+type BillingStatus struct {
+	// costCenter that pays.
+	// +optional
+	CostCenter string `json:"costCenter,omitempty"`
+
+	// owner whom finance asks.
+	// +optional
+	Owner string `json:"owner,omitempty"`
+
+	// since is when it became so, by the API server's clock.
+	Since metav1.Time `json:"since"`
 }
 
 // SudoMode is the form of impersonation that carries sudo.

@@ -86,17 +86,24 @@ func (r *Reconciler) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Co
 	}
 }
 
-// tellBindings tells whoever looks at the binding, a cluster admin, what the tenant isn't told.
-func (r *Reconciler) tellBindings(tenant string, group groupState, before *metav1.Condition) {
-	if before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
+// tellBindings tells whoever looks at the binding, a cluster admin, what the tenant isn't told: once for the same bindings.
+func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
+	elsewhere := fmt.Sprint(seen.group.elsewhere)
+	told, known := r.told.Swap(tenant.Name, elsewhere)
+	if told == elsewhere || len(seen.group.elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
-	for _, h := range group.elsewhere {
+	group, effect := v1alpha1.SudoersGroup(tenant.Name), "sudo is withheld there"
+	if !seen.groupInUse() {
+		effect = "in mode Constrained that gives them nothing"
+		r.event(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
+	}
+	for _, h := range seen.group.elsewhere {
 		object := &corev1.ObjectReference{
 			APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: h.key.Kind, Namespace: h.key.Namespace, Name: h.key.Name, UID: h.uid,
 		}
 		r.Events.Eventf(object, corev1.EventTypeWarning, string(v1alpha1.ReasonGroupInUse),
-			"binds group %s, which sudoers of LNamespace %s become; sudo is withheld there", v1alpha1.SudoersGroup(tenant), tenant)
+			"binds group %s, which sudoers of LNamespace %s become; %s", group, tenant.Name, effect)
 	}
 }
 

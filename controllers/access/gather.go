@@ -18,6 +18,7 @@ type facts struct {
 	deleting bool
 	own      bool // the root Namespace is this LNamespace's
 	settings Settings
+	mode     access.Mode
 	roleless bool // the ClusterRole of users doesn't exist
 	input    access.Facts
 	objects  access.Objects
@@ -29,13 +30,17 @@ type facts struct {
 func (f *facts) withheld() access.Withheld {
 	return access.Withheld{
 		Everything:    !f.own && !f.deleting,
-		Sudo:          len(f.group.elsewhere) > 0,
+		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
-		SudoAdditions: f.group.pending,
+		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
 		// Until its finalizer withdraws everything, a tenant that is being deleted keeps what it has; a list may still shrink.
 		Additions: f.deleting,
 	}
 }
+
+// groupInUse says whether sudo would give what somebody else bound to the group. In the constrained form alone it ends at the
+// edge of the tree, whatever is bound.
+func (f *facts) groupInUse() bool { return len(f.group.elsewhere) > 0 && f.mode.Forms.Legacy }
 
 // tenant reads an LNamespace, and forgets it where it is gone.
 func (r *Reconciler) tenant(ctx context.Context, name string) (*v1alpha1.LNamespace, error) {
@@ -56,6 +61,7 @@ func (r *Reconciler) forget(tenant string) {
 	r.patience.Forget(tenant)
 	r.changed.Delete(tenant)
 	r.leaving.Delete(tenant)
+	r.told.Delete(tenant)
 	r.blocked.set(tenant, nil)
 }
 
@@ -64,12 +70,16 @@ func (r *Reconciler) gather(ctx context.Context, tenant *v1alpha1.LNamespace) (*
 		deleting: !tenant.DeletionTimestamp.IsZero(),
 		own:      r.Forest.Owns(tenant.Name, tenant.UID),
 		settings: r.Config(),
+		mode:     r.modes.now(),
 	}
-	f.input = r.input(tenant, f.settings)
+	f.input = r.input(tenant, f.settings, f.mode)
 	f.objects = access.For(tenant, f.input)
 	var err error
 	if f.actual, err = r.actual(ctx, tenant, f.objects); err != nil {
 		return nil, err
+	}
+	if f.mode.Unavailable {
+		f.objects = access.For(access.Holding(tenant, f.actual), f.input)
 	}
 	if f.deleting {
 		return f, nil
@@ -88,10 +98,11 @@ func (r *Reconciler) gather(ctx context.Context, tenant *v1alpha1.LNamespace) (*
 }
 
 // input takes what the desired objects depend on.
-func (r *Reconciler) input(tenant *v1alpha1.LNamespace, settings Settings) access.Facts {
+func (r *Reconciler) input(tenant *v1alpha1.LNamespace, settings Settings, mode access.Mode) access.Facts {
 	inTree := func(namespace string) bool { return r.Forest.InTree(namespace, tenant.Name) }
 	return access.Facts{
-		Mode:            v1alpha1.SudoLegacy,
+		Mode:            mode.Told,
+		Forms:           mode.Forms,
 		UserClusterRole: settings.UserClusterRole,
 		Refused:         access.Refusals(tenant, inTree, settings.OperatorNamespace),
 	}

@@ -28,12 +28,16 @@ var (
 		Help:    "Time from the event on an LNamespace to the write that takes the right of a subject that left a list.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	})
+	sudoMode = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_sudo_mode",
+		Help: "1 for the mode in which sudo is granted, 0 for the other one. While the mode is switched, it is the one that is left.",
+	}, []string{"mode"})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
 		"warren_access_objects", "Access objects that exist, copies aside.", []string{"access"}, nil)}
 )
 
 func init() {
-	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, objectCount)
+	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, sudoMode, objectCount)
 }
 
 // objectCollector counts access objects in the cache when it is asked.

@@ -27,12 +27,16 @@ type Forest interface {
 	Owns(root string, uid types.UID) bool
 	// InTree says whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
+	// Living are root and the namespaces below it that don't terminate.
+	Living(root string) []string
 }
 
 // Settings are what the configuration says about access.
 type Settings struct {
 	// UserClusterRole is the ClusterRole that users hold in their tree.
 	UserClusterRole string
+	// SudoMode is Legacy, Constrained, or Auto for Constrained where the API server knows it.
+	SudoMode v1alpha1.SudoMode
 	// OperatorNamespace is where the operator runs; service accounts of it get no access.
 	OperatorNamespace string
 }
@@ -50,6 +54,12 @@ type Timing struct {
 	GroupScan, GroupRetry time.Duration
 	// Recent is how long an own write is remembered that no watch has brought.
 	Recent time.Duration
+	// Probe is the pause between two questions whether the API server knows constrained impersonation, ProbeRetry that after
+	// a question without an answer.
+	Probe, ProbeRetry time.Duration
+	// SwitchLook is the pause between two looks whether a switch of the mode is in place everywhere; SwitchGrace is how long
+	// it has to be in place, for API servers see it a little later; SwitchLimit ends the wait.
+	SwitchLook, SwitchGrace, SwitchLimit time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -57,6 +67,8 @@ func DefaultTiming() Timing {
 	return Timing{
 		RetryMin: time.Second, RetryMax: 30 * time.Second, ErrorMin: 200 * time.Millisecond, RoleTrust: time.Minute,
 		GroupScan: 30 * time.Minute, GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
+		Probe: 10 * time.Minute, ProbeRetry: 30 * time.Second,
+		SwitchLook: 500 * time.Millisecond, SwitchGrace: 2 * time.Second, SwitchLimit: time.Minute,
 	}
 }
 
@@ -73,8 +85,15 @@ type Reconciler struct {
 	// a namespace joined or left its tree. If it is a source.SyncingSource, nothing is reconciled before it has synced;
 	// it has to be one if Forest fills up in the background, or a restart takes all access back for a moment.
 	Changes source.Source
-	// Config returns the settings in force.
+	// Unvetted says what is dangerous among the rights that users hold, as sentences; Vetting asks for all tenants when that may
+	// have changed. Neither is required.
+	Unvetted func() []string
+	Vetting  source.Source
+	// Config returns the settings in force. Reconfigured has to be called when another SudoMode is.
 	Config func() Settings
+	// Probe asks the API server whether it knows constrained impersonation. SetupWithManager asks with the manager's own
+	// connection if it is nil.
+	Probe func(context.Context) access.Answer
 	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Events record.EventRecorder
@@ -83,11 +102,13 @@ type Reconciler struct {
 	Workers int
 
 	groups   *groups
+	modes    *modes
 	roles    *userRoles
 	recent   *recent
 	patience workqueue.TypedRateLimiter[string]
 	changed  sync.Map // tenant → time.Time of the change of its LNamespace that hasn't been acted on yet
 	leaving  sync.Map // tenant → UID of the LNamespace for which Withdraw was called
+	told     sync.Map // tenant → who binds its group elsewhere, as Events have said
 	writing  sync.Map // keys of shared objects that a worker is at
 	blocked  obstacles
 }

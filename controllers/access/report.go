@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -46,11 +47,15 @@ func findings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
 			message: fmt.Sprintf("%s is being changed by others all the time", key)})
 	}
-	if len(seen.group.elsewhere) > 0 {
+	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
 			message: fmt.Sprintf("group %s is bound elsewhere", v1alpha1.SudoersGroup(tenant.Name))})
 	}
-	if seen.group.forbidden != "" {
+	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
+		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
+			message: "sudo is granted to nobody anew: sudo.mode is Constrained and " + unavailable})
+	}
+	if seen.group.forbidden != "" && seen.mode.Forms.Legacy {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: seen.group.forbidden})
 	}
 	if seen.roleless {
@@ -83,24 +88,29 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
 	found := findings(tenant, seen, done)
-	if seen.group.pending && len(found) == 0 {
+	if seen.withheld().SudoAdditions && len(found) == 0 {
 		r.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
 	}
-	status, reason, message := metav1.ConditionTrue, v1alpha1.ReasonGranted, "everything that the lists say is granted"
+	status := metav1.ConditionTrue
+	reason, message := r.granted()
 	if len(found) > 0 {
 		status, reason, message = metav1.ConditionFalse, found[0].reason, joined(found)
 	}
 	before := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady)
-	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message
+	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message &&
+		!seen.mode.Switching() && !modeChanged(tenant, seen)
 
 	r.tellChanges(tenant, settled, done.changes)
 	r.tellFindings(tenant, before, found)
-	r.tellBindings(tenant.Name, seen.group, before)
+	r.tellBindings(tenant, seen, before)
+	if modeChanged(tenant, seen) {
+		r.event(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
+	}
 	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)
 		s.Sudo = nil
-		if seen.own && len(seen.group.elsewhere) == 0 {
+		if seen.own && !seen.groupInUse() {
 			s.Sudo = access.SudoStatus(tenant, seen.input)
 		}
 	})
@@ -111,6 +121,11 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
 	return r.again(tenant.Name, found), nil
+}
+
+// modeChanged says whether sudo is granted in another mode than the tenant was told.
+func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
+	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.mode.Told
 }
 
 // again paces further looks at what no event will tell of.

@@ -47,8 +47,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, r.objects()).
 		Watches(&rbacv1.RoleBinding{}, r.objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
+		WatchesRawSource(r.vetting()).
 		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scans()).
+		WatchesRawSource(r.modes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](r.Timing.ErrorMin, r.Timing.RetryMax),
@@ -77,6 +79,13 @@ func (r *Reconciler) complete(mgr ctrl.Manager) error {
 		r.Workers = 4
 	}
 	r.groups = newGroups(r.Forest, r.Client, r.Live, r.Timing)
+	if r.Probe == nil {
+		var err error
+		if r.Probe, err = newProbe(mgr.GetConfig()); err != nil {
+			return err
+		}
+	}
+	r.modes = newModes(r)
 	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
 	r.recent = newRecent(r.Timing.Recent)
 	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)

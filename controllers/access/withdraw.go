@@ -17,7 +17,7 @@ import (
 // made under such a name is not among them and is never touched.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.Store(tenant.Name, tenant.UID)
-	objects := access.For(tenant, r.input(tenant, r.Config()))
+	objects := access.For(tenant, r.input(tenant, r.Config(), r.modes.now()))
 	actual, err := r.actual(ctx, tenant, objects)
 	if err != nil {
 		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)

@@ -3,6 +3,7 @@ package index
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -181,6 +182,12 @@ func Newer(a, b string) bool {
 
 // Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
 func (x *Index) Owns(root string, uid types.UID) bool { return x.Snapshot().Owns(root, string(uid)) }
+
+// Living are root and the namespaces below it that don't terminate.
+func (x *Index) Living(root string) []string {
+	s := x.Snapshot()
+	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)
+}
 
 // InTree says whether namespace is root or lies below it.
 func (x *Index) InTree(namespace, root string) bool { return x.Snapshot().InTree(namespace, root) }

@@ -5,6 +5,7 @@ package lnamespace
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,9 @@ type Reconciler struct {
 	Index  *index.Index
 	Events record.EventRecorder
 	// Reserved says whether a name may not be taken by a new LNamespace.
-	Reserved    func(name string) bool
+	Reserved func(name string) bool
+	// Bills says whether tenants are billed.
+	Bills       func() bool
 	Access      Withdrawer
 	Report      *Reporter
 	Concurrency int
@@ -95,7 +98,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.Report.Report(ctx, lns, v.write(lns, r.Index.Snapshot())); err != nil {
+	billing, err := r.billed(ctx, lns, v.ready)
+	if err != nil {
+		return afterRace(err)
+	}
+	report := v.write(lns, r.Index.Snapshot())
+	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
+		report(status)
+		status.Billing = billing
+	})
+	if err != nil {
 		return afterRace(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
@@ -106,7 +118,9 @@ type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	ready   bool
-	again   time.Duration // when to look again where no event will tell
+	// template is why its template gives nothing, or "".
+	template string
+	again    time.Duration // when to look again where no event will tell
 }
 
 // settle makes, adopts or waits for the root namespace.
@@ -121,7 +135,7 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
-		return settled(lns), nil
+		return r.settled(lns, s), nil
 	case n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
 	}
@@ -131,9 +145,15 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	return r.adopt(ctx, lns, n, s.Adoption(tenant))
 }
 
-// settled is true of a namespace that is ours; write keeps on saying how it became so.
-func settled(lns *v1alpha1.LNamespace) verdict {
-	return verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true}
+// settled is true of a namespace that is ours; write keeps on saying how it became so. A template that gives nothing makes
+// it none the less ready: what came from it stays.
+func (r *Reconciler) settled(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
+	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: s.TemplateProblem(lns.Name)}
+	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
+	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
+		r.Events.Event(lns, corev1.EventTypeWarning, string(v1alpha1.ReasonTemplateMissing), v.template+": nothing is inherited from it until it is there")
+	}
+	return v
 }
 
 // create makes the root with all its keys in the first version. It never has an owner: the removal of the CRD would
@@ -150,7 +170,7 @@ func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root 
 	}
 	r.Index.Observe(namespace)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was made")
-	return settled(lns), nil
+	return r.settled(lns, r.Index.Snapshot()), nil
 }
 
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
@@ -179,8 +199,10 @@ func (r *Reconciler) adopt(ctx context.Context, lns *v1alpha1.LNamespace, n *for
 	}
 	r.Index.Observe(written)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceAdopted), "namespace "+n.Name+" was adopted")
-	return verdict{reason: v1alpha1.ReasonAdopted, message: "namespace " + n.Name + " was adopted by this LNamespace", ready: true}, nil
+	return verdict{reason: v1alpha1.ReasonAdopted, message: adopted(n.Name), ready: true}, nil
 }
+
+func adopted(name string) string { return "namespace " + name + " was adopted by this LNamespace" }
 
 // warn sends an Event when the reason is new.
 func (r *Reconciler) warn(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, message string) verdict {

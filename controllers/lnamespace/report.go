@@ -98,7 +98,10 @@ func (v verdict) write(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alp
 		reason, message := v.reason, v.message
 		// The status that is written knows of an adoption that the cache may not have brought yet.
 		if was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionNamespaceReady); v.ready && was != nil && was.Reason == string(v1alpha1.ReasonAdopted) {
-			reason, message = v1alpha1.ReasonAdopted, was.Message
+			reason, message = v1alpha1.ReasonAdopted, adopted(lns.Name)
+		}
+		if v.template != "" {
+			message += "; " + v.template
 		}
 		v1alpha1.SetCondition(&status.Conditions, lns.Generation, v1alpha1.ConditionNamespaceReady, ready, reason, message)
 	}

@@ -18,8 +18,10 @@ type Object interface {
 
 // Facts are what the objects of a tenant depend on besides its LNamespace.
 type Facts struct {
-	// Mode is the form of impersonation that the rules use. SudoLegacy is the only one yet.
+	// Mode is what sudoers are told. While the mode is switched, it is the one that is left.
 	Mode v1alpha1.SudoMode
+	// Forms are those that the rules hold.
+	Forms Forms
 	// UserClusterRole is what users are bound to.
 	UserClusterRole string
 	// Refused are subjects that are listed and get nothing; see Refusals.
@@ -35,11 +37,14 @@ type Pair struct {
 // Objects are all access objects of one tenant. In a self pair the only owner is this tenant; the pair that exists may have
 // more.
 type Objects struct {
+	Forms   Forms
 	Sudoers *rbacv1.RoleBinding
 	Users   *rbacv1.RoleBinding
-	Sudo    Pair
-	Edit    Pair
-	Self    []Pair // one for each sudoer who is a User, in the order of the list
+	// SudoOn lets sudoers use the constrained form in the tree. It is wanted only if the rules hold that form.
+	SudoOn *rbacv1.RoleBinding
+	Sudo   Pair
+	Edit   Pair
+	Self   []Pair // one for each sudoer who is a User, in the order of the list
 }
 
 // For returns the objects that the tenant implies.
@@ -50,14 +55,16 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	managers := granted(tenant.Spec.Managers, ListManagers, facts.Refused)
 
 	objects := Objects{
+		Forms:   facts.Forms,
 		Sudoers: roleBinding(tenant, SudoersBinding, v1alpha1.AccessSudoers, clusterAdmin, []v1alpha1.Subject{group}),
 		Users:   roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole, tenant.Spec.Users),
-		Sudo:    tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, sudoRules(name, sudoers), sudoers),
+		SudoOn:  roleBinding(tenant, SudoOnBinding, v1alpha1.AccessSudo, impersonateOn, sudoers),
+		Sudo:    tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudo(name, needsSudoUser(sudoers)), sudoers),
 		Edit:    tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), append(managers, group)),
 	}
 	for _, sudoer := range sudoers {
 		if sudoer.Kind == v1alpha1.SubjectUser {
-			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)}))
+			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)}, facts.Forms))
 		}
 	}
 	return objects
@@ -87,7 +94,7 @@ func (o Objects) pairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self..
 
 // all lists every object; a role stands before its binding, the sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
-	objects := []Object{o.Sudoers, o.Users}
+	objects := []Object{o.Sudoers, o.Users, o.SudoOn}
 	for _, pair := range o.pairs() {
 		objects = append(objects, pair.Role, pair.Binding)
 	}

@@ -41,12 +41,17 @@ func payments() *v1alpha1.LNamespace {
 	}
 }
 
-var legacy = access.Facts{Mode: v1alpha1.SudoLegacy, UserClusterRole: "admin"}
+var legacy = access.Facts{Mode: v1alpha1.SudoLegacy, Forms: access.FormsOf(v1alpha1.SudoLegacy), UserClusterRole: "admin"}
 
 // samples reads the objects of the specification, without the second owner of the shared pair.
 func samples(t *testing.T) access.Actual {
 	t.Helper()
-	data, err := os.ReadFile("testdata/payments.yaml")
+	return read(t, "testdata/payments.yaml")
+}
+
+func read(t *testing.T, path string) access.Actual {
+	t.Helper()
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,6 +84,9 @@ func collect(objects access.Objects) access.Actual {
 	result := access.Actual{}
 	result.Put(access.KeyOf(objects.Users), objects.Users)
 	result.Put(access.KeyOf(objects.Sudoers), objects.Sudoers)
+	if objects.Forms.Constrained {
+		result.Put(access.KeyOf(objects.SudoOn), objects.SudoOn)
+	}
 	for _, pair := range append([]access.Pair{objects.Sudo, objects.Edit}, objects.Self...) {
 		result.Put(access.KeyOf(pair.Role), pair.Role)
 		result.Put(access.KeyOf(pair.Binding), pair.Binding)

@@ -107,19 +107,28 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 // false for an object of another name, or that only looks like one of ours.
 func Expected(existing Object) (Object, bool) {
 	if user, ok := SelfUser(existing.GetName()); ok {
-		self := selfPair(user, nil)
+		self := selfPair(user, nil, formsOf(existing))
 		return sameKey(existing, []Object{self.Role, self.Binding})
 	}
 	tenant := &v1alpha1.LNamespace{}
 	tenant.Name = existing.GetLabels()[v1alpha1.LabelTenant]
-	facts := Facts{Mode: v1alpha1.SudoLegacy}
+	facts := Facts{Forms: formsOf(existing)}
 	if ref, ok := roleRef(existing); ok {
 		facts.UserClusterRole = ref.Name
 	}
-	if role, ok := existing.(*rbacv1.ClusterRole); ok && len(role.Rules) == len(sudoRules(tenant.Name, anyGroup)) {
+	if role, ok := existing.(*rbacv1.ClusterRole); ok && len(role.Rules) == len(facts.Forms.sudo(tenant.Name, true)) {
 		tenant.Spec.Sudoers = anyGroup
 	}
 	return sameKey(existing, For(tenant, facts).all())
+}
+
+// formsOf are the forms that a role holds, so that it is known in each; the legacy one where it holds none.
+func formsOf(existing Object) Forms {
+	role, ok := existing.(*rbacv1.ClusterRole)
+	if ok && FormsIn(role) != (Forms{}) {
+		return FormsIn(role)
+	}
+	return FormsOf(v1alpha1.SudoLegacy)
 }
 
 var anyGroup = []v1alpha1.Subject{{Kind: v1alpha1.SubjectGroup}}

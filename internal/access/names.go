@@ -9,12 +9,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Names of the RoleBindings in a root, and of the ClusterRole that sudoers hold in the tree.
+// Names of the RoleBindings in a root, and of the ClusterRoles that sudoers hold in the tree: as their group, and as
+// themselves for the constrained form of impersonation. The second is shipped in config/rbac and never written.
 const (
 	UsersBinding   = "warren:users"
 	SudoersBinding = "warren:sudoers"
+	SudoOnBinding  = "warren:sudo"
 
-	clusterAdmin = "cluster-admin"
+	clusterAdmin  = "cluster-admin"
+	impersonateOn = "warren:impersonate-on"
 )
 
 const (

@@ -1,30 +1,11 @@
 package access
 
 import (
-	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
-
-// reasonExtra is the user-extra key in which a sudoer may say why; it ends up in the audit log.
-const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
-
-func sudoRules(tenant string, sudoers []v1alpha1.Subject) []rbacv1.PolicyRule {
-	rules := []rbacv1.PolicyRule{impersonate("groups", v1alpha1.SudoersGroup(tenant))}
-	if needsSudoUser(sudoers) {
-		rules = append(rules, impersonate("users", SudoUser(tenant)))
-	}
-	return append(rules, rbacv1.PolicyRule{
-		APIGroups: []string{authenticationv1.GroupName}, Resources: []string{reasonExtra}, Verbs: []string{"impersonate"},
-	})
-}
-
-// impersonate always names exactly one user or group: without a name the rule would let its holder become anybody.
-func impersonate(resource, name string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{"impersonate"}}
-}
 
 func editRules(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
@@ -52,7 +33,7 @@ func tenantPair(tenant *v1alpha1.LNamespace, name, access string, rules []rbacv1
 	return pair(meta, rules, bound(subjects))
 }
 
-func selfPair(user string, owners []metav1.OwnerReference) Pair {
+func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 	meta := func() metav1.ObjectMeta {
 		return metav1.ObjectMeta{
 			Name:            SelfName(user),
@@ -62,7 +43,7 @@ func selfPair(user string, owners []metav1.OwnerReference) Pair {
 		}
 	}
 	subject := v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user}
-	return pair(meta, []rbacv1.PolicyRule{impersonate("users", user)}, bound([]v1alpha1.Subject{subject}))
+	return pair(meta, forms.impersonate("users", user), bound([]v1alpha1.Subject{subject}))
 }
 
 func pair(meta func() metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) Pair {

@@ -42,7 +42,7 @@ type Plan struct {
 // Withheld says what of a tenant's access is not granted at present. What of it exists is taken back.
 type Withheld struct {
 	Everything bool
-	Sudo       bool // the pair that lets sudoers become their group
+	Sudo       bool // the pair that lets sudoers become their group, and what lets them use it in the tree
 	Users      bool // the users' RoleBinding
 	// SudoAdditions: the pair keeps what it has, less who left the list. Additions: so does every object.
 	SudoAdditions, Additions bool
@@ -99,6 +99,7 @@ func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps
 // revoke comes before everything else: whoever left a list has its right no longer than one write takes.
 func (p *planner) revoke() {
 	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo)
+	p.revokeFrom(p.objects.SudoOn, nil, p.withheld.Sudo || !p.objects.Forms.Constrained)
 	p.revokeFrom(p.objects.Users, nil, p.withheld.Users)
 	p.revokeFrom(p.objects.Edit.Binding, p.objects.Edit.Role, false)
 	p.revokeFrom(p.objects.Sudoers, nil, false)
@@ -144,13 +145,16 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 
 // frozen says whether an object may only lose rights.
 func (p *planner) frozen(binding Object) bool {
-	return p.withheld.Additions || (p.withheld.SudoAdditions && binding.GetName() == p.objects.Sudo.Binding.Name)
+	return p.withheld.Additions || (p.withheld.SudoAdditions && slices.Contains([]string{p.objects.Sudo.Binding.Name, SudoOnBinding}, binding.GetName()))
 }
 
 func (p *planner) grant() {
 	p.ensure(p.objects.Sudoers, nil) // first, so that no user can take its name
 	if !p.withheld.Users {
 		p.ensure(p.objects.Users, nil)
+	}
+	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
+		p.ensure(p.objects.SudoOn, nil)
 	}
 	for _, pair := range p.objects.pairs() {
 		if pair == p.objects.Sudo && (p.withheld.Sudo || p.withheld.SudoAdditions) {
@@ -234,7 +238,7 @@ func (p *planner) withdraw() {
 	}
 	p.releaseSelfPairs(true)
 	for _, object := range []Object{
-		p.objects.Users, p.objects.Sudoers,
+		p.objects.SudoOn, p.objects.Users, p.objects.Sudoers,
 		sudo, p.objects.Sudo.Role,
 		p.objects.Edit.Binding, p.objects.Edit.Role,
 	} {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // Subjects are those of a binding; a ClusterRole has none.
@@ -49,6 +51,19 @@ func Narrow(existing, desired Object) (Object, bool) {
 	binding := existing.DeepCopyObject().(Object)
 	setSubjects(binding, narrowed)
 	return binding, true
+}
+
+// Holding returns the tenant with those of its sudoers who can sudo by what exists.
+func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
+	var holders []rbacv1.Subject
+	if binding := actual[Key{Kind: kindClusterRoleBinding, Name: SudoName(tenant.Name)}]; binding != nil {
+		holders = Subjects(binding)
+	}
+	holding := tenant.DeepCopy()
+	holding.Spec.Sudoers = slices.DeleteFunc(holding.Spec.Sudoers, func(s v1alpha1.Subject) bool {
+		return !slices.Contains(holders, bound([]v1alpha1.Subject{s})[0])
+	})
+	return holding
 }
 
 // Without returns the binding with no subject at all.

@@ -108,20 +108,27 @@ func (s *Snapshot) Below(name string) iter.Seq[string] {
 	}
 }
 
-// Descendants counts the namespaces below name in its tree, whatever state they are in, and how many of them terminate.
-func (s *Snapshot) Descendants(name string) (count, terminating int) {
+// Subtree are the namespaces below name in its tree, parents first, whatever state they are in.
+func (s *Snapshot) Subtree(name string) []string {
+	var below []string
 	seen := map[string]bool{name: true}
 	for queue := []string{name}; len(queue) > 0; queue = queue[1:] {
 		for _, child := range s.Children(queue[0]) {
-			if seen[child] {
-				continue
+			if !seen[child] {
+				seen[child] = true
+				queue, below = append(queue, child), append(below, child)
 			}
-			seen[child] = true
-			queue = append(queue, child)
-			count++
-			if s.Namespace(child).Terminating {
-				terminating++
-			}
+		}
+	}
+	return below
+}
+
+// Descendants counts the namespaces below name in its tree, whatever state they are in, and how many of them terminate.
+func (s *Snapshot) Descendants(name string) (count, terminating int) {
+	for _, below := range s.Subtree(name) {
+		count++
+		if s.Namespace(below).Terminating {
+			terminating++
 		}
 	}
 	return count, terminating

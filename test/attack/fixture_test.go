@@ -74,7 +74,11 @@ propagation:
 // start starts the World, without an operator.
 func (f *fixture) start(ctx context.Context) (err error) {
 	f.World, err = test.Start(ctx, test.Options{
-		ControlPlane:    controlplane.Options{Users: users(), EmulatedVersion: f.version},
+		ControlPlane: controlplane.Options{
+			Users: users(), EmulatedVersion: f.version,
+			// What is made while a quota has no status yet is counted when all is counted again: every five minutes.
+			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
+		},
 		Operator:        test.OperatorOptions{Config: kindsConfig},
 		WithoutOperator: true,
 	})

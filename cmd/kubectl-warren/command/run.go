@@ -17,7 +17,8 @@ import (
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
-// status: 0, or 1 after any error. An error is one line on ErrOut, and then nothing is written to Out, but for what doctor found.
+// status: 0, or 1 after any error; vet has more. An error is one line on ErrOut, and then nothing is written to Out, but for what
+// doctor and vet found.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	p := &plugin{flags: genericclioptions.NewConfigFlags(true), streams: streams, build: build}
@@ -29,7 +30,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	top.SetArgs(rest)
 	if err := top.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
-		return 1
+		return status(err)
 	}
 	return 0
 }
@@ -70,7 +71,7 @@ func (p *plugin) warren() *cobra.Command {
 	}, "kubectl warren")
 	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
 	sub.AddCommand(p.list())
-	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.protect(), p.doctor(), p.version())
+	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.protect(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
 	for _, group := range []*cobra.Command{warren, sub, completionOf(warren)} {
 		requireSubcommand(group)

@@ -120,7 +120,7 @@ spec:
 // SUB-X8: in an error case stdout is empty, and the error is one line.
 func TestRefusals(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
-		"unknown command":         {"kubectl-warren lst", `unknown command "lst" for "kubectl warren": did you mean list?`},
+		"unknown command":         {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
 		"unknown subcommand":      {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
 		"unknown shell":           {"kubectl-warren completion cmd", `unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
 		"unknown flag":            {"kubectl-warren list --foo", "unknown flag: --foo"},

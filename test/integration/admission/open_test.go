@@ -43,6 +43,27 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.create(ctx, build.Tenant("t01-admins").Managers("mia").Sudoers("mia").Object())).To(allow())
 	})
 
+	It("ACC-W04 who made it with sudo is nobody who could be listed", func(ctx SpecContext) {
+		open.put(ctx, build.Tenant("w04-payments").Sudoers("bob").SudoerSubjects(build.Group("w04-oncall")).Object())
+		var made answer
+		Eventually(func() int {
+			out, err, code := open.KubectlWith(ctx, "bob", "apiVersion: tenancy.warren.dev/v1alpha1\nkind: LNamespace\nmetadata: {name: w04-x}\n",
+				"create", "-f", "-", "--as=warren:sudo:w04-payments", "--as-group=w04-payments-sudoers")
+			made = answer{out, err, code}
+			return code
+		}).WithContext(ctx).Should(BeZero(), "sudo is granted soon")
+		Expect(made).To(warn("warren:sudo:w04-payments can't be listed"))
+		Expect(open.lns(ctx, "w04-x").Spec.Managers).To(BeEmpty())
+		Expect(open.lns(ctx, "w04-x").Spec.Sudoers).To(BeEmpty())
+	})
+
+	It("ACC-V03 and no reserved names, one that was reserved may be taken", func(ctx SpecContext) {
+		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).To(refuse("istio-system is a reserved name"))
+		Expect(open.Operator.WriteConfig(strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).To(Succeed())
+		Eventually(open.create).WithArguments(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object()).Should(allow())
+		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
+	})
+
 	// SUB-D4 for the configuration.
 	It("and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
 		open.put(ctx, build.Root("d4-root"))

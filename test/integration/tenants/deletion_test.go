@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -56,6 +57,28 @@ var _ = Describe("a tenant that is deleted", func() {
 		Expect(stop()).To(Succeed(), "sudo of payments throughout")
 	})
 
+	It("ACC-D01 touches nothing while there are sub-namespaces, and a manager may let them go", func(ctx SpecContext) {
+		f := of(world, "d01")
+		payments, web := f.own("payments"), f.own("pay-web")
+		f.settle(ctx, f.payments())
+		f.grow(ctx, payments, web)
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments), podsIn(web))
+		bob, alice := throughout(ctx, f.sudo("bob", "payments"), podsIn(web)), throughout(ctx, f.as("alice"), podsIn(payments))
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonChildrenExist)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring(web))
+		Consistently(func(g Gomega) {
+			g.Expect(f.read(ctx, build.Namespace(web))()).To(Succeed())
+			g.Expect(f.get(ctx, payments).Status.Sudo).NotTo(BeNil())
+		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
+		Expect(bob()).To(Succeed())
+		Expect(alice()).To(Succeed())
+
+		f.set(ctx, f.as("mia"), payments, map[string]any{"allowCascadingDeletion": true})
+		f.gone(ctx, build.Namespace(web), build.Namespace(payments), build.Tenant(payments).Object())
+		f.gone(ctx, pair("warren:sudo:"+payments)...)
+	}, SpecTimeout(3*time.Minute))
+
 	It("ACC-D05 takes it first, and waits for its Namespace", func(ctx SpecContext) {
 		f := of(world, "d05")
 		payments := f.own("payments")
@@ -77,8 +100,7 @@ var _ = Describe("a tenant that is deleted", func() {
 })
 
 var _ = Describe("a name that is taken again", func() {
-	// ACC-X02 without webhooks.
-	It("gives nothing of the old tenant to anyone, and waits for the old Namespace", func(ctx SpecContext) {
+	It("ACC-X02 gives nothing of the old tenant to anyone, and waits for the old Namespace", func(ctx SpecContext) {
 		f := of(world, "x02")
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())

@@ -38,7 +38,8 @@ func people(key string) map[string][]string {
 // fixture is the specification's, under names of one case's own.
 type fixture struct {
 	*test.World
-	key string
+	key  string
+	mode sudoMode
 }
 
 // of returns the fixture of the case with that key. Nothing of it exists yet.

@@ -14,8 +14,7 @@ import (
 )
 
 var _ = Describe("what a cluster admin has set", func() {
-	It("ACC-S16 is not a manager's to change", func(ctx SpecContext) {
-		f := of(world, "s16")
+	inBothModes("ACC-S16 is not a manager's to change", "s16", func(ctx SpecContext, f *fixture) {
 		payments := f.own("payments")
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.as("mia"), readTenant(payments))

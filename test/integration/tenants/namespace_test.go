@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,8 +41,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 	})
 
-	// ACC-N02 without webhooks.
-	It("is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
+	It("ACC-N02 is not taken if it exists, whatever its labels say", func(ctx SpecContext) {
 		f := of(world, "n02")
 		bare, labelled := build.Namespace(f.own("legacy")), build.Root(f.own("labelled"))
 		for _, namespace := range []*corev1.Namespace{bare, labelled} {
@@ -129,6 +129,49 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(now.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLNamespaceUID, string(lns.UID)))
 		allowed(ctx, f.as("alice"), podsIn(payments))
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+	})
+
+	It("ACC-N04 is not taken from where it has another place, mark or not", func(ctx SpecContext) {
+		f := of(world, "n04")
+		f.settle(ctx, f.payments())
+		sub, template := f.own("pay-web"), f.own("base")
+		f.create(ctx, build.SubNamespace(f.own("payments"), sub), build.Template(template))
+		f.exists(ctx, build.Namespace(sub))
+		for _, name := range []string{sub, template} {
+			namespace := build.Namespace(name)
+			f.exists(ctx, namespace)
+			Expect(f.Admin().Patch(ctx, namespace, client.RawPatch(types.MergePatchType,
+				[]byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))).To(Succeed())
+			f.create(ctx, build.Tenant(name).Sudoers(f.own("eve")).Object())
+			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("a sub-namespace or a template"))
+			Consistently(func(g Gomega) {
+				now := build.Namespace(name)
+				g.Expect(f.read(ctx, now)()).To(Succeed())
+				g.Expect(now.Annotations).NotTo(HaveKey(v1alpha1.AnnotationLNamespaceUID))
+				g.Expect(now.Labels).NotTo(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
+			}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
+			denied(ctx, f.Sudo(f.own("eve"), name), podsIn(name))
+		}
+		err := f.sudo("bob", "payments").Patch(ctx, build.Namespace(f.own("payments")), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))
+		Expect(err).To(beDenied())
+		system := build.Tenant("kube-system").Object()
+		Expect(f.Admin().Create(ctx, system)).To(MatchError(ContainSubstring("default and kube-* are reserved names")))
+	})
+
+	// ACC-N09 but for the condition of a HierarchyConfiguration.
+	It("is ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
+		f := of(world, "n09")
+		shop, template := f.own("shop2"), f.own("missing")
+		f.settle(ctx, build.Tenant(shop).Template(template))
+		f.event(ctx, shop, v1alpha1.ReasonTemplateMissing, "template "+template+" does not exist")
+		said := func() string {
+			return v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionNamespaceReady).Message
+		}
+		Eventually(said).WithContext(ctx).Should(ContainSubstring("template " + template + " does not exist"))
+		f.create(ctx, build.Template(template))
+		Eventually(said).WithContext(ctx).ShouldNot(ContainSubstring("template"))
+		Expect(f.messages(ctx, shop, v1alpha1.ReasonTemplateMissing)()).To(HaveLen(1))
 	})
 
 	It("ACC-N10 gets its label back", func(ctx SpecContext) {

@@ -145,8 +145,8 @@ var _ = Describe("the access objects", func() {
 		f.gone(ctx, build.ClusterRoleBinding("warren:self:"+carol, ""))
 	})
 
-	// ACC-R05 in legacy mode. The LNamespace is made by a user who may make one and nothing else.
-	It("give no sudo while a ClusterRoleBinding names the group", func(ctx SpecContext) {
+	// The LNamespace is made by a user who may make one and nothing else.
+	It("ACC-R05 give no sudo while a ClusterRoleBinding names the group", func(ctx SpecContext) {
 		f := of(world, "r05")
 		platform := f.own("platform")
 		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(platform+"-sudoers"))

@@ -19,8 +19,7 @@ import (
 )
 
 var _ = Describe("sudo", func() {
-	It("ACC-S01 gives a sudoer everything in the tree, and the LNamespace", func(ctx SpecContext) {
-		f := of(world, "s01")
+	inBothModes("ACC-S01 gives a sudoer everything in the tree, and the LNamespace", "s01", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		f.grow(ctx, f.own("payments"), f.own("pay-web"))
 		allowed(ctx, f.sudo("bob", "payments"),
@@ -28,15 +27,13 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(f.own("pay-web")), readTenant(f.own("payments")), patchTenant(f.own("payments"), ""))
 	})
 
-	It("ACC-S02 gives a sudoer nothing without sudo", func(ctx SpecContext) {
-		f := of(world, "s02")
+	inBothModes("ACC-S02 gives a sudoer nothing without sudo", "s02", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 		denied(ctx, f.as("bob"), podsIn(f.own("payments")), reading(build.Namespace(f.own("payments")), "the root"))
 	})
 
-	It("ACC-S03 ends at the edge of the tree", func(ctx SpecContext) {
-		f := of(world, "s03")
+	inBothModes("ACC-S03 ends at the edge of the tree", "s03", func(ctx SpecContext, f *fixture) {
 		f.create(ctx, build.Namespace(f.own("ci")))
 		f.settle(ctx, f.payments(), f.shop())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
@@ -47,15 +44,13 @@ var _ = Describe("sudo", func() {
 			deleting(build.Tenant(f.own("payments")).Object(), "LNamespace"))
 	})
 
-	It("ACC-S04 of one tenant is none of another", func(ctx SpecContext) {
-		f := of(world, "s04")
+	inBothModes("ACC-S04 of one tenant is none of another", "s04", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments(), f.shop())
 		allowed(ctx, f.sudo("bob", "shop"), podsIn(f.own("shop")))
 		denied(ctx, f.sudo("bob", "shop"), podsIn(f.own("payments")))
 	})
 
-	It("ACC-S05 lets nobody become anyone or anything else", func(ctx SpecContext) {
-		f := of(world, "s05")
+	inBothModes("ACC-S05 lets nobody become anyone or anything else", "s05", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		pods, group, bob := podsIn(f.own("payments")), f.own("payments-sudoers"), f.own("bob")
 		allowed(ctx, f.sudo("bob", "payments"), pods)
@@ -71,8 +66,7 @@ var _ = Describe("sudo", func() {
 		}
 	})
 
-	It("ACC-S06 needs a user beside the group", func(ctx SpecContext) {
-		f := of(world, "s06")
+	inBothModes("ACC-S06 needs a user beside the group", "s06", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		group := f.own("payments-sudoers")
 		_, stderr, code := f.Kubectl(ctx, f.own("bob"), "--as-group="+group, "get", "pods", "-n", f.own("payments"))
@@ -91,8 +85,7 @@ var _ = Describe("sudo", func() {
 		Expect(answer.StatusCode).To(Equal(http.StatusBadRequest))
 	})
 
-	It("ACC-S07 is for nobody who is no sudoer", func(ctx SpecContext) {
-		f := of(world, "s07")
+	inBothModes("ACC-S07 is for nobody who is no sudoer", "s07", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(f.own("payments")))
 		for _, person := range []string{"alice", "carol", "mia", "devi"} {
@@ -102,8 +95,7 @@ var _ = Describe("sudo", func() {
 		denied(ctx, f.becoming("alice", f.own("bob")), podsIn(f.own("payments")))
 	})
 
-	It("ACC-S08 can't be taken by a user", func(ctx SpecContext) {
-		f := of(world, "s08")
+	inBothModes("ACC-S08 can't be taken by a user", "s08", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		root, alice := f.own("payments"), f.as("alice")
 		allowed(ctx, alice, podsIn(root))
@@ -116,8 +108,7 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 	})
 
-	It("ACC-S09 is nobody's to take away, and without policies is put back", func(ctx SpecContext) {
-		f := of(world, "s09")
+	inBothModes("ACC-S09 is nobody's to take away, and without policies is put back", "s09", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		users := build.RoleBinding(f.own("payments"), "warren:users", "")
 		f.exists(ctx, users)
@@ -127,7 +118,7 @@ var _ = Describe("sudo", func() {
 			request{"update RoleBinding warren:users", func(ctx context.Context, c client.Client) error { return c.Update(ctx, users.DeepCopy()) }})
 		allowed(ctx, f.sudo("bob", "payments"), secretsIn(f.own("payments")))
 
-		f = of(ownWorld(ctx, test.Options{WithoutPolicies: true}, "s09"), "s09")
+		f = of(ownWorld(ctx, f.mode.options(test.Options{WithoutPolicies: true}), "s09"), "s09")
 		f.settle(ctx, f.payments())
 		root, alice := f.own("payments"), f.as("alice")
 		sudoers := build.RoleBinding(root, "warren:sudoers", "")
@@ -151,8 +142,7 @@ var _ = Describe("sudo", func() {
 		}).WithContext(ctx).Should(Succeed(), "zed is out again")
 	})
 
-	It("ACC-S10 of a group goes by the user that nobody is", func(ctx SpecContext) {
-		f := of(world, "s10")
+	inBothModes("ACC-S10 of a group goes by the user that nobody is", "s10", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments(), f.shop())
 		group, nobody := f.own("payments-sudoers"), "warren:sudo:"+f.own("payments")
 		denied(ctx, f.sudo("otto", "payments"), podsIn(f.own("payments")))
@@ -162,8 +152,7 @@ var _ = Describe("sudo", func() {
 		Expect(f.get(ctx, f.own("payments")).Status.Sudo.User).To(Equal(nobody))
 	})
 
-	It("ACC-S11 of a service account goes by the user that nobody is", func(ctx SpecContext) {
-		f := of(world, "s11")
+	inBothModes("ACC-S11 of a service account goes by the user that nobody is", "s11", func(ctx SpecContext, f *fixture) {
 		deployer := f.serviceAccount(ctx, f.own("ci"), "deployer")
 		f.settle(ctx, f.payments())
 		group, pods := f.own("payments-sudoers"), podsIn(f.own("payments"))
@@ -172,9 +161,7 @@ var _ = Describe("sudo", func() {
 		denied(ctx, f.with(deployer, "system:serviceaccount:"+f.own("other")+":deployer", group), pods)
 	})
 
-	// ACC-S12 without webhooks.
-	It("is refused to a service account that every user of the tree could become", func(ctx SpecContext) {
-		f := of(world, "s12")
+	inBothModes("is refused to a service account that every user of the tree could become", "s12", func(ctx SpecContext, f *fixture) {
 		tenant, root := f.payments(), f.own("payments")
 		tenant.SudoerSubjects(build.ServiceAccount(root, "robot"))
 		f.create(ctx, tenant.Object())
@@ -189,8 +176,7 @@ var _ = Describe("sudo", func() {
 		Expect(f.accessSubjects(ctx, root)).NotTo(ContainElement(HaveField("Name", "robot")))
 	})
 
-	It("ACC-S13 ends for a service account when the tree grows around it", func(ctx SpecContext) {
-		f := of(world, "s13")
+	inBothModes("ACC-S13 ends for a service account when the tree grows around it", "s13", func(ctx SpecContext, f *fixture) {
 		root, n := f.own("payments"), f.own("n")
 		robot := f.serviceAccount(ctx, n, "robot")
 		f.settle(ctx, f.payments().SudoerSubjects(build.ServiceAccount(n, "robot")))
@@ -204,8 +190,7 @@ var _ = Describe("sudo", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
 	})
 
-	It("ACC-S14 carries a reason into the audit log", func(ctx SpecContext) {
-		f := of(world, "s14")
+	inBothModes("ACC-S14 carries a reason into the audit log", "s14", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		const key = v1alpha1.Domain + "/reason"
 		bob, group := f.own("bob"), f.own("payments-sudoers")
@@ -223,8 +208,7 @@ var _ = Describe("sudo", func() {
 		})))
 	})
 
-	It("ACC-S15 is not what a manager has: he edits his LNamespace, no more", func(ctx SpecContext) {
-		f := of(world, "s15")
+	inBothModes("ACC-S15 is not what a manager has: he edits his LNamespace, no more", "s15", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		root, mia := f.own("payments"), f.as("mia")
 		allowed(ctx, mia, readTenant(root), patchTenant(root, ""))

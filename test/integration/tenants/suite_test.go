@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // Upper bounds of waits, not claims about speed: several cases share few cores.
@@ -25,7 +24,9 @@ const (
 	later = 90 * time.Second
 )
 
-var world *test.World
+// The Worlds of the suite: its operators grant sudo in mode Legacy, and in mode Auto, which is Constrained there. The second is nil
+// where the API server emulates a version that doesn't know it.
+var world, constrained *test.World
 
 func TestTenants(t *testing.T) {
 	RegisterFailHandler(Fail)
@@ -39,7 +40,7 @@ func TestTenants(t *testing.T) {
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}
-	for letter, count := range map[string]int{"d": 5, "n": 10, "r": 12, "s": 25, "v": 9, "w": 7, "x": 2} {
+	for letter, count := range map[string]int{"d": 5, "n": 10, "r": 12, "s": 25, "v": 9, "w": 7, "x": 2, "c": 6} {
 		for n := 1; n <= count; n++ {
 			maps.Copy(users, people(fmt.Sprintf("%s%02d", letter, n)))
 		}
@@ -47,14 +48,9 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	for _, name := range awkwardNames {
 		users[name] = nil
 	}
-	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: users}})
-	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(w.Stop)
-	return w.Bytes()
+	return startBoth(ctx, users)
 }, func(data []byte) {
-	var err error
-	world, err = test.Connect(data)
-	Expect(err).NotTo(HaveOccurred())
+	connectBoth(data)
 })
 
 // ownWorld starts a World for cases that stop something, with the people of those cases.

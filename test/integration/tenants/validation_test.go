@@ -48,6 +48,20 @@ var _ = Describe("an LNamespace that is refused", func() {
 		}
 	})
 
+	It("ACC-V03 has a name that the configuration reserves, and gets nothing", func(ctx SpecContext) {
+		f := of(world, "v03")
+		for _, name := range []string{"istio-system", "warren-system"} {
+			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Sudoers(f.own("bob")).Object())
+		}
+		f.says(ctx, "istio-system", v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonReservedName)
+		Expect(f.read(ctx, build.Namespace("istio-system"))()).To(beNotFound())
+		f.says(ctx, "warren-system", v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+		for _, name := range []string{"istio-system", "warren-system"} {
+			f.gone(ctx, append(pair("warren:sudo:"+name), pair("warren:edit:"+name)...)...)
+			Expect(f.Admin().Delete(ctx, build.Tenant(name).Object())).To(Succeed())
+		}
+	})
+
 	It("ACC-V04 lists a reserved name", func(ctx SpecContext) {
 		f := of(world, "v04")
 		for _, c := range []struct {

@@ -1,0 +1,200 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/internal/userrole"
+	"github.com/warren-tenancy/warren/internal/vetting"
+)
+
+// Exit statuses of vet.
+const (
+	statusNew    = 1 // users hold what nobody has vetted
+	statusDanger = 2 // users hold what is dangerous
+	statusUnseen = 3 // nobody knows, because something went wrong
+)
+
+// vetted is what vet prints as JSON or YAML.
+type vetted struct {
+	APIVersion  string `json:"apiVersion"`
+	Kind        string `json:"kind"`
+	Kubernetes  string `json:"kubernetes"`
+	ClusterRole string `json:"clusterRole"`
+	// List is the version of Kubernetes that the list was written from.
+	List     string            `json:"list"`
+	Findings []vetting.Finding `json:"findings"`
+}
+
+// vetOptions are the flags of vet.
+type vetOptions struct {
+	role, namespace string
+	output          *choice
+	write           bool
+	dir, note       string
+}
+
+// vet is the command "vet".
+func (p *plugin) vet() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "vet",
+		Short: "Compare what the users of every tenant hold with what was vetted",
+		Long: "Compare what the users of every tenant hold, the rights of one ClusterRole, with the vetted list of this version of Kubernetes.\n" +
+			"The exit status is 0 if nothing was found, 1 if something is new, 2 if something is dangerous, 3 if that can't be told.",
+		Example:           "  kubectl warren vet\n  kubectl warren vet --write --dir docs/vetted --note \"ingress moved\"",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o := &vetOptions{output: addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)}
+	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to look at, in place of access.userClusterRole of the operator's configuration")
+	cmd.Flags().StringVar(&o.namespace, "operator-namespace", "warren-system", "Namespace of the operator")
+	cmd.Flags().BoolVar(&o.write, "write", false, "Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
+	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")
+	cmd.Flags().StringVar(&o.note, "note", "not reviewed", "With --write, what the review of the list has shown")
+	for _, name := range []string{"role", "operator-namespace", "note"} {
+		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
+			panic(err) // the flag was just added
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if o.write {
+			return unseen(p.writeList(cmd.Context(), o))
+		}
+		return unseen(p.compare(cmd.Context(), o))
+	}
+	return cmd
+}
+
+// held is what vet looks at.
+type held struct {
+	server server
+	role   *vetting.Role
+}
+
+// look reads the server's version and the ClusterRole.
+func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
+	api, err := p.connect()
+	if err != nil {
+		return nil, err
+	}
+	// Asked first: a server that isn't there is then told once.
+	info, err := p.serverVersion()
+	if err != nil {
+		return nil, err
+	}
+	minor, err := vetting.Minor(info)
+	if err != nil {
+		return nil, err
+	}
+	name := o.role
+	if name == "" {
+		if name, err = p.userClusterRole(ctx, api, o.namespace); err != nil {
+			return nil, err
+		}
+	}
+	role, err := userrole.Read(ctx, api, name)
+	return &held{server{info.GitVersion, minor}, role}, err
+}
+
+// userClusterRole is what the operator's configuration says, or its default where that can't be read.
+func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespace string) (string, error) {
+	stored := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: namespace, Name: "warren-config"}
+	err := api.Get(ctx, key, stored)
+	if failure.Unavailable(err) {
+		fmt.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
+		return "admin", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	c, err := config.Parse("ConfigMap "+key.String(), []byte(stored.Data["config.yaml"]))
+	if err != nil {
+		return "", err
+	}
+	return c.Access.UserClusterRole, nil
+}
+
+// compare prints the findings, and is an error if there are some.
+func (p *plugin) compare(ctx context.Context, o *vetOptions) error {
+	found, err := p.look(ctx, o)
+	if err != nil {
+		return err
+	}
+	findings, list, err := vetting.Shipped.Judge(found.role, found.server.minor)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if o.output.value == "" {
+		err = writeFindings(&text, found.role.Name, findings, list)
+	} else {
+		err = writeAs(&text, o.output.value, vetted{
+			"cli.tenancy.warren.dev/v1alpha1", "Vetting", found.server.version, found.role.Name, list.Kubernetes, append([]vetting.Finding{}, findings...),
+		})
+	}
+	if err == nil {
+		_, err = text.WriteTo(p.streams.Out)
+	}
+	if err != nil {
+		return err
+	}
+	dangers, news := vetting.Count(findings, vetting.Danger), vetting.Count(findings, vetting.New)
+	told := fmt.Errorf("ClusterRole %s: %d dangerous, %d new", found.role.Name, dangers, news)
+	switch {
+	case dangers > 0:
+		return ended{statusDanger, told}
+	case news > 0:
+		return ended{statusNew, told}
+	}
+	return nil
+}
+
+// writeFindings writes one line for each finding.
+func writeFindings(out io.Writer, role string, findings []vetting.Finding, list *vetting.List) error {
+	if len(findings) == 0 {
+		_, err := fmt.Fprintf(out, "ClusterRole %s grants nothing beyond the list of Kubernetes %s, vetted on %s.\n", role, list.Kubernetes, list.Reviewed.Date)
+		return err
+	}
+	table := printers.GetNewTabWriter(out)
+	for _, f := range findings {
+		fmt.Fprintf(table, "%s\t%s\n", f.Severity, f.Message)
+	}
+	return table.Flush()
+}
+
+// ended is an error that ends the program with a status of its own.
+type ended struct {
+	status int
+	error
+}
+
+// Unwrap lets others see what happened.
+func (e ended) Unwrap() error { return e.error }
+
+// unseen gives an error that says nothing of findings the status for that: a script must not take it for a finding.
+func unseen(err error) error {
+	if err == nil || errors.As(err, &ended{}) {
+		return err
+	}
+	return ended{statusUnseen, err}
+}
+
+// status is the exit status for an error.
+func status(err error) int {
+	var e ended
+	if errors.As(err, &e) {
+		return e.status
+	}
+	return 1
+}

@@ -1,0 +1,96 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
+
+	"github.com/warren-tenancy/warren/internal/vetting"
+)
+
+// server is an API server.
+type server struct {
+	version string // in full: v1.36.3
+	minor   *version.Version
+}
+
+// writeList writes what is held now as a list. A list that says the same already is left alone, with its review.
+func (p *plugin) writeList(ctx context.Context, o *vetOptions) error {
+	found, err := p.look(ctx, o)
+	if err != nil {
+		return err
+	}
+	if pending := found.role.Pending(); pending != "" {
+		return fmt.Errorf("ClusterRole %s doesn't hold yet all that %s brings in: try again in a moment", found.role.Name, pending)
+	}
+	resources, err := p.apiResources(ctx)
+	if err != nil {
+		return err
+	}
+	list := &vetting.List{
+		Kubernetes: found.server.version, Role: found.role.Name, Contributors: found.role.ContributorNames(),
+		Reviewed: vetting.Review{Date: time.Now().UTC().Format(time.DateOnly), Note: o.note},
+		Rules:    vetting.Rights(found.role.Rules), APIResources: resources,
+	}
+	for _, danger := range vetting.Messages(vetting.Compare(found.role, list), vetting.Danger) {
+		fmt.Fprintf(p.streams.ErrOut, "Warning: the list will hold what is dangerous, and goes on being reported: %s\n", danger)
+	}
+	file := filepath.Join(o.dir, vetting.FileName(found.server.minor))
+	old, err := os.ReadFile(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return err
+	default:
+		if before, err := vetting.Parse(old); err == nil && before.Agrees(list) {
+			fmt.Fprintln(p.streams.Out, file, "unchanged")
+			return nil
+		}
+	}
+	data, err := list.Bytes()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.streams.Out, file, "written")
+	return nil
+}
+
+// apiResources names all resources that the server has, whatever their version: pods, pods/exec, deployments.apps/scale.
+func (p *plugin) apiResources(ctx context.Context) ([]string, error) {
+	config, err := p.config()
+	if err != nil {
+		return nil, err
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	_, lists, err := api.ServerGroupsAndResourcesWithContext(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the server's resources: %w", err)
+	}
+	names := map[string]bool{}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			names[vetting.Qualified(group.Group, resource.Name)] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}

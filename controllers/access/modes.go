@@ -1,0 +1,239 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/access"
+)
+
+// modes keeps the mode of sudo: it asks the API server now and then, follows the configuration, and ends a switch when the
+// rules and bindings of both forms are in place everywhere. It is a source of the controller, which waits for the first mode.
+type modes struct {
+	r    *Reconciler
+	wake chan struct{}
+	// begun is closed when the first mode is known.
+	begun chan struct{}
+
+	mu   sync.Mutex
+	mode access.Mode
+}
+
+func newModes(r *Reconciler) *modes {
+	return &modes{r: r, wake: make(chan struct{}, 1), begun: make(chan struct{})}
+}
+
+// Reconfigured says that Config may answer something else about the mode of sudo.
+func (r *Reconciler) Reconfigured() {
+	if r.modes == nil {
+		return // not set up yet
+	}
+	select {
+	case r.modes.wake <- struct{}{}:
+	default: // a look is due already
+	}
+}
+
+func (m *modes) now() access.Mode {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mode
+}
+
+// Start implements source.Source.
+func (m *modes) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	go m.run(ctx, func(tenant string) {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+	})
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource.
+func (m *modes) WaitForSync(ctx context.Context) error {
+	select {
+	case <-m.begun:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
+	if !m.begin(ctx) {
+		return
+	}
+	answer := m.look(ctx)
+	close(m.begun)
+	next := time.After(m.pause(answer))
+	var began, settled time.Time // of the switch, and since when it is in place everywhere
+	for {
+		before := m.now()
+		var again <-chan time.Time
+		if before.Switching() {
+			again = time.After(m.r.Timing.SwitchLook)
+		} else {
+			began, settled = time.Time{}, time.Time{}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.wake:
+			next = time.After(m.pause(m.look(ctx)))
+		case <-next:
+			next = time.After(m.pause(m.look(ctx)))
+		case <-again:
+			if began.IsZero() {
+				began = time.Now()
+			}
+			switch inPlace := m.inPlace(ctx, before); {
+			case inPlace && settled.IsZero():
+				settled = time.Now()
+			case !inPlace:
+				settled = time.Time{}
+			}
+			if !settled.IsZero() && time.Since(settled) >= m.r.Timing.SwitchGrace || time.Since(began) >= m.r.Timing.SwitchLimit {
+				m.set(before.Finish())
+			}
+		}
+		if !m.now().Same(before) {
+			m.tell(ctx, enqueue)
+		}
+	}
+}
+
+// begin takes the mode from the rules that exist. It is false if ctx ends before they could be read.
+func (m *modes) begin(ctx context.Context) bool {
+	for {
+		var found access.Forms
+		roles := &rbacv1.ClusterRoleList{}
+		err := m.r.Client.List(ctx, roles)
+		if err == nil {
+			for i := range roles.Items {
+				if access.GrantsSudo(&roles.Items[i]) {
+					found = found.Or(access.FormsIn(&roles.Items[i]))
+				}
+			}
+			m.set(access.ModeOf(found))
+			return true
+		}
+		ctrl.Log.WithName("access").Error(err, "listing ClusterRoles to find the mode of sudo; trying again")
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(m.r.Timing.RetryMin):
+		}
+	}
+}
+
+// look follows the configuration, and the API server where it matters what that says.
+func (m *modes) look(ctx context.Context) access.Answer {
+	configured, answer := m.r.Config().SudoMode, access.Unknown
+	if configured != v1alpha1.SudoLegacy {
+		answer = m.r.Probe(ctx)
+	}
+	before := m.now()
+	now := before.Next(configured, answer)
+	m.set(now)
+	if now.Unavailable && !before.Unavailable {
+		ctrl.Log.WithName("access").Error(errors.New(unavailable), "sudo.mode is Constrained; sudo is granted to nobody anew", "answer", answer)
+	}
+	return answer
+}
+
+// pause is how long an answer is good for.
+func (m *modes) pause(answer access.Answer) time.Duration {
+	if answer == access.Unknown && m.r.Config().SudoMode != v1alpha1.SudoLegacy {
+		return m.r.Timing.ProbeRetry
+	}
+	return m.r.Timing.Probe
+}
+
+func (m *modes) set(mode access.Mode) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mode = mode
+	for _, known := range []v1alpha1.SudoMode{v1alpha1.SudoLegacy, v1alpha1.SudoConstrained} {
+		value := 0.0
+		if known == mode.Told {
+			value = 1
+		}
+		sudoMode.WithLabelValues(string(known)).Set(value)
+	}
+}
+
+// tell asks for every tenant.
+func (m *modes) tell(ctx context.Context, enqueue func(tenant string)) {
+	mode := m.now()
+	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)
+	tenants := &v1alpha1.LNamespaceList{}
+	if err := m.r.Client.List(ctx, tenants); err != nil {
+		ctrl.Log.WithName("access").Error(err, "listing LNamespaces to switch the mode of sudo") // a cache that has synced doesn't fail
+		return
+	}
+	for i := range tenants.Items {
+		enqueue(tenants.Items[i].Name)
+	}
+}
+
+// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree what the constrained
+// one needs there. What can't be told is not in place.
+func (m *modes) inPlace(ctx context.Context, mode access.Mode) bool {
+	tenants := &v1alpha1.LNamespaceList{}
+	if err := m.r.Client.List(ctx, tenants); err != nil {
+		return false
+	}
+	for i := range tenants.Items {
+		if err := m.r.switched(ctx, &tenants.Items[i], mode); err != nil {
+			ctrl.Log.WithName("access").V(1).Info("the switch goes on", "waitsFor", err.Error())
+			return false
+		}
+	}
+	return true
+}
+
+// switched is nil if the tenant can do without the form that isn't wanted any more.
+func (r *Reconciler) switched(ctx context.Context, tenant *v1alpha1.LNamespace, mode access.Mode) error {
+	if !tenant.DeletionTimestamp.IsZero() || !r.Forest.Owns(tenant.Name, tenant.UID) {
+		return nil
+	}
+	objects := access.For(tenant, r.input(tenant, r.Config(), mode))
+	granted, err := r.cached(ctx, access.KeyOf(objects.Sudo.Binding))
+	if err != nil || granted == nil || len(access.Subjects(granted)) == 0 {
+		return err // nobody could be interrupted
+	}
+	for _, pair := range slices.Concat([]access.Pair{objects.Sudo}, objects.Self) {
+		role, err := r.cached(ctx, access.KeyOf(pair.Role))
+		if err != nil {
+			return err
+		}
+		if role != nil && access.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
+			return fmt.Errorf("the rules of %s", access.KeyOf(pair.Role))
+		}
+	}
+	if mode.Towards() != v1alpha1.SudoConstrained {
+		return nil
+	}
+	for _, namespace := range r.Forest.Living(tenant.Name) {
+		key := access.KeyOf(objects.SudoOn)
+		key.Namespace = namespace
+		binding, err := r.cached(ctx, key)
+		if err != nil {
+			return err
+		}
+		if binding == nil || !access.SameSubjects(binding, granted) {
+			return fmt.Errorf("%s", key)
+		}
+	}
+	return nil
+}

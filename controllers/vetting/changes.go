@@ -1,0 +1,41 @@
+package vetting
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Changes asks for every tenant when what Unvetted says has changed. A controller that uses it waits for the first look, so that
+// after a restart nobody takes back what is still so; but not for ever, for vetting must not stop tenants.
+func (v *Vetter) Changes() source.Source { return &changes{vetter: v} }
+
+type changes struct{ vetter *Vetter }
+
+// Start implements source.Source.
+func (c *changes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	c.vetter.mu.Lock()
+	defer c.vetter.mu.Unlock()
+	c.vetter.subscribers = append(c.vetter.subscribers, func(tenants []string) {
+		for _, tenant := range tenants {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: tenant}})
+		}
+	})
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource.
+func (c *changes) WaitForSync(ctx context.Context) error {
+	c.vetter.prepare()
+	select {
+	case <-c.vetter.first:
+	case <-time.After(c.vetter.Timing.Patience):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package vetting
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/userrole"
+	"github.com/warren-tenancy/warren/internal/vetting"
+)
+
+// look compares the role as it is now with the list, and tells of every difference to the last look.
+func (v *Vetter) look(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
+	defer cancel()
+	now, err := v.judge(ctx, name)
+	if err != nil {
+		return err
+	}
+	before, first := v.last, v.last == nil
+	if first {
+		before = &verdict{}
+	}
+	var concerned []string
+	if !slices.Equal(vetting.Messages(before.findings, vetting.Danger), vetting.Messages(now.findings, vetting.Danger)) {
+		if concerned, err = v.tenants(ctx); err != nil {
+			return err
+		}
+	}
+	v.mu.Lock()
+	v.last = now
+	subscribers := slices.Clone(v.subscribers)
+	v.mu.Unlock()
+	if first {
+		close(v.first)
+	}
+	for _, severity := range []vetting.Severity{vetting.New, vetting.Danger} {
+		findings.WithLabelValues(string(severity)).Set(float64(vetting.Count(now.findings, severity)))
+	}
+	if !vetting.Same(before.findings, now.findings) {
+		v.tell(name, now)
+	}
+	for _, ask := range subscribers {
+		ask(concerned)
+	}
+	return nil
+}
+
+// judge reads the role and compares it. One that doesn't exist grants nothing.
+func (v *Vetter) judge(ctx context.Context, name string) (*verdict, error) {
+	role, err := userrole.Read(ctx, v.Live, name)
+	if apierrors.IsNotFound(err) {
+		return &verdict{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	server, err := v.version(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the API server's version: %w", err)
+	}
+	minor, err := vetting.Minor(server)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := vetting.Shipped.Judge(role, minor)
+	return &verdict{role: role, findings: found}, err
+}
+
+func (v *Vetter) tenants(ctx context.Context) ([]string, error) {
+	list := &v1alpha1.LNamespaceList{}
+	if err := v.Tenants.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing LNamespaces: %w", err)
+	}
+	names := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// tell sends an Event on the role, and logs.
+func (v *Vetter) tell(name string, now *verdict) {
+	dangers, news := vetting.Messages(now.findings, vetting.Danger), vetting.Messages(now.findings, vetting.New)
+	ctrl.Log.WithName("vetting").Info("the rights of users have changed", "clusterRole", name, "danger", dangers, "new", news)
+	if now.role == nil {
+		return // there is nothing to hang an Event on
+	}
+	kind := corev1.EventTypeNormal
+	if len(dangers) > 0 {
+		kind = corev1.EventTypeWarning
+	}
+	on := &corev1.ObjectReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: name, UID: now.role.UID}
+	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), sentence(dangers, news))
+}
+
+// sentence fits into an Event, which holds 1024 bytes.
+func sentence(dangers, news []string) string {
+	var held []string
+	if len(dangers) > 0 {
+		held = append(held, "what is dangerous: "+vetting.Join(dangers, 550))
+	}
+	if len(news) > 0 {
+		held = append(held, "what was not vetted: "+vetting.Join(news, 350))
+	}
+	if len(held) == 0 {
+		return "users of tenants hold nothing by this ClusterRole that was not vetted"
+	}
+	return "users of every tenant hold " + strings.Join(held, "; and ")
+}

@@ -1,0 +1,143 @@
+// Package vetting compares the ClusterRole that users hold with the list of its rights that was vetted, soon after it changes, and
+// tells of what is new or dangerous: by a metric, by Events on that ClusterRole, and to whoever reports on tenants. It changes
+// nothing in the cluster: what a cluster admin aggregates into a role is his affair, once he knows.
+//
+// Only the metadata of that one ClusterRole is watched (watch.go); a look (look.go) reads it and what is aggregated into it.
+package vetting
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apiversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/vetting"
+)
+
+// Timing holds the time constants, so that tests can shrink them.
+type Timing struct {
+	// Interval between two looks where nothing changes: the API server may have become another version.
+	Interval time.Duration
+	// Retry is the pause after a look that failed, Timeout what one may take.
+	Retry, Timeout time.Duration
+	// Patience is how long others wait for the first look.
+	Patience time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{Interval: 10 * time.Minute, Retry: 5 * time.Second, Timeout: 30 * time.Second, Patience: 30 * time.Second}
+}
+
+// Vetter looks at the ClusterRole of users, on the leader. All exported fields are required, unless they say otherwise.
+type Vetter struct {
+	// Tenants lists LNamespaces. SetupWithManager takes the manager's cache if it is nil.
+	Tenants client.Reader
+	// Live reads ClusterRoles from the API server. SetupWithManager takes the manager's if it is nil.
+	Live client.Reader
+	// Role is the name of the ClusterRole by the configuration in force.
+	Role   func() string
+	Events record.EventRecorder
+	Timing Timing
+
+	metadata metadata.Interface
+	version  func(context.Context) (*apiversion.Info, error)
+
+	making      sync.Once
+	again       chan struct{}
+	first       chan struct{} // closed after the first look
+	mu          sync.Mutex
+	last        *verdict // of the last look that succeeded; nil before
+	subscribers []func(tenants []string)
+}
+
+// verdict is what a look found.
+type verdict struct {
+	role     *vetting.Role // nil if there is no such ClusterRole
+	findings []vetting.Finding
+}
+
+// SetupWithManager runs the vetter with mgr.
+func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
+	if v.Role == nil || v.Events == nil {
+		return errors.New("setting up the vetting of users' rights: Role and Events are required")
+	}
+	if v.Tenants == nil {
+		v.Tenants = mgr.GetClient()
+	}
+	if v.Live == nil {
+		v.Live = mgr.GetAPIReader()
+	}
+	if v.Timing == (Timing{}) {
+		v.Timing = DefaultTiming()
+	}
+	var err error
+	if v.metadata, err = metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient()); err != nil {
+		return err
+	}
+	server, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	v.version = server.ServerVersionWithContext
+	return mgr.Add(v)
+}
+
+// Start implements manager.Runnable.
+func (v *Vetter) Start(ctx context.Context) error {
+	v.prepare()
+	log := ctrl.Log.WithName("vetting")
+	watched, unwatch := "", func() {}
+	defer func() { unwatch() }()
+	for {
+		if name := v.Role(); name != watched {
+			unwatch()
+			var err error
+			if unwatch, err = v.watch(ctx, name); err != nil {
+				return err
+			}
+			watched = name
+		}
+		next := v.Timing.Interval
+		if err := v.look(ctx, watched); err != nil && ctx.Err() == nil {
+			next = v.Timing.Retry
+			log.Error(err, "the rights of users can't be compared with the vetted list; what was found before still holds")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-v.again:
+		case <-time.After(next):
+		}
+	}
+}
+
+// Again looks as soon as possible, because something that it depends on has changed.
+func (v *Vetter) Again() {
+	v.prepare()
+	select {
+	case v.again <- struct{}{}:
+	default: // a look is due already
+	}
+}
+
+func (v *Vetter) prepare() {
+	v.making.Do(func() { v.again, v.first = make(chan struct{}, 1), make(chan struct{}) })
+}
+
+// Unvetted says what is dangerous among the rights of users, as sentences; none if nothing is, or nobody has looked yet.
+func (v *Vetter) Unvetted() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.last == nil {
+		return nil
+	}
+	return vetting.Messages(v.last.findings, vetting.Danger)
+}

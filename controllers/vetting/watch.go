@@ -1,0 +1,33 @@
+package vetting
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watch asks for a look whenever the ClusterRole of that name changes, until ctx is done or stop is
+// called. What is aggregated into it needs no watch: whatever matters there, Kubernetes writes into the role itself.
+func (v *Vetter) watch(ctx context.Context, name string) (stop func(), err error) {
+	byName := func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+	informer := metadatainformer.NewFilteredMetadataInformer(
+		v.metadata, rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metav1.NamespaceAll, 0, cache.Indexers{}, byName).Informer()
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { v.Again() },
+		UpdateFunc: func(any, any) { v.Again() },
+		DeleteFunc: func(any) { v.Again() },
+	})
+	if err != nil {
+		return func() {}, fmt.Errorf("watching ClusterRole %s: %w", name, err)
+	}
+	ctx, stop = context.WithCancel(ctx)
+	go informer.RunWithContext(ctx)
+	return stop, nil
+}

@@ -1,0 +1,60 @@
+// Command vetadmin writes the vetted list of one version of Kubernetes into docs/vetted: it starts the control plane that the
+// tests build, with Warren's manifests, and has `kubectl warren vet --write` look at it. WARREN_KUBERNETES_VERSION chooses
+// another version, as everywhere.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+func main() {
+	note := flag.String("note", "not reviewed", "what the review of the list has shown")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *note); err != nil {
+		fmt.Fprintln(os.Stderr, "vetadmin: "+err.Error())
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, note string) (err error) {
+	root, err := test.Root()
+	if err != nil {
+		return err
+	}
+	world, err := test.Start(ctx, test.Options{WithoutOperator: true, WithoutPolicies: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Stop()) }()
+	// The rules reach admin a moment after the control plane is ready.
+	problem := ""
+	waited := wait.PollUntilContextTimeout(ctx, time.Second, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		out, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "vet", "--write", "--dir", filepath.Join(root, "docs", "vetted"), "--note", note)
+		fmt.Print(out)
+		problem = strings.TrimSpace(problems)
+		return code == 0, nil
+	})
+	if waited != nil {
+		return fmt.Errorf("writing the list: %s (%w)", problem, waited)
+	}
+	if problem != "" { // a warning
+		fmt.Fprintln(os.Stderr, problem)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package tenants_test
+
+import (
+	"encoding/json"
+	"os"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// sudoMode is what the configuration says about sudo; empty for the default, Legacy.
+type sudoMode string
+
+// text is a configuration file that says so.
+func (m sudoMode) text() string {
+	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
+	if m != "" {
+		text += "sudo: {mode: " + string(m) + "}\n"
+	}
+	return text
+}
+
+// options are those of a World whose operator grants sudo so.
+func (m sudoMode) options(options test.Options) test.Options {
+	options.Operator.Config = m.text()
+	return options
+}
+
+// inBothModes is a case that holds in both modes of sudo, each in a World of its own.
+func inBothModes(text, key string, body func(ctx SpecContext, f *fixture)) {
+	It(text, func(ctx SpecContext) { body(ctx, of(world, key)) })
+	It(text+", in mode Constrained", func(ctx SpecContext) { body(ctx, constrainedly(key)) })
+}
+
+// constrainedly is the fixture of a case in the World in which sudo is constrained.
+func constrainedly(key string) *fixture {
+	GinkgoHelper()
+	if constrained == nil {
+		Skip("this API server doesn't know constrained impersonation")
+	}
+	f := of(constrained, key)
+	f.mode = "Auto"
+	return f
+}
+
+// both are the Worlds of the suite as they are sent to its processes: legacy, constrained.
+type both [2][]byte
+
+func startBoth(ctx SpecContext, users map[string][]string) []byte {
+	GinkgoHelper()
+	var started [2]*test.World
+	var starting errgroup.Group
+	for i, mode := range []sudoMode{"", "Auto"} {
+		if mode != "" && os.Getenv(test.EmulatedVersionEnv) != "" {
+			continue
+		}
+		starting.Go(func() error {
+			w, err := test.Start(ctx, mode.options(test.Options{ControlPlane: controlplane.Options{Users: users}}))
+			started[i] = w
+			return err
+		})
+	}
+	err := starting.Wait()
+	var data both
+	for i, w := range started {
+		if w != nil {
+			DeferCleanup(w.Stop)
+			data[i] = w.Bytes()
+		}
+	}
+	Expect(err).NotTo(HaveOccurred())
+	text, err := json.Marshal(data)
+	Expect(err).NotTo(HaveOccurred())
+	return text
+}
+
+func connectBoth(text []byte) {
+	GinkgoHelper()
+	var data both
+	Expect(json.Unmarshal(text, &data)).To(Succeed())
+	var err error
+	world, err = test.Connect(data[0])
+	Expect(err).NotTo(HaveOccurred())
+	if data[1] != nil {
+		constrained, err = test.Connect(data[1])
+		Expect(err).NotTo(HaveOccurred())
+	}
+}

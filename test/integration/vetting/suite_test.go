@@ -1,0 +1,130 @@
+// Package vetting_test changes the ClusterRole that users hold, as a cluster admin and his tools do, and sees that the operator and
+// kubectl warren vet tell of it. All cases look at that one role, so they run one after the other.
+package vetting_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// soon is an upper bound of waits, not a claim about speed.
+const soon = 20 * time.Second
+
+var world *test.World
+
+func TestVetting(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Vetting")
+}
+
+// The cases are serial, and so run in the process that starts the operator: they restart it.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
+	plugins := buildPlugin(ctx)
+	var err error
+	world, err = test.Start(ctx, test.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(world.Stop)
+	world.Plugins = plugins
+}, func() {})
+
+// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
+func buildPlugin(ctx SpecContext) string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("", "warren-plugin-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(answer))
+	return dir
+}
+
+// finding is what vet -o json says of one right.
+type finding struct {
+	Severity, Message string
+	ClusterRoles      []string
+}
+
+// vet runs the plugin as the cluster admin and returns what it found, and its exit code.
+func vet(ctx context.Context, args ...string) ([]finding, int) {
+	GinkgoHelper()
+	out, problems, code := world.Kubectl(ctx, controlplane.Admin, append([]string{"warren", "vet", "-o", "json"}, args...)...)
+	var answer struct {
+		Kind, ClusterRole string
+		Findings          []finding
+	}
+	Expect(json.Unmarshal([]byte(out), &answer)).To(Succeed(), "%s%s", out, problems)
+	Expect(answer.Kind).To(Equal("Vetting"))
+	return answer.Findings, code
+}
+
+// counted reads the metric: how many dangerous, how many new rights. It is nothing before the first look.
+func counted(ctx context.Context) func() ([]float64, error) {
+	return func() ([]float64, error) {
+		const name = "warren_user_role_findings"
+		metrics, err := world.Operator.Metrics(ctx)
+		if err != nil || !metrics.Has(name, nil) {
+			return nil, err
+		}
+		return []float64{
+			metrics.Value(name, map[string]string{"severity": "danger"}), metrics.Value(name, map[string]string{"severity": "new"}),
+		}, nil
+	}
+}
+
+// accessReady reads the condition AccessReady of a tenant: its status, reason and message.
+func accessReady(ctx context.Context, tenant string) func() (metav1.Condition, error) {
+	return func() (metav1.Condition, error) {
+		lns := &v1alpha1.LNamespace{}
+		if err := world.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns); err != nil {
+			return metav1.Condition{}, err
+		}
+		if c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady); c != nil {
+			return *c, nil
+		}
+		return metav1.Condition{}, nil
+	}
+}
+
+// events are the Events about changes of a ClusterRole: type and message.
+func events(ctx context.Context, role string) func() ([]string, error) {
+	return func() ([]string, error) {
+		list := &corev1.EventList{}
+		of := client.MatchingFields{
+			"involvedObject.kind": "ClusterRole", "involvedObject.name": role, "reason": string(v1alpha1.ReasonUserRoleChanged),
+		}
+		if err := world.Admin().List(ctx, list, client.InNamespace(metav1.NamespaceDefault), of); err != nil {
+			return nil, err
+		}
+		var told []string
+		for _, e := range list.Items {
+			told = append(told, e.Type+": "+e.Message)
+		}
+		return told, nil
+	}
+}
