@@ -165,6 +165,10 @@ bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add 
 vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what admin grants on the control plane that the tests build. NOTE says what its review has shown.
 	@go run ./hack/vetadmin -note "$(NOTE)"
 
+.PHONY: bench-access
+bench-access: controlplane ## Measure how soon a sudoer who was taken off is refused, and what edits of a tenant's lists cost, with 200 tenants.
+	@go run ./test/bench -access $(ARGS)
+
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 	@go run ./hack/speccoverage

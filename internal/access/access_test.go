@@ -1,9 +1,6 @@
 package access_test
 
 import (
-	"errors"
-	"io"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +8,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/access"
@@ -42,43 +38,6 @@ func payments() *v1alpha1.LNamespace {
 }
 
 var legacy = access.Facts{Mode: v1alpha1.SudoLegacy, Forms: access.FormsOf(v1alpha1.SudoLegacy), UserClusterRole: "admin"}
-
-// samples reads the objects of the specification, without the second owner of the shared pair.
-func samples(t *testing.T) access.Actual {
-	t.Helper()
-	return read(t, "testdata/payments.yaml")
-}
-
-func read(t *testing.T, path string) access.Actual {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := access.Actual{}
-	decoder := yaml.NewYAMLReader(newBuffered(data))
-	for {
-		document, err := decoder.Read()
-		if errors.Is(err, io.EOF) {
-			return result
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		kind := metav1.TypeMeta{}
-		if err := yaml.Unmarshal(document, &kind); err != nil {
-			t.Fatal(err)
-		}
-		object := access.Key{Kind: kind.Kind}.New()
-		if err := yaml.UnmarshalStrict(document, object); err != nil {
-			t.Fatalf("%s: %v", document, err)
-		}
-		if len(object.GetOwnerReferences()) == 2 {
-			object.SetOwnerReferences(object.GetOwnerReferences()[:1])
-		}
-		result[access.KeyOf(object)] = object
-	}
-}
 
 func collect(objects access.Objects) access.Actual {
 	result := access.Actual{}

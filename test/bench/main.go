@@ -4,6 +4,7 @@
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
 //	go run ./test/bench -cold
 //	go run ./test/bench -admission
+//	go run ./test/bench -access
 //
 // BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4 and B5.
 package main
@@ -42,6 +43,7 @@ func main() {
 	flag.DurationVar(&s.idle, "idle", s.idle, "how long idleness is watched")
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
+	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
 	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
@@ -52,7 +54,9 @@ func main() {
 	case *cold:
 		measure = func() (bool, error) { return runCold(ctx, s) }
 	case *admission:
-		measure = func() (bool, error) { return runAdmission(ctx, s) }
+		measure = func() (bool, error) { return part{measure: measureAdmission, webhooks: true}.all(ctx, s) }
+	case *access:
+		measure = func() (bool, error) { return part{measure: measureAccess}.all(ctx, s) }
 	}
 	ok, err := measure()
 	if err != nil {
@@ -127,9 +131,9 @@ func runCold(ctx context.Context, s scale) (bool, error) {
 	return r.passed, nil
 }
 
-// runAdmission measures what admission costs.
-func runAdmission(ctx context.Context, s scale) (bool, error) {
-	results, err := part{measure: measureAdmission, webhooks: true}.on(ctx, s)
+// all measures a part by itself and prints what came out.
+func (p part) all(ctx context.Context, s scale) (bool, error) {
+	results, err := p.on(ctx, s)
 	if err != nil {
 		return false, err
 	}

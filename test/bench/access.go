@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// revocation is how long a sudoer may go on who was taken off the list, in mode Legacy.
+const revocation = time.Second
+
+// sudoer is on the list of every tenant: all share his pair.
+const sudoer = "bob"
+
+func tenantName(i int) string { return fmt.Sprintf("bench-t%03d", i) }
+
+// measureAccess measures section 2.6 of docs/behaviour/access.md with many tenants: how soon a sudoer is refused who was
+// taken off, and how many writes an edit and rest cost.
+func measureAccess(ctx context.Context, b *bench) ([]result, error) {
+	tenants := 200
+	if b.scale.small {
+		tenants = 20
+	}
+	if err := b.start(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.plantTenants(ctx, tenants); err != nil {
+		return nil, err
+	}
+	var results []result
+	for _, e := range edits(tenants) {
+		r, err := b.writesOf(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	rest, err := b.writesAtRest(ctx, tenants)
+	if err != nil {
+		return nil, err
+	}
+	refused, err := b.revocations(ctx, tenants)
+	return append(results, rest, refused), err
+}
+
+// plantTenants makes tenants with a user, a manager and the one sudoer, and waits until all is granted.
+func (b *bench) plantTenants(ctx context.Context, tenants int) error {
+	err := inParallel(ctx, tenants, func(ctx context.Context, i int) error {
+		return b.Admin().Create(ctx, build.Tenant(tenantName(i)).Users("alice").Managers("mia").Sudoers(sudoer).Object())
+	})
+	if err != nil {
+		return err
+	}
+	err = waitFor(ctx, "tenants that are Ready", func(ctx context.Context) (bool, error) {
+		list := &v1alpha1.LNamespaceList{}
+		err := b.Admin().List(ctx, list)
+		ready := 0
+		for _, lns := range list.Items {
+			if c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady); c != nil && c.Status == metav1.ConditionTrue {
+				ready++
+			}
+		}
+		return ready == tenants, err
+	})
+	if err != nil {
+		return err
+	}
+	return b.idle(ctx)
+}
+
+// edit is a change of one list of one tenant, and back.
+type edit struct {
+	id, name, list string
+	budget         int
+	// with and without are the list after the change and before it.
+	with, without []v1alpha1.Subject
+}
+
+// edits are those that have a budget.
+func edits(tenants int) []edit {
+	one := func(subjects ...v1alpha1.Subject) []v1alpha1.Subject { return append(build.Users(sudoer), subjects...) }
+	shared := func(s v1alpha1.Subject) string {
+		return fmt.Sprintf("writes when a %s comes to or leaves the sudoers, of %d tenants", s.Kind, tenants)
+	}
+	carol, group := build.Users("carol")[0], build.Group("pay-oncall")
+	return []edit{
+		{"W1", "writes when somebody comes to or leaves the users", "users", 1, build.Users("alice", "dave"), build.Users("alice")},
+		{"W2", "writes when somebody comes to or leaves the managers", "managers", 1, build.Users("mia", "dave"), build.Users("mia")},
+		{"W3", shared(carol), "sudoers", 3, one(carol), one()},
+		{"W4", shared(group), "sudoers", 2, one(group), one()},
+	}
+}
+
+// writesOf makes an edit in several tenants, one after the other, and takes it back, so that a pair is made, shared, left and
+// deleted. What the most expensive of them took counts; status and copies don't.
+func (b *bench) writesOf(ctx context.Context, e edit) (result, error) {
+	const tenants = 3
+	r := result{id: e.id}
+	most, list := 0, ""
+	for _, subjects := range [][]v1alpha1.Subject{e.with, e.without} {
+		for i := range tenants {
+			mark, err := b.Mark(ctx)
+			if err != nil {
+				return r, err
+			}
+			if err := b.setList(ctx, tenantName(i), e.list, subjects); err != nil {
+				return r, err
+			}
+			if err := b.acted(ctx, tenantName(i)); err != nil {
+				return r, err
+			}
+			all, err := b.Writes(ctx, mark)
+			if err != nil {
+				return r, err
+			}
+			writes := slices.DeleteFunc(all, func(w audit.Request) bool { return w.Subresource == "status" })
+			if len(writes) > most {
+				most, list = len(writes), ""
+				for _, w := range writes {
+					list += "\n   " + w.String()
+				}
+			}
+		}
+	}
+	r.text, r.passed = fmt.Sprintf("%s: %d budget %d", e.name, most, e.budget), most <= e.budget && most > 0
+	if !r.passed {
+		r.text += list + "\n  "
+	}
+	return r, nil
+}
+
+// setList replaces one list of a tenant.
+func (b *bench) setList(ctx context.Context, tenant, list string, subjects []v1alpha1.Subject) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{list: subjects}})
+	if err != nil {
+		return err
+	}
+	return b.Admin().Patch(ctx, build.Tenant(tenant).Object(), client.RawPatch(types.MergePatchType, patch))
+}
+
+// acted waits until the operator has reported on the last edit of a tenant, and is idle.
+func (b *bench) acted(ctx context.Context, tenant string) error {
+	err := waitFor(ctx, "a report on "+tenant, func(ctx context.Context) (bool, error) {
+		lns := &v1alpha1.LNamespace{}
+		if err := b.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns); err != nil {
+			return false, err
+		}
+		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady)
+		return c != nil && c.ObservedGeneration == lns.Generation && c.Status == metav1.ConditionTrue, nil
+	})
+	if err != nil {
+		return err
+	}
+	return b.idle(ctx)
+}
+
+func (b *bench) writesAtRest(ctx context.Context, tenants int) (result, error) {
+	r := result{id: "W5"}
+	mark, err := b.Mark(ctx)
+	if err != nil {
+		return r, err
+	}
+	select {
+	case <-time.After(b.scale.idle):
+	case <-ctx.Done():
+		return r, ctx.Err()
+	}
+	writes, err := b.Writes(ctx, mark)
+	r.text, r.passed = fmt.Sprintf("writes in %s at rest, %d tenants: %d budget 0", b.scale.idle, tenants, len(writes)), len(writes) == 0
+	return r, err
+}
+
+// revocations takes the sudoer off one tenant after the other, and asks with sudo until he is refused.
+func (b *bench) revocations(ctx context.Context, tenants int) (result, error) {
+	r := result{id: "S1"}
+	var all []time.Duration
+	for i := range tenants {
+		tenant := tenantName(i)
+		ask := func(ctx context.Context) error {
+			return b.Sudo(sudoer, tenant).List(ctx, &corev1.PodList{}, client.InNamespace(tenant))
+		}
+		if err := ask(ctx); err != nil {
+			return r, fmt.Errorf("sudo of %s before the sudoer is taken off: %w", tenant, err)
+		}
+		begin := time.Now()
+		if err := b.setList(ctx, tenant, "sudoers", []v1alpha1.Subject{}); err != nil {
+			return r, err
+		}
+		if err := untilRefused(ctx, ask); err != nil {
+			return r, fmt.Errorf("sudo of %s after the sudoer was taken off: %w", tenant, err)
+		}
+		all = append(all, time.Since(begin))
+	}
+	slowest := slices.Max(all)
+	r.passed = slowest < revocation || b.scale.small
+	r.text = fmt.Sprintf("sudoer taken off until refused, %d tenants, one after the other: p50 %.0fms max %.0fms budget %.0fms",
+		tenants, ms(median(all)), ms(slowest), ms(revocation))
+	return r, nil
+}
+
+// untilRefused asks again and again, without a pause, for a minute at most.
+func untilRefused(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		switch err := ask(ctx); {
+		case apierrors.IsForbidden(err):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package model_test
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// who is somebody as an authorizer sees him: the name that he has there, and his groups.
+type who struct {
+	user   string
+	groups []string
+}
+
+// action is something that can be done to a kind of object. Users says whether a tenant's users may do it in its tree, as
+// ClusterRole admin lets them; a sudoer with sudo may do everything there.
+type action struct {
+	verb, group, resource, subresource string
+	users                              bool
+}
+
+// request is an action on something in a namespace, or without one on something of the cluster's.
+type request struct {
+	action
+	namespace, name string
+}
+
+// model answers as docs/behaviour/access.md says, from the LNamespaces alone. Nothing in it comes from the operator's code.
+type model struct {
+	tenants map[string]v1alpha1.LNamespaceSpec
+	// tenantOf names the tenant in whose tree a namespace is; others are missing.
+	tenantOf map[string]string
+}
+
+// allows says whether somebody may do what he asks for, as he is.
+func (m model) allows(w who, r request) bool {
+	if r.namespace != "" {
+		name, inTree := m.tenantOf[r.namespace]
+		return inTree && (slices.Contains(w.groups, sudoersOf(name)) || r.users && lists(m.tenants[name].Users, w))
+	}
+	tenant, exists := m.tenants[r.name]
+	edits := r.verb == "get" || r.verb == "update" || r.verb == "patch"
+	return exists && edits && r.group == "tenancy.warren.dev" && r.resource == "lnamespaces" && r.subresource == "" &&
+		(slices.Contains(w.groups, sudoersOf(r.name)) || lists(tenant.Managers, w))
+}
+
+// becomesUser says whether somebody may act as that user.
+func (m model) becomesUser(w who, user string) bool {
+	if name, ok := strings.CutPrefix(user, sudoUserOf("")); ok {
+		sudoers := m.tenants[name].Sudoers
+		return lists(sudoers, w) && slices.ContainsFunc(sudoers, func(s v1alpha1.Subject) bool { return s.Kind != v1alpha1.SubjectUser })
+	}
+	if namespace, ok := namespaceOf(user); ok {
+		// Not ours to give: admin holds it in the namespace of the service account.
+		return m.allows(w, request{action: action{verb: "impersonate", resource: "serviceaccounts", users: true}, namespace: namespace})
+	}
+	if user != w.user {
+		return false
+	}
+	for _, tenant := range m.tenants {
+		if slices.Contains(tenant.Sudoers, v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user}) {
+			return true
+		}
+	}
+	return false
+}
+
+// becomesSudoer says whether somebody may act as a member of the group of a tenant's sudoers.
+func (m model) becomesSudoer(w who, tenant string) bool { return lists(m.tenants[tenant].Sudoers, w) }
+
+// lists says whether one of the subjects is him, or a group that he is in.
+func lists(subjects []v1alpha1.Subject, w who) bool {
+	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool {
+		switch s.Kind {
+		case v1alpha1.SubjectUser:
+			return s.Name == w.user
+		case v1alpha1.SubjectGroup:
+			return slices.Contains(w.groups, s.Name)
+		}
+		return serviceAccountName(s.Namespace, s.Name) == w.user
+	})
+}
+
+func sudoersOf(tenant string) string { return tenant + "-sudoers" }
+
+func sudoUserOf(tenant string) string { return "warren:sudo:" + tenant }
+
+func serviceAccountName(namespace, name string) string {
+	return "system:serviceaccount:" + namespace + ":" + name
+}
+
+// namespaceOf is the namespace of a user who is a service account.
+func namespaceOf(user string) (string, bool) {
+	account, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, _, _ := strings.Cut(account, ":")
+	return namespace, ok
+}

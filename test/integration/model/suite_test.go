@@ -1,0 +1,52 @@
+// Package model_test holds the API server's authorizer against a small model of docs/behaviour/access.md: tens of thousands
+// of random questions about tenants that share their people, before and after a storm of edits.
+//
+// The questions are drawn from a seed, which is printed. MODEL_SEED=7 draws others.
+package model_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+)
+
+var world *test.World
+
+func TestModel(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "Model")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	w, err := test.Start(ctx, test.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// seed is what all that is random is drawn from.
+func seed() uint64 {
+	GinkgoHelper()
+	text := os.Getenv("MODEL_SEED")
+	if text == "" {
+		return 1
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	Expect(err).NotTo(HaveOccurred(), "MODEL_SEED=%q is no number", text)
+	return n
+}
