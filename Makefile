@@ -176,11 +176,12 @@ spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager and bin/kubectl-warren with its other names.
+build: ## Build bin/manager, bin/kubectl-warren and bin/kubectl-sudo with their other names.
 	@$(BUILD) -o bin/manager .
 	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
-	@for name in kubectl-create-lns kubectl_complete-warren; do \
-		ln -f bin/kubectl-warren "bin/$$name" 2>/dev/null || cp -f bin/kubectl-warren "bin/$$name"; done
+	@$(BUILD) -o bin/kubectl-sudo ./cmd/kubectl-sudo
+	@for name in kubectl-warren:kubectl-create-lns kubectl-warren:kubectl_complete-warren kubectl-sudo:kubectl_complete-sudo; do \
+		ln -f "bin/$${name%:*}" "bin/$${name#*:}" 2>/dev/null || cp -f "bin/$${name%:*}" "bin/$${name#*:}"; done
 
 .PHONY: image
 image: ## Write dist/image.tar, the image as a file, without any container tool: IMG names it, ARCH chooses the machine.

@@ -66,7 +66,7 @@ func demo(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"manager", "kubectl-warren"} {
+	for _, name := range []string{"manager", "kubectl-warren", "kubectl-sudo"} {
 		if _, err := os.Stat(filepath.Join(root, "bin", name)); err != nil {
 			return fmt.Errorf("bin/%s is missing; run: make build", name)
 		}

@@ -103,6 +103,7 @@ func raised() scene {
 		steps: []step{
 			{"bob", "get secrets -n pay-db", refuses("forbidden")},
 			{"bob", "get secrets -n pay-db" + sudo, prints("database").soon()},
+			{"bob", "sudo --reason 'INC-42: what is in there?' get secrets -n pay-db", prints("database")},
 			{"bob", "get secrets -n shop" + sudo, refuses("forbidden")},
 			{"bob", "get secrets -n shop" + sudoShop, prints("till").soon()},
 		},

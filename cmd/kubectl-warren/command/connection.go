@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -16,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/connection"
 )
 
 // fieldOwner is the manager of the fields that the plugin writes.
@@ -23,14 +22,7 @@ const fieldOwner = warrenName
 
 // config is how to reach the API server, as flags and kubeconfig say.
 func (p *plugin) config() (*rest.Config, error) {
-	config, err := p.flags.ToRESTConfig()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig and flags: %w", err)
-	}
-	config.QPS = -1 // no limit here: the server's fairness decides
-	config.UserAgent = warrenName + "/" + p.build.Version
-	config.WarningHandler = rest.NewWarningWriter(p.streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	return config, nil
+	return connection.Config(p.flags, p.streams.ErrOut, warrenName+"/"+p.build.Version)
 }
 
 // connect returns a client for Warren's kinds and those of Kubernetes that the commands need. It knows their resources, so

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -33,7 +34,7 @@ func gather(ctx context.Context, api client.Reader) (tree.View, error) {
 		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
 		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
 	})
-	if err != nil && !unavailable(err) {
+	if err != nil && !failure.Unavailable(err) {
 		return view, fmt.Errorf("list HierarchyConfigurations: %w", err)
 	}
 	return view, nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
@@ -89,7 +90,7 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 func (p *plugin) read(ctx context.Context, api client.Client, names []string) (tree.View, error) {
 	view, err := gather(ctx, api)
 	switch {
-	case !refused(err):
+	case !failure.Refused(err):
 		return view, err
 	case len(names) == 0:
 		return view, fmt.Errorf("you may not list namespaces; name a root")

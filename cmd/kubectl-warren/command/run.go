@@ -12,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
@@ -27,7 +29,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	}
 	top.SetArgs(rest)
 	if err := top.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error: "+sentence(err))
+		fmt.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
 		return status(err)
 	}
 	return 0

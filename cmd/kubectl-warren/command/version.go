@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 )
 
 // Build says from what the program was built.
@@ -61,7 +63,7 @@ func (p *plugin) version() *cobra.Command {
 		if !*clientOnly {
 			server, err := p.serverVersion()
 			if err != nil {
-				fmt.Fprintln(p.streams.ErrOut, "Warning: the server's version is unknown: "+sentence(err))
+				fmt.Fprintln(p.streams.ErrOut, "Warning: the server's version is unknown: "+failure.Sentence(err))
 			}
 			all.Server = server
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/internal/userrole"
 	"github.com/warren-tenancy/warren/internal/vetting"
 )
@@ -110,8 +111,8 @@ func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespa
 	stored := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: namespace, Name: "warren-config"}
 	err := api.Get(ctx, key, stored)
-	if unavailable(err) {
-		fmt.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", sentence(err))
+	if failure.Unavailable(err) {
+		fmt.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
 		return "admin", nil
 	}
 	if err != nil {

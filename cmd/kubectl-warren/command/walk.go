@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -103,17 +104,17 @@ func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
 		sub := object.(*v1alpha1.SubNamespace)
 		found.next = append(found.next, step{name: sub.Name, parent: s.name, bound: true, reported: hasNamespace(sub)})
 	}, client.InNamespace(s.name))
-	if err != nil && !unavailable(err) {
+	if err != nil && !failure.Unavailable(err) {
 		return sight{}, fmt.Errorf("list the SubNamespaces of %s: %w", s.name, err)
 	}
-	found.closed = refused(err)
+	found.closed = failure.Refused(err)
 	if unread && found.closed && s.parent == "" {
 		return sight{}, unseenError(s.name)
 	}
 
 	hierarchy := &v1alpha1.HierarchyConfiguration{}
 	err = api.Get(ctx, client.ObjectKey{Namespace: s.name, Name: v1alpha1.HierarchyConfigurationName}, hierarchy)
-	if err != nil && !unavailable(err) {
+	if err != nil && !failure.Unavailable(err) {
 		return sight{}, fmt.Errorf("read the HierarchyConfiguration of %s: %w", s.name, err)
 	}
 	found.conditions = hierarchy.Status.Conditions
@@ -136,7 +137,7 @@ func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Na
 		return namespaceOf(object), false, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return nil, false, nil
-	case !refused(err):
+	case !failure.Refused(err):
 		return nil, false, fmt.Errorf("read namespace %s: %w", s.name, err)
 	case s.parent == "":
 		return &forest.Namespace{Name: s.name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}, true, nil

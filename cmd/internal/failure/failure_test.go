@@ -1,4 +1,4 @@
-package command
+package failure
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ func TestRefused(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if refused(c.err) != c.refused || impersonationRefused(c.err) != c.impersonated {
-				t.Errorf("refused %t, impersonation refused %t", refused(c.err), impersonationRefused(c.err))
+			if Refused(c.err) != c.refused || ImpersonationRefused(c.err) != c.impersonated {
+				t.Errorf("refused %t, impersonation refused %t", Refused(c.err), ImpersonationRefused(c.err))
 			}
 		})
 	}

@@ -1,4 +1,5 @@
-package command
+// Package failure says to the user of a kubectl plugin what went wrong between him and the API server.
+package failure
 
 import (
 	"context"
@@ -10,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// sentence says what went wrong, in one line, to the person who typed the command.
-func sentence(err error) string {
+// Sentence says what went wrong, in one line, to the person who typed the command.
+func Sentence(err error) string {
 	var request *url.Error
 	var timeout net.Error
 	switch {
@@ -21,7 +22,7 @@ func sentence(err error) string {
 		return "the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return "the API server didn't answer in time: try a longer --request-timeout, or check --server and --context"
-	case impersonationRefused(err):
+	case ImpersonationRefused(err):
 		return "you may not impersonate whom --as and --as-group name: " + err.Error()
 	case errors.As(err, &request):
 		return "can't reach the API server " + host(request) + " (" + request.Err.Error() + "): check --server, --context and the kubeconfig"
@@ -31,17 +32,17 @@ func sentence(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// impersonationRefused says that the 403 is about --as and not about what was asked. Only its text tells: where the API server
+// ImpersonationRefused says that the 403 is about --as and not about what was asked. Only its text tells: where the API server
 // checks what may be done under another name, it answers about the resource that was asked for.
-func impersonationRefused(err error) bool {
+func ImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate")
 }
 
-// refused says that the user lacks the right.
-func refused(err error) bool { return apierrors.IsForbidden(err) && !impersonationRefused(err) }
+// Refused says that the user lacks the right.
+func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
-// unavailable says that an optional thing can't be read: the user may not, or it isn't there, or its kind isn't.
-func unavailable(err error) bool { return refused(err) || apierrors.IsNotFound(err) }
+// Unavailable says that an optional thing can't be read: the user may not, or it isn't there, or its kind isn't.
+func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
 
 func host(request *url.Error) string {
 	address, err := url.Parse(request.URL)

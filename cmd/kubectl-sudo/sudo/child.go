@@ -1,0 +1,44 @@
+package sudo
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// stderrPatience is how long to wait for the end of stderr when kubectl has ended: a helper that it left behind may hold it open.
+const stderrPatience = time.Second
+
+// child runs a program to its end and passes signals on to it. It has our terminal, stdin and stdout; stderr goes to problems.
+func child(path string, args []string, streams genericiooptions.IOStreams, problems io.Writer) (*os.ProcessState, error) {
+	cmd := exec.Command(path, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, problems
+	cmd.WaitDelay = stderrPatience
+	signals, stop := caught()
+	defer stop()
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				relay(cmd.Process, s)
+			case <-ended:
+				return
+			}
+		}
+	}()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
+		return nil, err
+	}
+	return cmd.ProcessState, nil
+}

@@ -1,0 +1,117 @@
+package sudo
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const (
+	displayName    = "kubectl sudo"
+	completionName = "kubectl_complete-sudo"
+
+	flagTenant = "tenant"
+	flagReason = "reason"
+	flagAll    = "all-namespaces"
+)
+
+const long = `Run one command of kubectl with the rights of a tenant's sudoers: cluster-admin in its tree, nothing elsewhere.
+
+The tenant is that of the namespace in which kubectl acts (-n, or the context's), or the one that is named behind lns, or --tenant.
+It runs "kubectl COMMAND --as=… --as-group=TENANT-sudoers …", which stands in the API server's audit log under your name, with
+--reason if there is one.
+
+The flags below stand before COMMAND; what follows COMMAND is kubectl's. Those of kubectl's flags that say where the API server is
+and which namespace is meant (-n, --context, --kubeconfig and such) may stand on either side.
+
+KUBECTL in the environment names another kubectl than that of the PATH.`
+
+const example = `  kubectl sudo get secrets -n pay-web
+  kubectl sudo --reason "INC-42: stuck rollout" delete pod web-0 -n pay-web
+  kubectl sudo edit lns payments
+  kubectl sudo --tenant payments auth whoami
+  kubectl sudo --list`
+
+// calledAs returns the arguments behind the name of the program, and whether the name asks to complete them.
+func calledAs(args []string) (words []string, completing bool) {
+	if len(args) == 0 {
+		return []string{}, false
+	}
+	words = append([]string{}, args[1:]...) // never nil, which cobra takes for os.Args
+	return words, strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completionName
+}
+
+func (c *call) command() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "kubectl-sudo [--tenant TENANT] [--reason TEXT] COMMAND [ARGUMENT...]",
+		Short: "Run one command of kubectl with the rights of a tenant's sudoers",
+		Long:  long, Example: example,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName},
+		Args:          cobra.ArbitraryArgs,
+		RunE:          c.sudo,
+		SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	command.SetIn(c.streams.In)
+	command.SetOut(c.streams.Out)
+	command.SetErr(c.streams.ErrOut)
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+			return fmt.Errorf("%w: flags of kubectl go behind COMMAND; see kubectl sudo --help", err)
+		}
+		return fmt.Errorf("%w: see kubectl sudo --help", err)
+	})
+	c.addFlags(command.Flags())
+	if err := errors.Join(
+		command.RegisterFlagCompletionFunc(flagTenant, c.completeTenants),
+		command.RegisterFlagCompletionFunc(flagReason, cobra.NoFileCompletions),
+	); err != nil {
+		panic(err) // the flags were just added
+	}
+	return command
+}
+
+func (c *call) addFlags(flags *pflag.FlagSet) {
+	flags.SetInterspersed(false) // what follows COMMAND is kubectl's
+	flags.SortFlags = false
+	flags.StringVar(&c.tenant, flagTenant, "", "The tenant, where the namespace doesn't tell it or is not the one that is meant")
+	flags.StringVar(&c.reason, flagReason, "", "Why, for the API server's audit log")
+	flags.BoolVar(&c.listing, "list", false, "Print the tenants in which you may, one name a line, and run nothing")
+	flags.BoolP(flagAll, "A", false, "") // known in order to be refused
+	c.connection.VisitAll(func(flag *pflag.Flag) { flag.Hidden = true })
+	flags.AddFlagSet(c.connection)
+	flags.Lookup(flagAll).Hidden = true
+}
+
+// leading returns those of kubectl's flags that stand before COMMAND, to be put behind it.
+func (c *call) leading() (flags []string, err error) {
+	c.connection.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Changed || err != nil {
+			return
+		}
+		err = refuse(flag.Name, flag.Value.String())
+		flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
+	})
+	return flags, err
+}
+
+// judge looks at the values of the own flags. A reason travels in a header of each request, so it is one line.
+func (c *call) judge(flags *pflag.FlagSet) error {
+	c.reason = strings.TrimSpace(c.reason)
+	switch {
+	case flags.Changed(flagAll):
+		return refuse(flagAll, flags.Lookup(flagAll).Value.String())
+	case flags.Changed(flagTenant) && c.tenant == "":
+		return errors.New("--tenant is empty: name a tenant, or leave it out")
+	case flags.Changed(flagReason) && c.reason == "":
+		return errors.New("--reason is empty: say why, or leave it out")
+	case strings.ContainsFunc(c.reason, unicode.IsControl):
+		return fmt.Errorf("--reason %q holds a control character: it must be one line of text", c.reason)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package sudo
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// completionPatience bounds how long a press of the tab key may take.
+const completionPatience = "3s"
+
+// complete answers the shell: own flags and tenants itself, COMMAND and what follows it by asking kubectl. It asks without sudo:
+// a press of the tab key raises no rights, so names that one may only see with sudo are not offered.
+func (c *call) complete(ctx context.Context, words []string) error {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	parsed := newCall(c.streams, "")
+	flags := parsed.command().Flags()
+	err := flags.Parse(words[:len(words)-1])
+	if err != nil || flags.NArg() == 0 && strings.HasPrefix(last, "-") {
+		command := c.command()
+		command.SetArgs(append([]string{cobra.ShellCompRequestCmd}, words...))
+		return command.ExecuteContext(ctx)
+	}
+	path, err := findKubectl()
+	if err != nil {
+		return err
+	}
+	leading, err := parsed.leading()
+	if err != nil {
+		return err
+	}
+	args := append(flags.Args(), last)
+	if len(args) > 1 { // kubectl completes no COMMAND behind flags of plugins
+		args = slices.Insert(args, 1, leading...)
+	}
+	c.kubectl = &execution{path: path, args: slices.Insert(args, 0, cobra.ShellCompRequestCmd)}
+	return nil
+}
+
+// completeTenants offers those in which one may.
+func (c *call) completeTenants(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if !c.connection.Changed("request-timeout") {
+		*c.flags.Timeout = completionPatience
+	}
+	me, err := c.identify(cmd.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	offered := slices.DeleteFunc(me.tenants(), func(tenant string) bool { return !strings.HasPrefix(tenant, begun) })
+	return offered, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,79 @@
+package sudo
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// kubectlVariable of the environment names the kubectl to run.
+const kubectlVariable = "KUBECTL"
+
+// findKubectl returns the path of KUBECTL or, where that is empty, of the kubectl in the PATH.
+func findKubectl() (string, error) {
+	named := os.Getenv(kubectlVariable)
+	if named == "" {
+		path, err := exec.LookPath("kubectl")
+		if err != nil {
+			return "", errors.New("kubectl not found; set KUBECTL")
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath(named)
+	if err != nil {
+		return "", fmt.Errorf("kubectl not found; set KUBECTL, which is %q now", named)
+	}
+	return path, nil
+}
+
+// arguments returns those of kubectl. Our flags, and those that stood before COMMAND, go right behind it: kubectl refuses flags
+// before the name of a plugin, and what follows -- is no flag.
+func arguments(words, leading []string, user, tenant, reason string) []string {
+	flags := append(slices.Clone(leading), "--as="+user, "--as-group="+v1alpha1.SudoersGroup(tenant))
+	if reason != "" {
+		flags = append(flags, "--as-user-extra="+v1alpha1.Domain+"/reason="+reason)
+	}
+	return slices.Concat(words[:1], flags, words[1:])
+}
+
+// execution is one run of kubectl.
+type execution struct {
+	path string
+	args []string // behind the program's name
+	// tenant in which sudo holds.
+	tenant string
+	// watched: its stderr is looked at, for a refusal that needs a word of explanation.
+	watched bool
+}
+
+// run lets kubectl take the place of this process: terminal, signals and exit status are its own. It returns only where that
+// can't be, and where kubectl has to be watched.
+//
+// Watching costs something: kubectl is a child then, and its stderr a pipe. It is for constrained impersonation only. There, whatever
+// lies outside the tree is answered with a 403 about impersonation, which leads astray who doesn't know why. Legacy impersonation says
+// plainly what may not be done, so there is nothing to explain.
+func (e *execution) run(streams genericiooptions.IOStreams) (status int, err error) {
+	if e.watched {
+		return e.watch(streams)
+	}
+	return 1, fmt.Errorf("running %s: %w", e.path, replace(e.path, e.args))
+}
+
+// watch runs kubectl as a child and explains a refusal to impersonate.
+func (e *execution) watch(streams genericiooptions.IOStreams) (status int, err error) {
+	said := &refusals403{to: streams.ErrOut}
+	ended, err := child(e.path, e.args, streams, said)
+	if err != nil {
+		return 1, fmt.Errorf("running %s: %w", e.path, err)
+	}
+	if !ended.Success() && said.impersonation {
+		fmt.Fprintf(streams.ErrOut, "sudo holds in the tree of %s only\n", e.tenant)
+	}
+	return statusOf(ended), nil
+}

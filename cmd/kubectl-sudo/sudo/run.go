@@ -1,0 +1,124 @@
+// Package sudo is kubectl sudo: it finds out in which tenant a command of kubectl is to run and as whom, and runs kubectl with the
+// rights of that tenant's sudoers. It gives nobody a right: all that it does can be typed as --as and --as-group.
+package sudo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+)
+
+// Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
+// status: that of kubectl, or 1 after any error, which is one line on ErrOut. Where kubectl takes the place of this process,
+// it doesn't return.
+func Run(args []string, streams genericiooptions.IOStreams, version string) int {
+	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	c := newCall(streams, version)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := c.prepare(ctx, args)
+	stop() // from here on signals are kubectl's
+	status := 0
+	if err == nil && c.kubectl != nil {
+		status, err = c.kubectl.run(streams)
+	}
+	switch {
+	case errors.Is(err, errUsage):
+		return 1
+	case err != nil:
+		fmt.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
+		return 1
+	}
+	return status
+}
+
+// errUsage says that the usage was printed in place of an error.
+var errUsage = errors.New("a command is missing")
+
+// call is one call of kubectl sudo.
+type call struct {
+	streams genericiooptions.IOStreams
+	agent   string
+
+	tenant, reason string // --tenant, --reason
+	listing        bool   // --list
+
+	flags      *genericclioptions.ConfigFlags
+	connection *pflag.FlagSet // those flags: kubectl's own that say where the API server is, and as whom
+
+	// kubectl is what is to be run, nil if nothing is.
+	kubectl *execution
+}
+
+func newCall(streams genericiooptions.IOStreams, version string) *call {
+	c := &call{
+		streams: streams, agent: "kubectl-sudo/" + version,
+		flags: genericclioptions.NewConfigFlags(true), connection: pflag.NewFlagSet("", pflag.ContinueOnError),
+	}
+	c.flags.AddFlags(c.connection)
+	return c
+}
+
+// prepare reads the command line and does all that comes before kubectl.
+func (c *call) prepare(ctx context.Context, args []string) error {
+	words, completing := calledAs(args)
+	if completing {
+		return c.complete(ctx, words)
+	}
+	command := c.command()
+	command.SetArgs(words)
+	return command.ExecuteContext(ctx)
+}
+
+// sudo is the one command there is: words are COMMAND and what follows it.
+func (c *call) sudo(cmd *cobra.Command, words []string) error {
+	ctx := cmd.Context()
+	switch {
+	case c.listing && len(words) > 0:
+		return fmt.Errorf("--list takes no COMMAND: there is %q", words[0])
+	case c.listing:
+		return c.list(ctx)
+	case len(words) == 0:
+		cmd.SetOut(c.streams.ErrOut)
+		return errors.Join(cmd.Help(), errUsage)
+	}
+	if err := c.judge(cmd.Flags()); err != nil {
+		return err
+	}
+	leading, err := c.leading()
+	if err != nil {
+		return err
+	}
+	named, err := read(c.connection, words)
+	if err != nil {
+		return err
+	}
+	path, err := findKubectl()
+	if err != nil {
+		return err
+	}
+	me, err := c.identify(ctx)
+	if err != nil {
+		return err
+	}
+	tenant, err := c.tenantOf(ctx, me, named)
+	if err != nil {
+		return err
+	}
+	c.kubectl = &execution{
+		path: path, args: arguments(words, leading, me.as(tenant), tenant, c.reason),
+		tenant: tenant, watched: me.constrainedIn(tenant),
+	}
+	return nil
+}

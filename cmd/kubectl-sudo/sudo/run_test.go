@@ -1,0 +1,88 @@
+package sudo_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-sudo/sudo"
+)
+
+// run carries out a command line where no API server can be reached, and no kubectl but that of KUBECTL is found.
+func run(t *testing.T, kubectl string, line ...string) (status int, out, problems string) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/dev/null")
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("KUBECTL", kubectl)
+	var stdout, stderr bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr}
+	status = sudo.Run(append([]string{"/bin/kubectl-sudo"}, line...), streams, "v1.2.3")
+	return status, stdout.String(), stderr.String()
+}
+
+// program is a kubectl that must not be run.
+func program(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubectl")
+	if err := os.WriteFile(path, []byte("#!/bin/false\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRefusals(t *testing.T) {
+	const nowhere = "https://127.0.0.1:1"
+	there := program(t)
+	cases := map[string]struct {
+		kubectl string
+		line    []string
+		want    string
+	}{
+		"all namespaces":             {there, []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
+		"all namespaces, in front":   {there, []string{"-A", "get", "pods"}, "-A can't be used with sudo: it holds in one tenant"},
+		"somebody":                   {there, []string{"get", "pods", "--as=x"}, "--as is set by kubectl sudo"},
+		"somebody, in front":         {there, []string{"--as=x", "get", "pods"}, "--as is set by kubectl sudo"},
+		"no kubectl":                 {"", []string{"get", "pods"}, "kubectl not found; set KUBECTL"},
+		"not that kubectl":           {"/no/kubectl", []string{"get", "pods"}, `kubectl not found; set KUBECTL, which is "/no/kubectl" now`},
+		"unknown flag":               {there, []string{"--foo", "get", "pods"}, "unknown flag: --foo: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
+		"a flag of a command":        {there, []string{"-o", "yaml", "get", "pods"}, "unknown shorthand flag: 'o' in -o: flags of kubectl go behind COMMAND; see kubectl sudo --help"},
+		"a flag without its value":   {there, []string{"--tenant"}, "flag needs an argument: --tenant: see kubectl sudo --help"},
+		"no reason":                  {there, []string{"--reason", " ", "get", "pods"}, "--reason is empty: say why, or leave it out"},
+		"a reason of two lines":      {there, []string{"--reason", "a\nb", "get", "pods"}, `--reason "a\nb" holds a control character: it must be one line of text`},
+		"no tenant":                  {there, []string{"--tenant=", "get", "pods"}, "--tenant is empty: name a tenant, or leave it out"},
+		"list takes nothing":         {there, []string{"--list", "get", "pods"}, `--list takes no COMMAND: there is "get"`},
+		"no server":                  {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no server, behind":          {there, []string{"get", "pods", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no server, for the list":    {there, []string{"--list", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no such context, in front":  {there, []string{"--context", "nope", "get", "pods"}, `kubeconfig and flags: context "nope" does not exist`},
+		"no such context, behind":    {there, []string{"get", "pods", "--context=nope"}, `kubeconfig and flags: context "nope" does not exist`},
+		"no such kubeconfig, behind": {there, []string{"get", "pods", "--kubeconfig", "/nofile"}, "kubeconfig and flags: stat /nofile: no such file or directory"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			status, out, problems := run(t, c.kubectl, c.line...)
+			if status != 1 || out != "" || problems != "error: "+c.want+"\n" {
+				t.Errorf("status %d, stdout %q, stderr:\n%s", status, out, problems)
+			}
+		})
+	}
+}
+
+// The last two lines of ACC-P06.
+func TestUsage(t *testing.T) {
+	status, out, problems := run(t, program(t))
+	if status != 1 || out != "" || !strings.Contains(problems, "kubectl sudo [--tenant TENANT] [--reason TEXT] COMMAND") {
+		t.Errorf("without a command: status %d, stdout %q, stderr %q", status, out, problems)
+	}
+	status, out, problems = run(t, "", "--help")
+	if status != 0 || problems != "" || !strings.Contains(out, "kubectl sudo [--tenant TENANT] [--reason TEXT] COMMAND") {
+		t.Errorf("--help: status %d, stdout %q, stderr %q", status, out, problems)
+	}
+	if strings.Contains(out, "--as-uid") || strings.Contains(out, "--all-namespaces") {
+		t.Errorf("--help lists flags that aren't its own:\n%s", out)
+	}
+}

@@ -1,0 +1,137 @@
+package sudo_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("kubectl sudo", func() {
+	It("ACC-P03 refuses before kubectl runs", func(ctx SpecContext) {
+		create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
+			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")),
+			build.ClusterRoleBinding("viewer", "view", build.RBACUser("walt")))
+		for name, c := range map[string]struct {
+			user string
+			args []string
+			want string
+		}{
+			"a user":                 {"alice", []string{"get", "pods", "-n", "pay-web"}, "alice is not a sudoer of payments (the tenant of namespace pay-web)"},
+			"nobody":                 {"carol", []string{"get", "pods", "-n", "pay-web"}, "carol is not a sudoer of any tenant"},
+			"in default":             {"bob", []string{"get", "pods", "-n", "default"}, "namespace default belongs to no tenant"},
+			"in a system namespace":  {"bob", []string{"get", "pods", "-n", "kube-system"}, "namespace kube-system belongs to no tenant"},
+			"in all namespaces":      {"bob", []string{"get", "pods", "-A"}, "-A can't be used with sudo: it holds in one tenant"},
+			"as somebody":            {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
+			"who may see the tenant": {"vera", []string{"get", "pods", "-n", "shop"}, "vera is not a sudoer of shop (the tenant of namespace shop); ask a manager: mia, Group shop-leads"},
+			"a manager":              {"mia", []string{"--tenant", "payments", "get", "pods"}, "mia is not a sudoer of payments; ask a manager: mia"},
+			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop"},
+			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop"},
+			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"}, "there is no tenant shp"},
+			"no name at all":         {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
+			"no namespace":           {"bob", []string{"auth", "whoami"}, "choose a tenant with --tenant: payments, shop"},
+			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
+				"namespace lonely belongs to no tenant of which bob is a sudoer: those are payments, shop"},
+			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
+			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
+			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, "choose a tenant with --tenant"},
+			"with a token of nobody": {"bob", []string{"get", "pods", "-n", "pay-web", "--token=nobody"},
+				"the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"},
+		} {
+			kubectl, recorded := recorder()
+			got := as(c.user, kubectl).sudo(ctx, c.args...)
+			Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{1, "", "error: " + c.want + "\n"}), name)
+			Expect(recorded()).To(BeNil(), "%s: kubectl was run", name)
+		}
+
+		By("without kubectl in the PATH")
+		got := as("bob", "PATH="+world.Plugins).sudo(ctx, "get", "pods", "-n", "pay-web")
+		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{1, "", "error: kubectl not found; set KUBECTL\n"}))
+	})
+
+	It("uses the only tenant there is where no namespace is said", func(ctx SpecContext) {
+		got := as("otto").sudo(ctx, "auth", "whoami", "-o", "json")
+		Expect(got.code).To(BeZero(), got.stderr)
+		info := asJSON(got.stdout)["status"].(map[string]any)["userInfo"].(map[string]any)
+		Expect(info["username"]).To(Equal("warren:sudo:payments"))
+		Expect(info["groups"]).To(ContainElement("payments-sudoers"))
+
+		got = as("bob").sudo(ctx, "--tenant", "shop", "auth", "whoami", "-o", "json")
+		Expect(got.code).To(BeZero(), got.stderr)
+		info = asJSON(got.stdout)["status"].(map[string]any)["userInfo"].(map[string]any)
+		Expect(info["username"]).To(Equal("bob"))
+		Expect(info["groups"]).To(ContainElement("shop-sudoers"))
+	})
+
+	It("lists the tenants in which one may", func(ctx SpecContext) {
+		got := as("bob").sudo(ctx, "--list")
+		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{0, "payments\nshop\n", ""}))
+		got = as("otto").sudo(ctx, "--list")
+		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{0, "payments\n", ""}))
+		got = as("carol").sudo(ctx, "--list")
+		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{0, "", "carol is not a sudoer of any tenant\n"}))
+		got = as(controlplane.Admin).sudo(ctx, "--list")
+		Expect(got.code).To(BeZero(), got.stderr)
+		Expect(got.stdout).To(And(ContainSubstring("payments\n"), ContainSubstring("shop\n")))
+	})
+
+	It("goes by --token, also for a service account", func(ctx SpecContext) {
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "deployer"}}
+		create(ctx, account)
+		token := &authenticationv1.TokenRequest{}
+		Expect(world.Admin().SubResource("token").Create(ctx, account, token)).To(Succeed())
+		got := as("carol").sudo(ctx, "get", "pods", "-n", "payments", "--token", token.Status.Token)
+		Expect(got.code).To(BeZero(), got.stderr)
+	})
+
+	It("completes its own flags and tenants, and leaves the rest to kubectl", func(ctx SpecContext) {
+		for line, want := range map[string]string{
+			"--ten":        "--tenant",
+			"--tenant=":    "payments",
+			"":             "get",
+			"get po":       "pods",
+			"get pods --n": "--namespace",
+		} {
+			words := append([]string{"__complete", "sudo"}, strings.Split(line, " ")...)
+			got := as("bob").kubectl(ctx, words...)
+			Expect(got.code).To(BeZero(), got.stderr)
+			Expect(got.stdout).To(ContainSubstring(want), "of %q", line)
+		}
+	})
+
+	// Constrained mode itself is the operator's; here its rules stand by hand for a sudoer of tenant lab, as access.md 2.4 has them.
+	It("says where sudo ends, where impersonation is constrained", func(ctx SpecContext) {
+		create(ctx, build.Tenant("lab").Object())
+		ready(ctx, "lab")
+		conny := build.RBACUser("conny")
+		named := func(resource, name string) rbacv1.PolicyRule {
+			rule := build.Rule("authentication.k8s.io", resource, "impersonate:user-info")
+			rule.ResourceNames = []string{name}
+			return rule
+		}
+		discovery := rbacv1.PolicyRule{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*"}, Verbs: []string{"impersonate-on:user-info:get"}}
+		create(ctx,
+			build.ClusterRole("lab-sudo", named("users", "conny"), named("groups", "lab-sudoers"), discovery),
+			build.ClusterRoleBinding("lab-sudo", "lab-sudo", conny),
+			build.ClusterRole("lab-on", build.Rule("*", "*", "impersonate-on:user-info:get", "impersonate-on:user-info:list")),
+			build.RoleBinding("lab", "lab-on", "lab-on", conny),
+			build.RoleBinding("lab", "lab-sudoers", "cluster-admin", build.RBACGroup("lab-sudoers")))
+		var got answer
+		Eventually(func() int {
+			got = as("conny").sudo(ctx, "get", "secrets", "-n", "lab")
+			return got.code
+		}).WithContext(ctx).Should(BeZero(), "once the authorizer knows: %s", got.stderr)
+		Expect(got.stderr).To(Equal("No resources found in lab namespace.\n"))
+
+		got = as("conny").sudo(ctx, "--tenant", "lab", "get", "nodes")
+		Expect(got.code).To(Equal(1))
+		Expect(got.stderr).To(And(ContainSubstring("Forbidden"), HaveSuffix("\nsudo holds in the tree of lab only\n")))
+	})
+})

@@ -1,0 +1,207 @@
+// Package sudo_test runs the cases of kubectl sudo in docs/behaviour/access.md: the real plugin under the real kubectl, with real
+// users, and the API server's audit log as the witness. The cases share one World with the tenants of the specification. Who looks at
+// the audit log has a user of its own, for cases run at once.
+package sudo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// soon bounds a wait on a busy machine; it says nothing about speed.
+const soon = 30 * time.Second
+
+var world *test.World
+
+// sudoers of payments and shop, one for each case that looks at what he did. walt also sees every namespace.
+var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
+
+func TestSudo(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one on stderr
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	RunSpecs(t, "kubectl sudo")
+}
+
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	users := map[string][]string{"vera": nil, "conny": nil}
+	for _, name := range sudoers {
+		users[name] = nil
+	}
+	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: users}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	w.Plugins = buildPlugins(ctx)
+	world = w
+	makeTenants(ctx)
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
+
+// buildPlugins builds them into a folder of their own: bin may hold older ones.
+func buildPlugins(ctx context.Context) string {
+	GinkgoHelper()
+	root, err := test.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("", "warren-plugins-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+"/", "./cmd/kubectl-sudo", "./cmd/kubectl-warren")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(answer))
+	Expect(os.Link(filepath.Join(dir, "kubectl-sudo"), filepath.Join(dir, "kubectl_complete-sudo"))).To(Succeed())
+	return dir
+}
+
+// makeTenants makes those of the specification: payments with pay-web, and shop. lonely is a namespace of no tenant.
+func makeTenants(ctx context.Context) {
+	GinkgoHelper()
+	create(ctx,
+		build.Namespace("lonely"), build.Namespace("ci"),
+		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
+			Sudoers(sudoers...).SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
+		build.Tenant("shop").Users("dave", "vera").Managers("mia").ManagerSubjects(build.Group("shop-leads")).Sudoers(sudoers...).Object())
+	ready(ctx, "payments", "shop")
+	create(ctx, build.SubNamespace("payments", "pay-web"))
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		there(ctx, build.RoleBinding("pay-web", binding, ""))
+	}
+}
+
+func create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// ready waits until LNamespaces are.
+func ready(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		Eventually(func(g Gomega) {
+			lns := &v1alpha1.LNamespace{}
+			g.Expect(world.Admin().Get(ctx, client.ObjectKey{Name: name}, lns)).To(Succeed())
+			c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
+			g.Expect(c).NotTo(BeNil())
+			g.Expect(string(c.Status)).To(Equal("True"), c.Message)
+		}).WithContext(ctx).Should(Succeed(), "LNamespace %s", name)
+	}
+}
+
+// there waits until an object is.
+func there(ctx context.Context, object client.Object) {
+	GinkgoHelper()
+	Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKeyFromObject(object), object) }).
+		WithContext(ctx).Should(Succeed(), "%T %s", object, client.ObjectKeyFromObject(object))
+}
+
+// line is a command line of a user.
+type line struct {
+	user, stdin string
+	kubeconfig  string   // the user's own, unless said
+	env         []string // over the usual environment
+}
+
+// answer is what came of it.
+type answer struct {
+	stdout, stderr string
+	code           int
+	state          *os.ProcessState
+}
+
+func as(user string, env ...string) line { return line{user: user, env: env} }
+
+// sudo runs kubectl sudo.
+func (l line) sudo(ctx context.Context, args ...string) answer {
+	GinkgoHelper()
+	return l.kubectl(ctx, append([]string{"sudo"}, args...)...)
+}
+
+func (l line) kubectl(ctx context.Context, args ...string) answer {
+	GinkgoHelper()
+	var stdout, stderr strings.Builder
+	cmd := l.command(ctx, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(l.stdin), &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	Expect(err == nil || errors.As(err, &exit)).To(BeTrue(), "%v", err)
+	return answer{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode(), cmd.ProcessState}
+}
+
+func (l line) command(ctx context.Context, args ...string) *exec.Cmd {
+	kubeconfig := l.kubeconfig
+	if kubeconfig == "" {
+		kubeconfig = world.Kubeconfig(l.user)
+	}
+	k := test.Kubectl{Path: world.KubectlPath, Plugins: world.Plugins, Home: filepath.Join(world.Dir, "home")}
+	cmd := k.Command(ctx, kubeconfig, l.user, args...)
+	cmd.Env = append(cmd.Env, l.env...)
+	return cmd
+}
+
+// kubeconfigIn writes a user's kubeconfig whose context is in a namespace.
+func kubeconfigIn(user, namespace string) string {
+	GinkgoHelper()
+	config, err := clientcmd.LoadFromFile(world.Kubeconfig(user))
+	Expect(err).NotTo(HaveOccurred())
+	config.Contexts[config.CurrentContext].Namespace = namespace
+	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	return path
+}
+
+// script writes a program for the variable KUBECTL or the like, and returns its path.
+func script(text string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "script")
+	Expect(os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700)).To(Succeed())
+	return path
+}
+
+// recorder is a kubectl that writes down its arguments, and runs the real one.
+func recorder() (env string, recorded func() []string) {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "arguments")
+	text := `for a in "$@"; do printf '%s\n' "$a"; done > ` + path + "\nexec " + world.KubectlPath + ` "$@"`
+	return "KUBECTL=" + script(text), func() []string {
+		content, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		Expect(err).NotTo(HaveOccurred())
+		return strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")
+	}
+}
+
+func asJSON(text string) map[string]any {
+	GinkgoHelper()
+	var value map[string]any
+	Expect(json.Unmarshal([]byte(text), &value)).To(Succeed(), text)
+	return value
+}
