@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
 )
 
@@ -102,7 +103,7 @@ func mustExist(cmd *cobra.Command, api client.Reader, name string) error {
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %q", name)
-	case refused(err):
+	case failure.Refused(err):
 		return nil
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
@@ -179,14 +180,14 @@ func (p *plugin) reporter() (*report.Reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &report.Reporter{API: api, Refused: refused, Tree: treeOf(api), Namespaced: p.namespacedResources}, nil
+	return &report.Reporter{API: api, Refused: failure.Refused, Tree: treeOf(api), Namespaced: p.namespacedResources}, nil
 }
 
 // treeOf finds the namespaces below a root by what the caller may read.
 func treeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
 	return func(ctx context.Context, root string) (names, closed []string, err error) {
 		view, err := gather(ctx, api)
-		if refused(err) {
+		if failure.Refused(err) {
 			view, closed, err = walk(ctx, api, []string{root})
 		}
 		var unseen unseenError
