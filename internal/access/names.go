@@ -16,8 +16,8 @@ const (
 	SudoersBinding = "warren:sudoers"
 	SudoOnBinding  = "warren:sudo"
 
-	clusterAdmin  = "cluster-admin"
-	impersonateOn = "warren:impersonate-on"
+	clusterAdmin      = "cluster-admin"
+	ImpersonateOnRole = "warren:impersonate-on"
 )
 
 const (

@@ -135,6 +135,12 @@ func TestRefusals(t *testing.T) {
 		"bad root":                {"kubectl-warren list a/b -s " + nowhere, `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A), not both"},
 		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A), not both"},
+		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
+		"access, a namespace":     {"kubectl-warren access a -n b", "--namespace is not used by this command"},
+		"access, a wrong name":    {"kubectl-warren access a/b", `invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"who-can what":            {"kubectl-warren who-can get", "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]"},
+		"why what":                {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
+		"why, a wrong format":     {"kubectl-warren why bob get pods -o wide", `invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
 		"no server":               {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
 		"no context":              {"kubectl-warren list --context nope", `kubeconfig and flags: context "nope" does not exist`},
 		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "kubeconfig and flags: stat /nofile: no such file or directory"},
@@ -154,7 +160,7 @@ func TestConfigFlags(t *testing.T) {
 	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
 		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren sub list", "kubectl-warren tree", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren sub list", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
 			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)
@@ -189,6 +195,8 @@ func TestCompletion(t *testing.T) {
 		"commands":                {[]string{"kubectl_complete-warren", "tr"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
 		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
 		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
+		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},
+		"verbs":                   {[]string{"kubectl_complete-warren", "why", "bob", ""}, "get\nlist\nwatch\ncreate\nupdate\npatch\ndelete\ndeletecollection\nbind\nescalate\nimpersonate\nuse\n:4\n"},
 		"flags of create lns":     {[]string{"kubectl_complete-create-lns", "x", "--cost"}, "--cost-center\tCost center that pays for the tenant\n:4\n"},
 		"dry runs of create lns":  {[]string{"kubectl_complete-create-lns", "x", "--dry-run", "s"}, "none\nclient\nserver\n:4\n"},
 		"of create lns in warren": {[]string{"kubectl_complete-warren", "create-lns", ""}, ":4\n"},

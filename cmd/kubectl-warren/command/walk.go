@@ -87,6 +87,13 @@ func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, erro
 	return sights, group.Wait()
 }
 
+// unseenError names a namespace that the user named and may not look into.
+type unseenError string
+
+func (e unseenError) Error() string {
+	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", string(e))
+}
+
 func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
 	namespace, unread, err := s.read(ctx, api)
 	if err != nil || namespace == nil {
@@ -102,7 +109,7 @@ func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
 	}
 	found.closed = failure.Refused(err)
 	if unread && found.closed && s.parent == "" {
-		return sight{}, fmt.Errorf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", s.name)
+		return sight{}, unseenError(s.name)
 	}
 
 	hierarchy := &v1alpha1.HierarchyConfiguration{}

@@ -1,0 +1,187 @@
+package report_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// warren runs the plugin as a user, and expects that it ends well.
+func warren(ctx context.Context, user, line string) string {
+	GinkgoHelper()
+	out, problems, code := world.Kubectl(ctx, user, append([]string{"warren"}, strings.Fields(line)...)...)
+	Expect(code).To(BeZero(), "%s: %s%s", line, out, problems)
+	return out
+}
+
+// row is a line of a report whose cells are these; the rest of it doesn't matter.
+func row(cells ...string) string {
+	quoted := make([]string, 0, len(cells))
+	for _, cell := range cells {
+		quoted = append(quoted, literal.Replace(cell))
+	}
+	return `(?m)^` + strings.Join(quoted, ` {3,}`) + `( {3,}|$)`
+}
+
+var literal = strings.NewReplacer("(", `\(`, ")", `\)`, ".", `\.`)
+
+var _ = Describe("kubectl warren access", func() {
+	It("ACC-E01 shows a cluster admin all subjects, and a user those it may see", func(ctx SpecContext) {
+		out := warren(ctx, controlplane.Admin, "access payments")
+		const both = "cluster-admin, warren:edit:payments"
+		for _, line := range []string{
+			row("KIND", "NAME", "LISTS", "WITHOUT-SUDO", "WITH-SUDO", "NAMESPACES", "VIA"),
+			row("User", "alice", "users", "admin", "<none>", "all", "RoleBinding warren:users (ClusterRole admin)"),
+			row("Group", "pay-devs", "users", "admin", "<none>", "all", "RoleBinding warren:users (ClusterRole admin)"),
+			row("User", "mia", "managers", "warren:edit:payments", "<none>", "<none>"),
+			row("User", "bob", "sudoers", "<none>", both, "all"),
+			row("Group", "pay-oncall", "sudoers", "scalers", both, "all"), // scalers is bound to it in the whole cluster
+			row("ServiceAccount", "ci/deployer", "sudoers", "<none>", both, "all"),
+			row("User", "erin", "<none>", "edit", "<none>", "pay-web", "RoleBinding erin (ClusterRole edit)"),
+			row("User", "eve", "<none>", "scalers", "<none>", "all", "ClusterRoleBinding scalers (ClusterRole scalers)"),
+			row("User", "mallory", "<none>", "<none>", both, "all", "ServiceAccount ci/deployer: RoleBinding minters (ClusterRole minters)"),
+			row("Group", "system:masters", "<none>", "cluster-admin"),
+		} {
+			Expect(out).To(MatchRegexp(line))
+		}
+		for _, stranger := range []string{"dave", "sue", "shop"} {
+			Expect(out).NotTo(ContainSubstring(stranger))
+		}
+		Expect(out).NotTo(ContainSubstring("incomplete"))
+		Expect(out).To(MatchRegexp(`(?m)^left out: \d+ parts of Kubernetes itself; --system shows them$`))
+		Expect(out).NotTo(ContainSubstring("kube-system/"))
+		Expect(warren(ctx, controlplane.Admin, "access payments --system")).To(ContainSubstring("kube-system/namespace-controller"))
+
+		out = warren(ctx, "alice", "access payments")
+		for _, line := range []string{
+			row("User", "alice", "users", "admin", "<none>", "all"), row("Group", "pay-devs", "users", "admin"),
+			row("Group", "payments-sudoers", "<none>", "<none>", "cluster-admin", "all"), row("User", "erin", "<none>", "edit", "<none>", "pay-web"),
+		} {
+			Expect(out).To(MatchRegexp(line))
+		}
+		Expect(out).To(HaveSuffix("\nincomplete: can't get lnamespaces/payments\n" +
+			"incomplete: can't list clusterrolebindings\nincomplete: can't list clusterroles\n"))
+	})
+
+	It("shows a manager the lists, and a stranger nothing but that", func(ctx SpecContext) {
+		out := warren(ctx, "mia", "access payments")
+		Expect(out).To(MatchRegexp(row("Group", "pay-oncall", "sudoers")))
+		Expect(out).To(ContainSubstring("\nincomplete: can't list subnamespaces in payments\n"))
+		Expect(warren(ctx, "carol", "access payments")).To(Equal("incomplete: can't get lnamespaces/payments\n" +
+			"incomplete: can't list clusterrolebindings\nincomplete: can't list subnamespaces in payments\n"))
+	})
+})
+
+var _ = Describe("kubectl warren who-can", func() {
+	It("ACC-E02 tells who needs sudo and who doesn't", func(ctx SpecContext) {
+		out := warren(ctx, controlplane.Admin, "who-can delete secrets -n pay-web")
+		for _, line := range []string{
+			row("SUBJECT", "SUDO", "VIA"),
+			row("User alice", "no", "RoleBinding pay-web/warren:users (ClusterRole admin)"),
+			row("Group pay-devs", "no", "RoleBinding pay-web/warren:users (ClusterRole admin)"),
+			row("User erin", "no", "RoleBinding pay-web/erin (ClusterRole edit)"),
+			row("User bob", "yes", "Group payments-sudoers: RoleBinding pay-web/warren:sudoers (ClusterRole cluster-admin)"),
+			row("Group pay-oncall", "yes", "Group payments-sudoers: RoleBinding pay-web/warren:sudoers (ClusterRole cluster-admin)"),
+			row("ServiceAccount ci/deployer", "yes", "Group payments-sudoers: RoleBinding pay-web/warren:sudoers (ClusterRole cluster-admin)"),
+		} {
+			Expect(out).To(MatchRegexp(line))
+		}
+		for _, stranger := range []string{"carol", "dave", "mia", "eve"} {
+			Expect(out).NotTo(ContainSubstring(stranger))
+		}
+		Expect(out).NotTo(ContainSubstring("incomplete"))
+	})
+
+	It("asks the authorizer of the namespace for a user who may not read the roles", func(ctx SpecContext) {
+		out := warren(ctx, "alice", "who-can delete secrets -n pay-web")
+		for _, line := range []string{
+			row("User alice", "no"), row("Group pay-devs", "no"), row("User erin", "no"), row("Group payments-sudoers", "yes"),
+		} {
+			Expect(out).To(MatchRegexp(line))
+		}
+		Expect(out).NotTo(ContainSubstring("carol")) // bound there, by a role that grants less
+		Expect(out).To(ContainSubstring("\nincomplete: can't list clusterrolebindings\n"))
+	})
+})
+
+var _ = Describe("kubectl warren why", func() {
+	It("tells the answer without sudo and with it", func(ctx SpecContext) {
+		Expect(warren(ctx, controlplane.Admin, "why bob delete secrets -n pay-web")).To(And(
+			HavePrefix("bob: delete secrets in pay-web\n"), MatchRegexp(row("no", "no", "<none>")), MatchRegexp(row("yes", "yes",
+				"Group payments-sudoers: RoleBinding pay-web/warren:sudoers (ClusterRole cluster-admin), "+
+					"ClusterRoleBinding warren:self:bob (ClusterRole warren:self:bob), ClusterRoleBinding warren:sudo:payments (ClusterRole warren:sudo:payments)"))))
+		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).To(MatchRegexp(row("yes", "no", "otto has no sudo that reaches there")))
+		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web --group pay-oncall")).To(MatchRegexp(row("yes", "yes")))
+		// With sudo otto is nobody in his group any more.
+		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
+			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")), MatchRegexp(row("yes", "no", "not by sudo of payments"))))
+		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not by sudo of payments, shop")))
+	})
+
+	It("tells oneself what one may ask, and a sudoer all", func(ctx SpecContext) {
+		Expect(warren(ctx, "alice", "why alice get pods -n pay-web")).To(MatchRegexp(row("no", "yes", `RBAC: allowed by RoleBinding "warren:users/pay-web" of ClusterRole "admin" to User "alice"`)))
+		Expect(warren(ctx, "mia", "why mia update lns/payments")).To(MatchRegexp(row("no", "yes")))
+		Expect(warren(ctx, "bob", "why bob get pods -n pay-web")).To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "unknown", "it depends on sudo of payments, shop")),
+			ContainSubstring("\nincomplete: can't create subjectaccessreviews\n")))
+		Expect(warren(ctx, "bob", "why bob get pods -n pay-web --as bob --as-group payments-sudoers")).To(And(MatchRegexp(row("no", "no")), MatchRegexp(row("yes", "yes"))))
+	})
+})
+
+var _ = Describe("the commands of reports", func() {
+	It("refuse what isn't there in one sentence", func(ctx SpecContext) {
+		for line, message := range map[string]string{
+			"access nosuch":                      `there is no tenant "nosuch": kubectl get lns lists them`,
+			"access a b":                         "name one tenant, not 2: kubectl warren access TENANT",
+			"access A":                           `invalid tenant name "A": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`,
+			"who-can get nosuch":                 `the API server has no resource "nosuch": kubectl api-resources lists them`,
+			"who-can get pods -n nosuch":         `there is no namespace "nosuch"`,
+			"who-can get":                        "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]",
+			"who-can get pods/ -n shop":          "name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db",
+			"why bob get":                        "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]",
+			"why bob get nosuch.apps":            `the API server has no resource "nosuch.apps": kubectl api-resources lists them`,
+			"access payments -n shop":            "--namespace is not used by this command",
+			"who-can get pods -n shop -o nosuch": `invalid argument "nosuch" for "-o, --output" flag: must be json or yaml`,
+		} {
+			out, problems, code := world.Kubectl(ctx, controlplane.Admin, append([]string{"warren"}, strings.Fields(line)...)...)
+			Expect(code).To(Equal(1), line)
+			Expect(out).To(BeEmpty(), line)
+			Expect(problems).To(Equal("error: "+message+"\n"), line)
+		}
+		_, problems, code := world.Kubectl(ctx, controlplane.Admin, "warren", "who-can", "get", "nodes", "-n", "shop")
+		Expect(code).To(BeZero())
+		Expect(problems).To(Equal("Warning: nodes are not namespaced: --namespace is not used\n"))
+	})
+
+	It("know resources as kubectl does", func(ctx SpecContext) {
+		for name, whole := range map[string]string{
+			"po": "pods", "deploy": "deployments.apps", "lns/payments": "lnamespaces.tenancy.warren.dev/payments", "secret/db": "secrets/db",
+			"deployments.v1.apps": "deployments.apps", "groups": "groups", "ns/payments": "namespaces/payments", "*": "*.*",
+		} {
+			Expect(warren(ctx, controlplane.Admin, "why carol get "+name+" -n payments")).To(HavePrefix("carol: get " + whole))
+		}
+	})
+
+	It("answer as JSON and as YAML", func(ctx SpecContext) {
+		for kind, line := range map[string]string{
+			"TenantAccess": "access payments", "WhoCan": "who-can delete secrets -n pay-web", "Why": "why bob delete secrets -n pay-web",
+		} {
+			var fromJSON, fromYAML map[string]any
+			Expect(json.Unmarshal([]byte(warren(ctx, controlplane.Admin, line+" -o json")), &fromJSON)).To(Succeed())
+			Expect(yaml.Unmarshal([]byte(warren(ctx, controlplane.Admin, line+" -o yaml")), &fromYAML)).To(Succeed())
+			Expect(fromJSON).To(Equal(fromYAML))
+			Expect(fromJSON).To(And(HaveKeyWithValue("kind", kind), HaveKeyWithValue("apiVersion", "cli.tenancy.warren.dev/v1alpha1")))
+		}
+	})
+
+	It("are completed by the shell", func(ctx SpecContext) {
+		Expect(warren(ctx, controlplane.Admin, "__complete access pay")).To(HavePrefix("payments\n:4"))
+		Expect(warren(ctx, controlplane.Admin, "__complete who-can delete lnam")).To(HavePrefix("lnamespaces.tenancy.warren.dev\n:4"))
+		Expect(warren(ctx, controlplane.Admin, "__complete why bob dele")).To(ContainSubstring("delete\n"))
+	})
+})

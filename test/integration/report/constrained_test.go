@@ -1,0 +1,90 @@
+package report_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+const constrained = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Constrained}\n"
+
+var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
+	var own *test.World
+
+	// raised lists pods of a namespace with sudo of payments. A review would not tell: it is another request.
+	raised := func(ctx SpecContext, person, user, namespace string) error {
+		raised := own.Impersonate(person, rest.ImpersonationConfig{UserName: user, Groups: []string{"payments-sudoers"}})
+		return raised.List(ctx, &corev1.PodList{}, client.InNamespace(namespace))
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		own, err = test.Start(ctx, test.Options{
+			ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}, Operator: test.OperatorOptions{Config: constrained},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(own.Stop)
+		create(ctx, own, build.Tenant("payments").Users("alice").Sudoers("bob").SudoerSubjects(build.Group("pay-oncall")).Object())
+		ready(ctx, own, "payments")
+		grow(ctx, own, "payments", "pay-web")
+		// What the group holds elsewhere is worth nothing by constrained sudo.
+		create(ctx, own, build.Namespace("annex"), build.RoleBinding("annex", "sudoers", "cluster-admin", build.RBACGroup("payments-sudoers")))
+		letAudit(ctx, own)
+		Eventually(func(g Gomega) {
+			g.Expect(raised(ctx, "bob", "bob", "pay-web")).To(Succeed())
+			g.Expect(raised(ctx, "otto", "warren:sudo:payments", "pay-web")).To(Succeed())
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("the reports end where the API server does", func(ctx SpecContext) {
+		for _, c := range []struct {
+			person, user, subject, namespace string
+			groups                           []string
+			want                             report.Answer
+		}{
+			{"bob", "bob", "bob", "payments", nil, report.Yes},
+			{"bob", "bob", "bob", "pay-web", nil, report.Yes},
+			{"bob", "bob", "bob", "annex", nil, report.No},
+			{"otto", "warren:sudo:payments", "pay-oncall", "pay-web", []string{"pay-oncall"}, report.Yes},
+			{"otto", "warren:sudo:payments", "pay-oncall", "annex", []string{"pay-oncall"}, report.No},
+			{"alice", "alice", "alice", "annex", nil, report.No},
+		} {
+			err := raised(ctx, c.person, c.user, c.namespace)
+			if c.want == report.Yes {
+				Expect(err).NotTo(HaveOccurred(), "%+v", c)
+			} else {
+				Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"), "%+v", c)
+			}
+			for _, caller := range []string{controlplane.Admin, auditor} {
+				question := report.Question{Verb: "list", Resource: "pods", Namespace: c.namespace}
+				why, err := reporter(own, caller).Why(ctx, report.Person(c.person, c.groups...), question)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(why.Cases[1].Allowed).To(Equal(c.want), "%s asks about %+v", caller, c)
+				who, err := reporter(own, caller).WhoCan(ctx, question)
+				Expect(err).NotTo(HaveOccurred())
+				sudoer := And(HaveField("Name", c.subject), HaveField("Sudo", true))
+				if c.want == report.Yes {
+					Expect(who.Subjects).To(ContainElement(sudoer), "%s asks about %+v", caller, c)
+				} else {
+					Expect(who.Subjects).NotTo(ContainElement(sudoer), "%s asks about %+v", caller, c)
+				}
+			}
+		}
+	})
+
+	It("access tells what sudo gives, and not how it is bound", func(ctx SpecContext) {
+		out, problems, code := own.Kubectl(ctx, controlplane.Admin, "warren", "access", "payments")
+		Expect(code).To(BeZero(), problems)
+		Expect(out).To(MatchRegexp(row("User", "bob", "sudoers", "<none>", "cluster-admin, warren:edit:payments", "all")))
+		Expect(out).To(MatchRegexp(row("Group", "pay-oncall", "sudoers", "<none>", "cluster-admin, warren:edit:payments", "all")))
+		Expect(out).NotTo(ContainSubstring("impersonate-on"))
+	})
+})

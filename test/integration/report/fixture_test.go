@@ -1,0 +1,113 @@
+package report_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// auditor may read what a report rests on, but not ask the authorizer about others.
+const auditor = "auditor"
+
+// furnish makes the specification's tenants, and bindings of every shape around them.
+func furnish(ctx context.Context, w *test.World) {
+	GinkgoHelper()
+	create(ctx, w,
+		build.Namespace("ci"), serviceAccount("ci", "deployer"), serviceAccount("ci", "other"),
+		build.Tenant("payments").Users("alice").UserSubjects(build.Group("pay-devs")).Managers("mia").
+			Sudoers("bob").SudoerSubjects(build.Group("pay-oncall"), build.ServiceAccount("ci", "deployer")).Object(),
+		build.Tenant("shop").Users("dave").Managers("mia").Sudoers("bob").Object())
+	ready(ctx, w, "payments")
+	ready(ctx, w, "shop")
+	grow(ctx, w, "payments", "pay-web")
+	create(ctx, w,
+		build.RoleBinding("pay-web", "erin", "edit", build.RBACUser("erin")),
+		role("pay-web", "one-secret", named(build.Rule("", "secrets", "get", "delete"), "db"), build.Rule("", "pods/log", "get")),
+		toRole(build.RoleBinding("pay-web", "one-secret", "one-secret", build.RBACUser("carol"))),
+		build.ClusterRole("scalers", build.Rule("apps", "*/scale", "*"), build.Rule("", "nodes", "get")),
+		build.ClusterRoleBinding("scalers", "scalers", build.RBACUser("eve"), build.RBACGroup("pay-oncall")),
+		build.ClusterRole("any-core", build.Rule("", "*", "list")),
+		build.RoleBinding("shop", "any-core", "any-core", build.RBACGroup("system:serviceaccounts:ci")),
+		build.RoleBinding("ci", "lost", "no-such-role", build.RBACUser("mallory")),
+		build.RoleBinding("ci", "minters", "minters", build.RBACUser("mallory")),
+		build.ClusterRole("minters", named(build.Rule("", "serviceaccounts/token", "create"), "deployer")),
+		// A group that no tenant has is one like others.
+		build.RoleBinding("ci", "no-tenant", "view", build.RBACGroup("stray-sudoers")))
+	letAudit(ctx, w)
+}
+
+// letAudit gives the auditor its rights.
+func letAudit(ctx context.Context, w *test.World) {
+	GinkgoHelper()
+	create(ctx, w,
+		build.ClusterRole(auditor, build.Rule("", "namespaces", "get", "list"), build.Rule("tenancy.warren.dev", "*", "get", "list"),
+			build.Rule("rbac.authorization.k8s.io", "*", "get", "list")),
+		build.ClusterRoleBinding(auditor, auditor, build.RBACUser(auditor)))
+}
+
+// grow makes a SubNamespace and waits until the tenant's bindings are there.
+func grow(ctx context.Context, w *test.World, parent, name string) {
+	GinkgoHelper()
+	create(ctx, w, build.SubNamespace(parent, name))
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		copied := build.RoleBinding(name, binding, "")
+		Eventually(func() error { return w.Admin().Get(ctx, client.ObjectKeyFromObject(copied), copied) }).WithContext(ctx).Should(Succeed())
+	}
+}
+
+func create(ctx context.Context, w *test.World, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(w.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+func ready(ctx context.Context, w *test.World, tenant string) {
+	GinkgoHelper()
+	lns := &v1alpha1.LNamespace{}
+	Eventually(func(g Gomega) {
+		g.Expect(w.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
+		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
+		g.Expect(c).To(And(Not(BeNil()), HaveField("Status", metav1.ConditionTrue)), "%+v", lns.Status.Conditions)
+	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "LNamespace %s is ready", tenant)
+}
+
+func serviceAccount(namespace, name string) *corev1.ServiceAccount {
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func role(namespace, name string, rules ...rbacv1.PolicyRule) *rbacv1.Role {
+	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Rules: rules}
+}
+
+func named(rule rbacv1.PolicyRule, names ...string) rbacv1.PolicyRule {
+	rule.ResourceNames = names
+	return rule
+}
+
+func toRole(binding *rbacv1.RoleBinding) *rbacv1.RoleBinding {
+	binding.RoleRef.Kind = "Role"
+	return binding
+}
+
+// tokenOf returns who has the token of a service account.
+func tokenOf(ctx context.Context, namespace, name string) *rest.Config {
+	GinkgoHelper()
+	token := &authenticationv1.TokenRequest{}
+	Expect(world.Admin().SubResource("token").Create(ctx, serviceAccount(namespace, name), token)).To(Succeed())
+	config := rest.AnonymousClientConfig(world.Config(controlplane.Admin))
+	config.BearerToken, config.QPS = token.Status.Token, -1
+	return config
+}

@@ -1,0 +1,45 @@
+// Package report_test compares what `kubectl warren access`, `who-can` and `why` say with what the API server does, for the tenants
+// of the specification: with a token for each person, and real impersonation.
+package report_test
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// Upper bounds of waits, not claims about speed.
+const (
+	soon  = 20 * time.Second
+	later = 90 * time.Second
+)
+
+var world *test.World
+
+func TestReport(t *testing.T) {
+	RegisterFailHandler(Fail)
+	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
+	EnforceDefaultTimeoutsWhenUsingContexts()
+	SetDefaultEventuallyTimeout(soon)
+	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	RunSpecs(t, "Report")
+}
+
+// One process makes the fixture; the cases only look at it.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	furnish(ctx, w)
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = test.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
+})
