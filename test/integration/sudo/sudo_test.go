@@ -148,10 +148,12 @@ var _ = Describe("kubectl sudo", func() {
 	It("ACC-P06 runs plugins, knows its own flags before COMMAND only, and says how it is used", func(ctx SpecContext) {
 		kubectl, recorded := recorder()
 		in := line{user: "p06", kubeconfig: kubeconfigIn("p06", "payments"), env: []string{kubectl}}
-		in.sudo(ctx, "warren", "access", "payments")
+		got := in.sudo(ctx, "warren", "access", "payments")
+		Expect(got.code).To(BeZero(), got.stderr)
+		Expect(got.stdout).To(And(ContainSubstring("alice"), ContainSubstring("pay-oncall")))
 		Expect(recorded()).To(Equal([]string{"warren", "--as=p06", "--as-group=payments-sudoers", "access", "payments"}))
 		requests := since(ctx, "p06", func() {
-			got := in.sudo(ctx, "warren", "tree", "payments")
+			got = in.sudo(ctx, "warren", "tree", "payments")
 			Expect(got.code).To(BeZero(), got.stderr)
 			Expect(got.stdout).To(And(HavePrefix("payments\n"), ContainSubstring("pay-web")))
 		})
@@ -159,7 +161,7 @@ var _ = Describe("kubectl sudo", func() {
 
 		Expect(in.sudo(ctx, "--reason", "x", "get", "pods").code).To(BeZero())
 		Expect(recorded()).To(Equal([]string{"get", "--as=p06", "--as-group=payments-sudoers", "--as-user-extra=tenancy.warren.dev/reason=x", "pods"}))
-		got := in.sudo(ctx, "get", "pods", "--reason", "x")
+		got = in.sudo(ctx, "get", "pods", "--reason", "x")
 		Expect(got.code).To(Equal(1))
 		Expect(got.stderr).To(ContainSubstring("unknown flag: --reason"))
 		Expect(recorded()).To(Equal([]string{"get", "--as=p06", "--as-group=payments-sudoers", "pods", "--reason", "x"}))
