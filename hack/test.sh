@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the unit tests, then the suites of integration and attack, whatever becomes of the first: hack/test.sh REPORTS [FLAG…]
-# REPORTS gets unit.json (go test -json) and integration.json (Ginkgo's --json-report). The flags, such as -race, are
-# given to both.
+# REPORTS gets unit.json (go test -json) and suites-1.json, suites-2.json (Ginkgo's --json-report). The flags, such as -race,
+# are given to all.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 reports=$1
@@ -11,20 +11,38 @@ case " $* " in *" -race "*) export WARREN_RACE=1 ;; esac
 mkdir -p "$reports"
 rm -f "$reports"/*.json
 
-# Ginkgo runs the suites; the other packages have unit tests.
+# Ginkgo runs the suites; the other packages have unit tests. Two lanes of suites run side by side, for most of their cases wait
+# rather than compute; the suites that take longest are in different lanes.
 suites=(./test/integration/... ./test/attack/...)
 packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
+lane1=(./test/integration/{propagation,takeoff,rights,doctor,model})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find.
 if [ "${WARREN_RACE:-}" = 1 ]; then
-	suites=(./test/integration/{admission,guard,propagation,subnamespaces,tenants,webhooks})
+	lane1=(./test/integration/{propagation,guard})
+	lane2=(./test/integration/{admission,subnamespaces,tenants,webhooks})
+else
+	mapfile -t lane2 < <(go list "${suites[@]}" | grep -vxF "$(go list "${lane1[@]}")")
 fi
-unit=passed integration=passed
+
+# run NAME SUITE… runs suites one after the other.
+run() {
+	local report=$1
+	shift
+	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$PROCS" --keep-going --timeout=30m --poll-progress-after=120s \
+		--output-dir="$reports" --json-report="$report.json" "$@"
+}
+flags=("$@")
+
+unit=passed first=passed second=passed
 # shellcheck disable=SC2086 # one package a word
 go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
 	-- "$@" $packages || unit=FAILED
-go run github.com/onsi/ginkgo/v2/ginkgo "$@" --procs="$PROCS" --keep-going --timeout=30m --poll-progress-after=120s \
-	--output-dir="$reports" --json-report=integration.json "${suites[@]}" || integration=FAILED
+run suites-2 "${lane2[@]}" >"$reports/suites-2.txt" 2>&1 &
+run suites-1 "${lane1[@]}" || first=FAILED
+wait $! || second=FAILED
+cat "$reports/suites-2.txt"
 
-printf '\nunit tests         %s (%s)\n' "$unit" "$reports/unit.json"
-printf 'integration tests  %s (%s)\n' "$integration" "$reports/integration.json"
-[ "$unit$integration" = passedpassed ]
+printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
+printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
+printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"
+[ "$unit$first$second" = passedpassedpassed ]

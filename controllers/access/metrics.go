@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/access"
 )
 
@@ -57,7 +57,7 @@ func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	counts := map[string]float64{}
 	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
-		if err := (*reader).List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
+		if !index.Counted(*reader, list) {
 			return
 		}
 		tally(list, counts)

@@ -1,12 +1,11 @@
 package subnamespace
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 )
 
 // population counts the SubNamespaces of the cache when it is asked.
@@ -20,8 +19,8 @@ func (population) Describe(to chan<- *prometheus.Desc) { to <- subNamespaces }
 // Collect implements prometheus.Collector.
 func (p population) Collect(to chan<- prometheus.Metric) {
 	list := &v1alpha1.SubNamespaceList{}
-	if err := p.client.List(context.Background(), list, client.UnsafeDisableDeepCopy); err != nil {
-		return // the cache has not been filled yet
+	if !index.Counted(p.client, list) {
+		return
 	}
 	counts := map[[2]string]int{}
 	for i := range list.Items {
