@@ -22,6 +22,7 @@ if [ "${WARREN_RACE:-}" = 1 ]; then
 	lane2=(./test/integration/{admission,subnamespaces,tenants,webhooks})
 else
 	mapfile -t lane2 < <(go list "${suites[@]}" | grep -vxF "$(go list "${lane1[@]}")")
+	lane2=("${lane2[@]/#$(go list -m)/.}")
 fi
 
 # run NAME SUITE… runs suites one after the other.

@@ -20,10 +20,10 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // Upper bounds of waits, not claims about speed: several cases share few cores.
@@ -57,15 +57,7 @@ func rows() []row {
 	return slices.Concat(namespaceRows, peaceRows, copyRows, limitRows, operatorRows())
 }
 
-func TestAttack(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "attack")
-}
+func TestAttack(t *testing.T) { suite.Run(t, "attack", soon) }
 
 // shared are the control planes that all processes use.
 func shared() []*fixture { return append([]*fixture{running}, walls...) }

@@ -12,9 +12,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // configuration is that at the head of the cases of subnamespaces.md, with the naming and billing that other cases name,
@@ -47,14 +47,7 @@ var quiet = test.Quiet(10 * time.Second)
 // shared is the World of all cases that can live with the others.
 var shared cluster
 
-func TestAdmission(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "Admission")
-}
+func TestAdmission(t *testing.T) { suite.Run(t, "Admission", soon) }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := test.Start(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: configuration}})

@@ -12,10 +12,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon is an upper bound of waits, not a claim about speed.
@@ -23,14 +23,7 @@ const soon = 20 * time.Second
 
 var world *test.World
 
-func TestDoctor(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "Doctor")
-}
+func TestDoctor(t *testing.T) { suite.Run(t, "Doctor", soon) }
 
 // baseline is the admission configuration that the install guide asks for.
 const baseline = `apiVersion: apiserver.config.k8s.io/v1

@@ -13,29 +13,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon is an upper bound of waits, not a claim about speed.
 const soon = 20 * time.Second
 
-func TestGuard(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(logr.Discard()) // the clients' own; the operator logs into its file
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "Guard")
-}
+func TestGuard(t *testing.T) { suite.Run(t, "Guard", soon) }
 
 // operator is one that a case may stop, with its world.
 type operator struct{ *test.World }

@@ -11,27 +11,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon is the specification's upper bound for a change to arrive.
 const soon = 5 * time.Second
 
-func TestPropagation(t *testing.T) {
-	RegisterFailHandler(Fail)
-	ctrllog.SetLogger(logr.Discard()) // the clients' own; the operator logs into its file
-	SetDefaultEventuallyTimeout(soon)
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "propagation")
-}
+func TestPropagation(t *testing.T) { suite.Run(t, "propagation", soon) }
 
 // The worlds that all cases share that stop nothing and change no configuration: world is the usual one, in unguarded no
 // admission policy keeps anybody from changing a copy.

@@ -8,10 +8,10 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // Upper bounds of waits, not claims about speed.
@@ -22,14 +22,7 @@ const (
 
 var world *test.World
 
-func TestReport(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "Report")
-}
+func TestReport(t *testing.T) { suite.Run(t, "Report", soon) }
 
 // One process makes the fixture; the cases only look at it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {

@@ -8,9 +8,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon is an upper bound of waits, not a claim about speed.
@@ -18,14 +18,7 @@ const soon = 30 * time.Second
 
 var manager string
 
-func TestRights(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Rights")
-}
+func TestRights(t *testing.T) { suite.Run(t, "Rights", soon) }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error

@@ -14,9 +14,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // fixture is the configuration at the head of the cases.
@@ -42,15 +42,7 @@ var shared cluster
 // built is what the first process builds for all.
 var built struct{ Manager, Plugins string }
 
-func TestSubNamespaces(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one on stderr
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "sub-namespaces")
-}
+func TestSubNamespaces(t *testing.T) { suite.Run(t, "sub-namespaces", soon) }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error

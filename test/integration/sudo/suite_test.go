@@ -18,12 +18,12 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon bounds a wait on a busy machine; it says nothing about speed.
@@ -34,14 +34,7 @@ var world *test.World
 // sudoers of payments and shop, one for each case that looks at what he did. walt also sees every namespace.
 var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
 
-func TestSudo(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one on stderr
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "kubectl sudo")
-}
+func TestSudo(t *testing.T) { suite.Run(t, "kubectl sudo", soon) }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{"vera": nil, "conny": nil}

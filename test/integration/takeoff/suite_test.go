@@ -9,9 +9,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // Upper bounds of waits, not claims about speed: several cases share few cores.
@@ -23,15 +23,7 @@ const (
 // manager is the binary that is tested, as operator and as `manager release`.
 var manager string
 
-func TestTakeoff(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Takeoff")
-}
+func TestTakeoff(t *testing.T) { suite.Run(t, "Takeoff", soon) }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	path, err := test.BuildManager(ctx)

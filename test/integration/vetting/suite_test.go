@@ -16,11 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // soon is an upper bound of waits, not a claim about speed.
@@ -28,15 +28,7 @@ const soon = 20 * time.Second
 
 var world *test.World
 
-func TestVetting(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, "Vetting")
-}
+func TestVetting(t *testing.T) { suite.Run(t, "Vetting", soon) }
 
 // The cases are serial, and so run in the process that starts the operator: they restart it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {

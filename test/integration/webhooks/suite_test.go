@@ -12,9 +12,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // Upper bounds of waits, not claims about speed: several cases share few cores.
@@ -23,15 +23,7 @@ const (
 	later = 90 * time.Second
 )
 
-func TestWebhooks(t *testing.T) {
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(50 * time.Millisecond)
-	RunSpecs(t, "Webhooks")
-}
+func TestWebhooks(t *testing.T) { suite.Run(t, "Webhooks", soon) }
 
 // start starts a World with webhooks, which ends with the case.
 func start(ctx SpecContext, options test.Options) *test.World {
