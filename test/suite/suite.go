@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
@@ -14,11 +14,11 @@ import (
 // cores, and no claim about speed.
 func Run(t *testing.T, name string, soon time.Duration) {
 	t.Helper()
-	RegisterFailHandler(Fail)
-	log.SetLogger(GinkgoLogr) // else controller-runtime asks for one; the operator logs into a file of its own
-	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(soon)
-	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
-	SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
-	RunSpecs(t, name)
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	log.SetLogger(ginkgo.GinkgoLogr) // else controller-runtime asks for one; the operator logs into a file of its own
+	gomega.EnforceDefaultTimeoutsWhenUsingContexts()
+	gomega.SetDefaultEventuallyTimeout(soon)
+	gomega.SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
+	gomega.SetDefaultConsistentlyPollingInterval(100 * time.Millisecond)
+	ginkgo.RunSpecs(t, name)
 }
