@@ -28,7 +28,7 @@ const (
 // where the API server emulates a version that doesn't know it.
 var world, constrained *test.World
 
-func TestTenants(t *testing.T) { suite.Run(t, "Tenants", soon) }
+func TestTenants(t *testing.T) { suite.Run(t, "Tenants", 3*soon) }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}
