@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -160,14 +161,22 @@ var _ = Describe("many copies", Ordered, func() {
 			return len(list.Items), err
 		}
 		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(Equal(fleetSize))
-		l := f.ledger(ctx, "secrets")
+		secrets, roleBindings := f.ledger(ctx, "secrets"), f.ledger(ctx, "rolebindings")
+		var all sync.WaitGroup // all at once: the removal comes while hardly a copy is written
 		for _, s := range f.sources {
-			change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
+			all.Go(func() {
+				defer GinkgoRecover()
+				change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
+			})
 		}
-		f.remove(ctx, rb)
+		all.Go(func() {
+			defer GinkgoRecover()
+			f.remove(ctx, rb)
+		})
+		all.Wait()
 		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(BeZero())
-		Expect(l.writes(ctx)["update"]).To(BeNumerically("<", fleetSize*fleetSources), "the fan-out is still under way")
-		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
+		Eventually(ctx, secrets.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
+		Expect(roleBindings.last(ctx, "delete")).To(BeTemporally("<", secrets.last(ctx, "update")), "the copies go while others are still written")
 	})
 
 	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -29,6 +30,18 @@ func (f *family) ledger(ctx context.Context, resource string) *ledger {
 	at, err := f.Mark(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return &ledger{family: f, resource: resource, at: at}
+}
+
+// last is when the last request with that verb arrived.
+func (l *ledger) last(ctx context.Context, verb string) time.Time {
+	GinkgoHelper()
+	var last time.Time
+	for _, r := range l.read(ctx) {
+		if r.Verb == verb && r.At.After(last) {
+			last = r.At
+		}
+	}
+	return last
 }
 
 // read takes in what the log has got since the last time.
