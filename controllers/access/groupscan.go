@@ -27,11 +27,16 @@ const scanPage = 500
 // scans looks at RoleBindings from the start of the controller to its end, and asks for the tenants that it concerns.
 func (g *groups) scans() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		go g.run(ctx, func(tenant string) {
-			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: tenant}})
-		})
+		go g.run(ctx, asking(queue))
 		return nil
 	})
+}
+
+// asking is how a source of the controller asks for a tenant.
+func asking(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(tenant string) {
+	return func(tenant string) {
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: tenant}})
+	}
 }
 
 // run makes one look for all tenants that have asked meanwhile, and one every GroupScan. What stands in a tenant's way is

@@ -11,7 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -53,9 +52,7 @@ func (m *modes) now() access.Mode {
 
 // Start implements source.Source.
 func (m *modes) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	go m.run(ctx, func(tenant string) {
-		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
-	})
+	go m.run(ctx, asking(queue))
 	return nil
 }
 

@@ -123,9 +123,7 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 
 var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 	It("ACC-C06 interrupts nobody, and leaves nothing behind", func(ctx SpecContext) {
-		if constrained == nil {
-			Skip("this API server doesn't know constrained impersonation")
-		}
+		needsConstrained()
 		w := ownWorld(ctx, test.Options{}, "c06")
 		f := of(w, "c06")
 		f.settle(ctx, f.payments(), f.shop())
@@ -172,9 +170,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 	})
 
 	It("ACC-S24 in mode Constrained takes and gives what changed while the operator was away", func(ctx SpecContext) {
-		if constrained == nil {
-			Skip("this API server doesn't know constrained impersonation")
-		}
+		needsConstrained()
 		options := sudoMode("Constrained").options(test.Options{})
 		options.Operator.Config += billed
 		w := ownWorld(ctx, options, "s24")

@@ -39,12 +39,18 @@ func inBothModes(text, key string, body func(ctx SpecContext, f *fixture)) {
 // constrainedly is the fixture of a case in the World in which sudo is constrained.
 func constrainedly(key string) *fixture {
 	GinkgoHelper()
-	if constrained == nil {
-		Skip("this API server doesn't know constrained impersonation")
-	}
+	needsConstrained()
 	f := of(constrained, key)
 	f.mode = "Auto"
 	return f
+}
+
+// needsConstrained skips a case where the API server emulates a version that doesn't know it.
+func needsConstrained() {
+	GinkgoHelper()
+	if constrained == nil {
+		Skip("this API server doesn't know constrained impersonation")
+	}
 }
 
 // both are the Worlds of the suite as they are sent to its processes: legacy, constrained.
