@@ -39,10 +39,12 @@ unit=passed first=passed second=passed
 go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
 	-- "$@" $packages || unit=FAILED
 run suites-2 "${lane2[@]}" >"$reports/suites-2.txt" 2>&1 &
-run suites-1 "${lane1[@]}" || first=FAILED
+run suites-1 "${lane1[@]}" 2>&1 | tee "$reports/suites-1.txt" || first=FAILED
 wait $! || second=FAILED
 cat "$reports/suites-2.txt"
 
+# The last lines name what failed: whoever sees only them sees enough.
+grep -hF '[FAIL]' "$reports"/suites-?.txt | sort -u || true
 printf '\nunit tests       %s (%s)\n' "$unit" "$reports/unit.json"
 printf 'suites, lane 1   %s (%s)\n' "$first" "$reports/suites-1.json"
 printf 'suites, lane 2   %s (%s)\n' "$second" "$reports/suites-2.json"

@@ -126,7 +126,7 @@ func (f *fixture) given(ctx context.Context, by actor, requests ...request) {
 	c := f.caller(by)
 	for _, request := range requests {
 		Eventually(ctx, func(ctx context.Context) error { return request.send(ctx, c) }).
-			WithTimeout(later).Should(Succeed(), "%s: %s", by, request.what)
+			Should(Succeed(), "%s: %s", by, request.what)
 	}
 }
 
@@ -134,14 +134,14 @@ func (f *fixture) given(ctx context.Context, by actor, requests ...request) {
 func (f *fixture) appears(ctx context.Context, target string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
-		WithTimeout(later).ShouldNot(BeNil(), target)
+		ShouldNot(BeNil(), target)
 }
 
 // gone waits until the target isn't there.
 func (f *fixture) gone(ctx context.Context, target string) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
-		WithTimeout(later).Should(BeNil(), target)
+		Should(BeNil(), target)
 }
 
 // stays looks for a while that the target is there and the same.
@@ -150,7 +150,7 @@ func (f *fixture) stays(ctx context.Context, target string) {
 	before := f.look(ctx, target)
 	Expect(before).NotTo(BeNil(), target)
 	Consistently(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
-		WithTimeout(test.Quiet(later)).Should(Equal(before), target)
+		WithTimeout(test.Quiet(soon)).Should(Equal(before), target)
 }
 
 // may asks the API server's authorizer.

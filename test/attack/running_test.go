@@ -75,12 +75,12 @@ var _ = Describe("with the operator running", func() {
 			return len(all.Items), err
 		}
 		for kind, count := range map[string]int{"replicaset": 1, "pod": 4, "persistentvolumeclaim": 1, "job": 1} {
-			Eventually(ctx, labelled).WithArguments(kind).WithTimeout(later).Should(BeNumerically(">=", count), kind)
+			Eventually(ctx, labelled).WithArguments(kind).Should(BeNumerically(">=", count), kind)
 		}
 		f.given(ctx, alice, merge("deployment pay-jobs/web", `{spec: {replicas: 0}}`),
 			remove("statefulset pay-jobs/db"), remove("cronjob pay-jobs/report"), sweep("persistentvolumeclaim pay-jobs/*"))
 		for _, kind := range []string{"pod", "persistentvolumeclaim", "job"} {
-			Eventually(ctx, labelled).WithArguments(kind).WithTimeout(later).Should(BeZero(), kind)
+			Eventually(ctx, labelled).WithArguments(kind).Should(BeZero(), kind)
 		}
 		writes, err := f.Writes(ctx, mark)
 		Expect(err).NotTo(HaveOccurred())

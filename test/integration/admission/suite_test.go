@@ -38,16 +38,13 @@ billing:
   - {costCenter: "9"}
 `
 
-// Upper bound of a wait, not a claim about speed: several cases share few cores.
-const soon = 30 * time.Second
-
 // quiet stands for "nothing happens".
 var quiet = test.Quiet(10 * time.Second)
 
 // shared is the World of all cases that can live with the others.
 var shared cluster
 
-func TestAdmission(t *testing.T) { suite.Run(t, "Admission", soon) }
+func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := test.Start(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: configuration}})

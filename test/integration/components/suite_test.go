@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -20,12 +19,9 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is an upper bound of waits, not a claim about speed.
-const soon = 20 * time.Second
-
 var world *test.World
 
-func TestComponents(t *testing.T) { suite.Run(t, "Components", soon) }
+func TestComponents(t *testing.T) { suite.Run(t, "Components") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := test.Start(ctx, test.Options{WithoutOperator: true})

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -18,12 +17,9 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is an upper bound of waits, not a claim about speed.
-const soon = 20 * time.Second
-
 var world *test.World
 
-func TestDoctor(t *testing.T) { suite.Run(t, "Doctor", soon) }
+func TestDoctor(t *testing.T) { suite.Run(t, "Doctor") }
 
 // baseline is the admission configuration that the install guide asks for.
 const baseline = `apiVersion: apiserver.config.k8s.io/v1

@@ -52,7 +52,7 @@ var _ = Describe("an operator", Ordered, func() {
 		expect := func(why string) {
 			GinkgoHelper()
 			Expect(o.Operator.Restart(ctx)).To(Succeed())
-			Eventually(o.gap(name)).WithContext(ctx).WithTimeout(5 * time.Second).Should(Equal(1.0))
+			Eventually(o.gap(name)).WithContext(ctx).Should(Equal(1.0))
 			sentence := "policy warren-managed-namespace is not in force: binding warren-managed-namespace " + why
 			Expect(o.readiness(ctx)).To(ContainSubstring("[!]" + sentence + "\n"))
 			told++
@@ -138,7 +138,7 @@ var _ = Describe("an operator", Ordered, func() {
 		found := &corev1.LimitRange{}
 		Eventually(func(ctx context.Context) error {
 			return o.Admin().Get(ctx, client.ObjectKey{Namespace: "kinds-a", Name: "l"}, found)
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		Eventually(func(ctx context.Context) error {
 			return o.Admin().Update(ctx, build.Labelled(found.DeepCopy(), "foreign", "x"), client.DryRunAll)
 		}).WithContext(ctx).Should(And(MatchError(apierrors.IsForbidden, "is a 403"), MatchError(ContainSubstring("l is a copy of kinds/l"))))
@@ -196,7 +196,7 @@ var _ = Describe("an operator", Ordered, func() {
 		Consistently(stands).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(MatchError(apierrors.IsNotFound, "is a 404"))
 		Eventually(refusals).WithContext(ctx).Should(BeNumerically(">", 1), "it is tried again")
 		Expect(o.Admin().Delete(ctx, bound)).To(Succeed())
-		Eventually(stands).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed())
+		Eventually(stands).WithContext(ctx).Should(Succeed())
 	})
 
 	It("PROP-A2 running or not, lets a namespace full of copies go", func(ctx SpecContext) {
@@ -209,7 +209,7 @@ var _ = Describe("an operator", Ordered, func() {
 			Expect(code).To(BeZero(), problems)
 			Eventually(func(ctx context.Context) bool {
 				return apierrors.IsNotFound(o.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}))
-			}).WithContext(ctx).WithTimeout(20*time.Second).Should(BeTrue(), "%s is gone", name)
+			}).WithContext(ctx).Should(BeTrue(), "%s is gone", name)
 		}
 		for _, name := range []string{"a2-running", "a2-stopped"} {
 			for _, object := range []client.Object{build.Secret(name, "s", ""), build.ConfigMap(name, "m", ""), build.RoleBinding(name, "b", "view")} {

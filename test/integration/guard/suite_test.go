@@ -11,7 +11,6 @@ import (
 	"io"
 	"net/http"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,10 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is an upper bound of waits, not a claim about speed.
-const soon = 20 * time.Second
-
-func TestGuard(t *testing.T) { suite.Run(t, "Guard", soon) }
+func TestGuard(t *testing.T) { suite.Run(t, "Guard") }
 
 // operator is one that a case may stop, with its world.
 type operator struct{ *test.World }

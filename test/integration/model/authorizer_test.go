@@ -68,7 +68,7 @@ func (p population) plant(ctx context.Context, w *test.World, seed uint64) {
 			if tree := p.trees[name]; level < len(tree) {
 				Eventually(func() error {
 					return w.Admin().Create(ctx, build.SubNamespace(parentOf(tree, level), tree[level]))
-				}).WithContext(ctx).WithTimeout(time.Minute).Should(Succeed(), "making SubNamespace %s as soon as its parent is there", tree[level])
+				}).WithContext(ctx).Should(Succeed(), "making SubNamespace %s as soon as its parent is there", tree[level])
 			}
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -19,7 +18,7 @@ import (
 
 var world *test.World
 
-func TestModel(t *testing.T) { suite.Run(t, "Model", 20*time.Second) }
+func TestModel(t *testing.T) { suite.Run(t, "Model") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := test.Start(ctx, test.Options{})

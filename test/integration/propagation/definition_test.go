@@ -53,7 +53,7 @@ var _ = Describe("a configured kind", func() {
 		Expect(w.Admin().Delete(ctx, crd[0])).To(Succeed())
 		Eventually(ctx, func(ctx context.Context) error {
 			return w.Admin().Get(ctx, client.ObjectKeyFromObject(crd[0]), crd[0].DeepCopy())
-		}).WithTimeout(30 * time.Second).Should(MatchError(ContainSubstring("not found")))
+		}).Should(MatchError(ContainSubstring("not found")))
 		mark, err := w.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		asked := func(ctx context.Context) (int, error) {

@@ -88,7 +88,7 @@ var _ = Describe("a copy that somebody changes", func() {
 
 		found := at(ctx, f, s, f.a)
 		f.label(ctx, found, v1alpha1.LabelInheritedFrom, "")
-		Eventually(ctx, f.differs).WithArguments(s, f.a).WithTimeout(10 * time.Second).Should(Succeed())
+		Eventually(ctx, f.differs).WithArguments(s, f.a).Should(Succeed())
 		Expect(at(ctx, f, s, f.a).UID).To(Equal(found.UID))
 
 		change(ctx, f, found, func(s *corev1.Secret) {
@@ -143,7 +143,7 @@ var _ = Describe("a copy that somebody changes", func() {
 				_ = f.Admin().Patch(looping, build.Secret(f.a, "s", ""), again)
 			}
 		}()
-		Eventually(ctx, f.events).WithArguments(build.Secret(f.a, "s", ""), v1alpha1.ReasonDriftLoop).WithTimeout(time.Minute).Should(HaveLen(1), explain(f.World))
+		Eventually(ctx, f.events).WithArguments(build.Secret(f.a, "s", ""), v1alpha1.ReasonDriftLoop).Should(HaveLen(1), explain(f.World))
 		told := l.writes(ctx)["update"]
 		Expect(told).To(BeNumerically("<=", 10))
 		change(ctx, f, other, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })

@@ -193,7 +193,7 @@ var _ = Describe("many copies", Ordered, func() {
 			m, err := f.Operator.Metrics(ctx)
 			return m.Value("process_resident_memory_bytes", nil), err
 		}
-		Eventually(ctx, resident).WithTimeout(time.Minute).WithPolling(time.Second).Should(BeNumerically("<=", 128<<20))
+		Eventually(ctx, resident).WithPolling(time.Second).Should(BeNumerically("<=", 128<<20))
 		f.remove(ctx, s)
 		f.reaches(ctx, fleetSize*fleetSources)
 	})
@@ -240,7 +240,7 @@ var _ = Describe("many copies", Ordered, func() {
 		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed())
 		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(test.Quiet(30 * time.Second)).Should(BeFalse())
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
-		Eventually(ctx, f.copies).WithTimeout(35 * time.Second).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
+		Eventually(ctx, f.copies).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
 	})
 
 	It("PROP-R8 are finished by the other replica, and then nobody writes", func(ctx SpecContext) {
@@ -266,7 +266,7 @@ var _ = Describe("many copies", Ordered, func() {
 			}
 			return -1, nil
 		}
-		Eventually(ctx, leads).WithTimeout(time.Minute).Should(BeNumerically(">=", 0))
+		Eventually(ctx, leads).Should(BeNumerically(">=", 0))
 		leader, err := leads(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		before, err := f.copies(ctx)

@@ -2,7 +2,6 @@ package propagation_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -137,7 +136,7 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		f.create(ctx, s, held)
 		f.copied(ctx, s, f.tree()...)
 		f.remove(ctx, build.Namespace(f.b))
-		Eventually(ctx, f.standing).WithArguments(s, f.b).WithTimeout(30*time.Second).Should(BeEmpty(), "the namespace controller empties b")
+		Eventually(ctx, f.standing).WithArguments(s, f.b).Should(BeEmpty(), "the namespace controller empties b")
 		l := f.ledger(ctx, "secrets")
 		change(ctx, f, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
 		f.copied(ctx, s, f.a, f.a1)
@@ -149,7 +148,7 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		change(ctx, f, held, func(m *corev1.ConfigMap) { m.Finalizers = nil })
 		Eventually(ctx, func(ctx context.Context) bool {
 			return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: f.b}, &corev1.Namespace{}))
-		}).WithTimeout(60*time.Second).Should(BeTrue(), "the namespace controller ends b")
+		}).Should(BeTrue(), "the namespace controller ends b")
 		f.create(ctx, build.Child(f.b, f.acme))
 		f.copied(ctx, s, f.b)
 	})

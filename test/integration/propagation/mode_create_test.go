@@ -2,7 +2,6 @@ package propagation_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -85,7 +84,7 @@ var _ = Describe("a source in mode create", func() {
 		Expect(f.events(ctx, s, "")).To(BeEmpty())
 		Expect(f.reports(ctx, f.a)).To(BeEmpty(), "no condition")
 		f.remove(ctx, own)
-		Eventually(ctx, valueIn(f.a)).WithTimeout(time.Minute).Should(Equal("1"))
+		Eventually(ctx, valueIn(f.a)).Should(Equal("1"))
 		f.copied(ctx, s, f.a)
 	})
 

@@ -2,7 +2,6 @@ package propagation_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -73,7 +72,7 @@ var _ = Describe("a namespace that moves", func() {
 				}
 			}
 		}
-		Eventually(ctx, ends).WithTimeout(30*time.Second).Should(Succeed(), explain(world))
+		Eventually(ctx, ends).Should(Succeed(), explain(world))
 		Consistently(ctx, ends).WithTimeout(test.Quiet(soon)).Should(Succeed())
 		copied(ctx, old, f.a, f.a1)
 		list := &corev1.SecretList{}

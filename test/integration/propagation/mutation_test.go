@@ -48,7 +48,7 @@ var _ = Describe("a cluster that mutates every Secret", func() {
 			probe := build.Secret(f.solo, "probe", "1")
 			err := f.Admin().Create(ctx, probe, client.DryRunAll)
 			return probe.Data, err
-		}).WithArguments(ctx).WithTimeout(30 * time.Second).Should(HaveKey("mutated"))
+		}).WithArguments(ctx).Should(HaveKey("mutated"))
 		l := f.ledger(ctx, "secrets")
 		for _, namespace := range f.tree() {
 			f.labelNamespace(ctx, namespace, "tier", "web")

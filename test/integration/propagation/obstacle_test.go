@@ -2,7 +2,6 @@ package propagation_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -43,7 +42,7 @@ var _ = Describe("where something else stands", func() {
 		unchanged(ctx, own)
 		Expect(l.writes(ctx)).To(BeEmpty(), "a conflict is not tried again by POST")
 		f.remove(ctx, own)
-		Eventually(ctx, f.differs).WithArguments(s, f.a).WithTimeout(time.Minute).Should(Succeed())
+		Eventually(ctx, f.differs).WithArguments(s, f.a).Should(Succeed())
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflictResolved).Should(HaveLen(1))
 	})
 
@@ -147,12 +146,12 @@ var _ = Describe("where something else stands", func() {
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
 		Eventually(ctx, func(ctx context.Context) bool {
 			return apierrors.IsInvalid(f.Admin().Create(ctx, build.ConfigMap(f.b, "m", "1"), client.DryRunAll))
-		}).WithTimeout(30*time.Second).Should(BeTrue(), "the policy is in force")
+		}).Should(BeTrue(), "the policy is in force")
 		m := build.Source(build.ConfigMap(f.acme, "m", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, m)
 		f.copied(ctx, m, f.a, f.a1)
 		Eventually(ctx, f.events).WithArguments(m, v1alpha1.ReasonCopyRejected).Should(ConsistOf(ContainSubstring("no m here")))
 		f.remove(ctx, bound)
-		Eventually(ctx, f.differs).WithArguments(m, f.b).WithTimeout(30 * time.Second).Should(Succeed())
+		Eventually(ctx, f.differs).WithArguments(m, f.b).Should(Succeed())
 	})
 })

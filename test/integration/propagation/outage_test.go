@@ -45,7 +45,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		})
 		f.create(ctx, s)
 		there := func(ctx context.Context) ([]string, error) { return f.standing(ctx, s, below...) }
-		Eventually(ctx, there).WithTimeout(30 * time.Second).Should(HaveLen(len(below)))
+		Eventually(ctx, there).Should(HaveLen(len(below)))
 		f.copied(ctx, s, below...)
 		Eventually(lost.Load).Should(BeNumerically(">=", answersLost))
 		Consistently(ctx, f.events).WithArguments(s, v1alpha1.Reason("")).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
@@ -67,11 +67,11 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			g.holdBack(slow)
 			started := make(chan error, 1)
 			go func() { started <- f.Operator.Start(ctx) }()
-			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").WithTimeout(30 * time.Second).Should(Equal(http.StatusOK))
+			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
 			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(30 * time.Second)).
 				Should(Equal(http.StatusInternalServerError))
 			g.release()
-			Eventually(started).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
+			Eventually(started).Should(Receive(BeNil()))
 			l.rests(ctx, counts{})
 		}
 	})
@@ -115,9 +115,9 @@ var _ = Describe("an operator that loses a right", func() {
 				return names, err
 			}
 			if len(resources) == 1 {
-				Eventually(ctx, gathered).WithTimeout(30 * time.Second).ShouldNot(ContainElement("secrets"))
+				Eventually(ctx, gathered).ShouldNot(ContainElement("secrets"))
 			} else {
-				Eventually(ctx, gathered).WithTimeout(30 * time.Second).Should(ContainElement("secrets"))
+				Eventually(ctx, gathered).Should(ContainElement("secrets"))
 			}
 		}
 		forbidden := func(ctx context.Context) (float64, error) {
@@ -128,14 +128,14 @@ var _ = Describe("an operator that loses a right", func() {
 		l := f.ledger(ctx, "secrets")
 		without := func(gone client.Object, name string) {
 			f.remove(ctx, gone)
-			Eventually(ctx, forbidden).WithTimeout(30 * time.Second).Should(Equal(1.0))
+			Eventually(ctx, forbidden).Should(Equal(1.0))
 			m := build.Source(build.ConfigMap(f.acme, name, "1"), v1alpha1.ModeUpdate)
 			f.create(ctx, m)
 			f.copied(ctx, m, f.tree()...)
 			l.rests(ctx, l.writes(ctx))
 			Expect(f.standing(ctx, gone, f.tree()...)).To(HaveLen(3))
 			allow("configmaps", "secrets")
-			Eventually(ctx, f.standing).WithArguments(gone, f.a, f.a1, f.b).WithTimeout(30 * time.Second).Should(BeEmpty())
+			Eventually(ctx, f.standing).WithArguments(gone, f.a, f.a1, f.b).Should(BeEmpty())
 			Eventually(ctx, forbidden).Should(BeZero())
 		}
 		By("forbidden at the start")
@@ -149,7 +149,7 @@ var _ = Describe("an operator that loses a right", func() {
 		allow("configmaps")
 		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed()) // a watch that is open is not asked for its right again
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
-		Eventually(ctx, forbidden).WithTimeout(30 * time.Second).Should(Equal(1.0))
+		Eventually(ctx, forbidden).Should(Equal(1.0))
 		without(running, "two")
 	})
 })

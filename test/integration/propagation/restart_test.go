@@ -2,7 +2,6 @@ package propagation_test
 
 import (
 	"context"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -79,7 +78,7 @@ var _ = Describe("an operator that was away", Ordered, func() {
 			f.remove(ctx, build.Secret(names[3], "s", ""))
 		})
 		for _, namespace := range names {
-			Eventually(ctx, f.differs).WithArguments(s, namespace).WithTimeout(20*time.Second).Should(Succeed(), explain(f.World))
+			Eventually(ctx, f.differs).WithArguments(s, namespace).Should(Succeed(), explain(f.World))
 		}
 		l.come(ctx, counts{"update": 3, "create": 1})
 		for namespace, version := range untouched {

@@ -34,7 +34,7 @@ var _ = Describe("a template", func() {
 		f.remove(ctx, build.Namespace(name))
 		Eventually(ctx, func(ctx context.Context) bool {
 			return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}))
-		}).WithTimeout(30*time.Second).Should(BeTrue(), "the namespace controller empties %s", name)
+		}).Should(BeTrue(), "the namespace controller empties %s", name)
 	}
 
 	It("PROP-T1 reaches the instance and all below it", func(ctx SpecContext) {

@@ -81,7 +81,7 @@ func ready(ctx context.Context, w *test.World, tenant string) {
 		g.Expect(w.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns)).To(Succeed())
 		c := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
 		g.Expect(c).To(And(Not(BeNil()), HaveField("Status", metav1.ConditionTrue)), "%+v", lns.Status.Conditions)
-	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "LNamespace %s is ready", tenant)
+	}).WithContext(ctx).Should(Succeed(), "LNamespace %s is ready", tenant)
 }
 
 func serviceAccount(namespace, name string) *corev1.ServiceAccount {

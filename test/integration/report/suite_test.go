@@ -4,7 +4,6 @@ package report_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,15 +13,9 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// Upper bounds of waits, not claims about speed.
-const (
-	soon  = 20 * time.Second
-	later = 90 * time.Second
-)
-
 var world *test.World
 
-func TestReport(t *testing.T) { suite.Run(t, "Report", soon) }
+func TestReport(t *testing.T) { suite.Run(t, "Report") }
 
 // One process makes the fixture; the cases only look at it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {

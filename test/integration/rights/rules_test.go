@@ -15,6 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // right is a rule of the operator, told from the others by one resource and verb of it.
@@ -110,7 +111,7 @@ var _ = Describe("the operator without one of its rules", Ordered, ContinueOnFai
 			}
 			Eventually(d.done).WithContext(ctx).Should(Succeed())
 			Expect(d.refused(ctx)).To(BeEmpty(), "what needs it is there now: let the table say what is refused")
-		}, SpecTimeout(2*soon))
+		}, SpecTimeout(2*suite.Patience))
 	}
 })
 

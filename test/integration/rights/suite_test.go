@@ -4,7 +4,6 @@ package rights_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,12 +12,9 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is an upper bound of waits, not a claim about speed.
-const soon = 30 * time.Second
-
 var manager string
 
-func TestRights(t *testing.T) { suite.Run(t, "Rights", soon) }
+func TestRights(t *testing.T) { suite.Run(t, "Rights") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error

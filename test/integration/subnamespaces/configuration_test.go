@@ -54,7 +54,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		own.reload(ctx, strings.Replace(without, "labels: [team, ", "labels: [team, env, ", 1))
 		Eventually(own.ns("f3-web")).WithContext(ctx).Should(carry("env", "prod"))
 		for _, name := range []string{"n5-other", "x-app-n5-a"} {
-			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).WithTimeout(15 * time.Second).Should(beReady())
+			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).Should(beReady())
 		}
 
 		own.swap("")

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -33,16 +32,13 @@ subNamespaces:
   - {root: "^two-", match: "-x$"}
 `
 
-// soon is how long a case waits for what is to come. It bounds the test on a busy machine and says nothing about speed.
-const soon = 30 * time.Second
-
 // shared is the World of all cases that can live with the others.
 var shared cluster
 
 // built is what the first process builds for all.
 var built struct{ Manager, Plugins string }
 
-func TestSubNamespaces(t *testing.T) { suite.Run(t, "sub-namespaces", soon) }
+func TestSubNamespaces(t *testing.T) { suite.Run(t, "sub-namespaces") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -26,15 +25,12 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon bounds a wait on a busy machine; it says nothing about speed.
-const soon = 30 * time.Second
-
 var world *test.World
 
 // sudoers of payments and shop, one for each case that looks at what he did. walt also sees every namespace.
 var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
 
-func TestSudo(t *testing.T) { suite.Run(t, "kubectl sudo", soon) }
+func TestSudo(t *testing.T) { suite.Run(t, "kubectl sudo") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{"vera": nil, "conny": nil}

@@ -16,6 +16,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("make undeploy CRDS=true", Ordered, func() {
@@ -61,7 +62,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		for _, r := range requests {
 			Expect(r.Verb == "delete" && r.Resource == "namespaces" && r.Name != system).To(BeFalse(), "%s", r)
 		}
-	}, SpecTimeout(later*4))
+	}, SpecTimeout(4*suite.Patience))
 
 	It("FLT-U05 is undone by make deploy, adoption marks and the saved objects", func(ctx SpecContext) {
 		// As the guide has it.
@@ -76,12 +77,12 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 				_, allowed := s.kubectl(ctx, "alice", "get secret shared -n "+tenant+"-web")
 				return allowed
 			}).
-				WithContext(ctx).WithTimeout(later).Should(BeTrue())
+				WithContext(ctx).Should(BeTrue())
 			s.worksAsBefore(ctx, tenant)
 			Expect(s.copied(tenant+"-web", "v")(ctx)).To(BeTrue())
 		}
 		Eventually(func() map[string]string { return namespaces(s.state(ctx)) }).WithContext(ctx).Should(Equal(before), "the same namespaces by uid, with the same keys")
-	}, SpecTimeout(later*4))
+	}, SpecTimeout(4*suite.Patience))
 })
 
 // granted are the objects that give rights.

@@ -181,7 +181,7 @@ func (s site) ready(ctx context.Context, tenant string) {
 		sub := build.SubNamespace(tenant, tenant+"-web")
 		g.Expect(s.read(sub)(ctx)).To(Succeed())
 		g.Expect(sub.Finalizers).To(ContainElement(v1alpha1.FinalizerSubNamespace))
-	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "tenant %s and its sub-namespace are ready", tenant)
+	}).WithContext(ctx).Should(Succeed(), "tenant %s and its sub-namespace are ready", tenant)
 }
 
 func (s site) create(ctx context.Context, objects ...client.Object) {

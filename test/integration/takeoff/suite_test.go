@@ -5,7 +5,6 @@ package takeoff_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,16 +13,10 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// Upper bounds of waits, not claims about speed: several cases share few cores.
-const (
-	soon  = 20 * time.Second
-	later = 90 * time.Second
-)
-
 // manager is the binary that is tested, as operator and as `manager release`.
 var manager string
 
-func TestTakeoff(t *testing.T) { suite.Run(t, "Takeoff", soon) }
+func TestTakeoff(t *testing.T) { suite.Run(t, "Takeoff") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	path, err := test.BuildManager(ctx)

@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("make undeploy", Ordered, func() {
@@ -62,11 +63,11 @@ var _ = Describe("make undeploy", Ordered, func() {
 		Expect(s.Admin().Update(ctx, payments)).To(Succeed())
 		Expect(s.state(ctx)).To(Equal(before))
 		s.worksAsBefore(ctx, "payments")
-	}, SpecTimeout(later*3))
+	}, SpecTimeout(3*suite.Patience))
 
 	It("may be said again, and says the same", func(ctx SpecContext) {
 		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 1 LNamespaces, 1 SubNamespaces"))
-	}, SpecTimeout(later*2))
+	}, SpecTimeout(2*suite.Patience))
 
 	// The half with CRDS=true stands below.
 	It("and make deploy bring everything back: FLT-U05 without CRDS=true", func(ctx SpecContext) {
@@ -78,7 +79,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 		source.Data["key"] = []byte("second")
 		Expect(s.Admin().Update(ctx, source)).To(Succeed())
 		Eventually(s.copied("payments-web", "second")).WithContext(ctx).Should(BeTrue(), "copies follow again")
-	}, SpecTimeout(later*3))
+	}, SpecTimeout(3*suite.Patience))
 
 	It("FLT-U03 is not needed for the policies to hold while the operator is gone, and one line lifts them", func(ctx SpecContext) {
 		s.scaleToZero(ctx)
@@ -91,13 +92,13 @@ var _ = Describe("make undeploy", Ordered, func() {
 		s.create(ctx, build.Child("doomed", "payments"), build.ConfigMap("doomed", "own", "v"))
 		_, allowed := s.kubectl(ctx, controlplane.Admin, "delete namespace doomed --wait=false")
 		Expect(allowed).To(BeTrue())
-		Eventually(s.read(build.Namespace("doomed"))).WithContext(ctx).WithTimeout(later).Should(beNotFound())
+		Eventually(s.read(build.Namespace("doomed"))).WithContext(ctx).Should(beNotFound())
 
 		// As docs/security.md has it.
 		said, allowed := s.kubectl(ctx, controlplane.Admin, "delete validatingadmissionpolicybindings -l app.kubernetes.io/name=warren")
 		Expect(allowed).To(BeTrue(), said)
 		Eventually(func() bool { _, allowed := s.kubectl(ctx, "alice", edit); return allowed }).WithContext(ctx).Should(BeTrue())
-	}, SpecTimeout(later*3))
+	}, SpecTimeout(3*suite.Patience))
 
 	It("FLT-U04 frees what was deleted while nobody watched, and every Namespace lives", func(ctx SpecContext) {
 		s.deploy(ctx)
@@ -118,8 +119,8 @@ var _ = Describe("make undeploy", Ordered, func() {
 			Expect(namespace.Status.Phase).To(Equal(corev1.NamespaceActive))
 		}
 		Expect(s.Admin().Delete(ctx, build.Namespace("payments"))).To(Succeed())
-		Eventually(s.read(build.Namespace("payments"))).WithContext(ctx).WithTimeout(soon).Should(beNotFound(), "though it holds a SubNamespace")
-	}, SpecTimeout(later*4))
+		Eventually(s.read(build.Namespace("payments"))).WithContext(ctx).Should(beNotFound(), "though it holds a SubNamespace")
+	}, SpecTimeout(4*suite.Patience))
 })
 
 // plantWebhooks makes sure that there is something to delete; nothing that is asked here matches it.

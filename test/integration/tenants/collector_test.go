@@ -38,7 +38,7 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())
 		Expect(w.ControlPlane.Ready(ctx)).To(Succeed())
 		for _, object := range pair("warren:self:" + bob) {
-			Eventually(f.read(ctx, object)).WithContext(ctx).WithTimeout(later).Should(beNotFound())
+			Eventually(f.read(ctx, object)).WithContext(ctx).Should(beNotFound())
 		}
 	})
 
@@ -67,8 +67,8 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 
 		granted := func() map[string]client.Object { return plain(f.granted(ctx)) }
 		want := f.everything(ctx)
-		Eventually(granted).WithContext(ctx).WithTimeout(later).Should(BeComparableTo(want))
-		Consistently(granted).WithContext(ctx).WithTimeout(test.Quiet(later)).Should(BeComparableTo(want))
+		Eventually(granted).WithContext(ctx).Should(BeComparableTo(want))
+		Consistently(granted).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(BeComparableTo(want))
 		f.ready(ctx, f.own("payments"))
 		f.ready(ctx, f.own("shop"))
 		allowed(ctx, f.sudo("bob", "payments"), reading(kept, "the Secret"))

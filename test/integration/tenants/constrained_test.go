@@ -153,10 +153,10 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 		for _, mode := range []v1alpha1.SudoMode{v1alpha1.SudoConstrained, v1alpha1.SudoLegacy} {
 			Expect(w.Operator.WriteConfig(sudoMode(mode).text())).To(Succeed())
 			for _, tenant := range []string{root, f.own("shop")} {
-				Eventually(func() v1alpha1.SudoMode { return f.get(ctx, tenant).Status.Sudo.Mode }).WithContext(ctx).WithTimeout(later).Should(Equal(mode), tenant)
+				Eventually(func() v1alpha1.SudoMode { return f.get(ctx, tenant).Status.Sudo.Mode }).WithContext(ctx).Should(Equal(mode), tenant)
 				f.event(ctx, tenant, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(mode))
 			}
-			Eventually(f.forms).WithContext(ctx).WithTimeout(later).Should(ConsistOf(strings.ToLower(string(mode))))
+			Eventually(f.forms).WithContext(ctx).Should(ConsistOf(strings.ToLower(string(mode))))
 		}
 		for _, stop := range asked {
 			Expect(stop()).To(Succeed())
@@ -165,7 +165,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 			bindings := &rbacv1.RoleBindingList{}
 			g.Expect(f.Admin().List(ctx, bindings, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo})).To(Succeed())
 			g.Expect(bindings.Items).To(BeEmpty(), "nothing of the constrained form is left in the trees")
-		}).WithContext(ctx).WithTimeout(later).Should(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		Expect(f.messages(ctx, root, v1alpha1.ReasonDriftRepaired)()).To(BeEmpty(), "a switch is no drift")
 	})
 

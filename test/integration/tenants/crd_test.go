@@ -67,8 +67,8 @@ func (all *five) namespaces(ctx context.Context) map[string]string {
 // survives expects that the removal of the CRD ends, takes all access with it and nothing else.
 func (all *five) survives(ctx context.Context, before map[string]string) {
 	GinkgoHelper()
-	Eventually(all.read(ctx, definition())).WithContext(ctx).WithTimeout(time.Minute).Should(beNotFound(), "the CRD is gone")
-	Eventually(func() []client.Object { return all.granted(ctx) }).WithContext(ctx).WithTimeout(later).Should(BeEmpty())
+	Eventually(all.read(ctx, definition())).WithContext(ctx).Should(beNotFound(), "the CRD is gone")
+	Eventually(func() []client.Object { return all.granted(ctx) }).WithContext(ctx).Should(BeEmpty())
 	Consistently(func() map[string]string { return all.namespaces(ctx) }).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	for _, object := range all.content {
 		version := object.GetResourceVersion()
@@ -112,7 +112,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 
 		role.Rules = rules
 		Expect(f.Admin().Update(ctx, role)).To(Succeed())
-		Eventually(f.read(ctx, build.Tenant(payments).Object())).WithContext(ctx).WithTimeout(later).Should(beNotFound())
+		Eventually(f.read(ctx, build.Tenant(payments).Object())).WithContext(ctx).Should(beNotFound())
 	}, SpecTimeout(3*time.Minute))
 
 	It("ACC-D08 goes and leaves every Namespace, without what was granted there", func(ctx SpecContext) {

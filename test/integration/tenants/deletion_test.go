@@ -93,7 +93,7 @@ var _ = Describe("a tenant that is deleted", func() {
 		Eventually(func() string {
 			c := v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionNamespaceReady)
 			return c.Reason + ": " + c.Message
-		}).WithContext(ctx).WithTimeout(later).Should(SatisfyAll(HavePrefix("Terminating: "), ContainSubstring("example.com/hold")))
+		}).WithContext(ctx).Should(SatisfyAll(HavePrefix("Terminating: "), ContainSubstring("example.com/hold")))
 		f.release(ctx, held)
 		f.gone(ctx, build.Tenant(payments).Object(), build.Namespace(payments))
 	}, SpecTimeout(3*time.Minute))

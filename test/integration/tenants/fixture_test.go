@@ -110,7 +110,7 @@ func (f *fixture) says(ctx context.Context, name string, t v1alpha1.ConditionTyp
 		g.Expect(c).NotTo(BeNil(), "LNamespace %s has no condition %s yet", name, t)
 		g.Expect(c.ObservedGeneration).To(Equal(lns.Generation), "of %+v", c)
 		g.Expect([]string{string(c.Status), c.Reason}).To(Equal([]string{string(status), string(reason)}), "message: %s", c.Message)
-	}).WithContext(ctx).WithTimeout(later).Should(Succeed(), "%s of LNamespace %s", t, name)
+	}).WithContext(ctx).Should(Succeed(), "%s of LNamespace %s", t, name)
 	return lns
 }
 

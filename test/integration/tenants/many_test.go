@@ -37,7 +37,7 @@ var _ = Describe("many tenants", Ordered, SpecPriority(1), func() {
 				}
 			}
 			return waiting, err
-		}).WithContext(ctx).WithTimeout(later).WithPolling(time.Second / 2).Should(BeEmpty())
+		}).WithContext(ctx).WithPolling(time.Second / 2).Should(BeEmpty())
 	}
 
 	It("ACC-X01 made at once share one pair of their one sudoer", func(ctx SpecContext) {

@@ -45,7 +45,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 				users := build.RoleBinding(namespace, "warren:users", "")
 				g.Expect(f.read(ctx, users)()).To(Succeed())
 				g.Expect(users.RoleRef.Name).To(Equal("edit"))
-			}).WithContext(ctx).WithTimeout(later).Should(Succeed(), namespace)
+			}).WithContext(ctx).Should(Succeed(), namespace)
 		}
 		bindings := &rbacv1.RoleBindingList{}
 		Expect(f.Admin().List(ctx, bindings)).To(Succeed())

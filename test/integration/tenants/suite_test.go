@@ -18,17 +18,14 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// Upper bounds of waits, not claims about speed: several cases share few cores.
-const (
-	soon  = 20 * time.Second
-	later = 90 * time.Second
-)
+// soon is how long a case looks on where nothing shall happen.
+const soon = 20 * time.Second
 
 // The Worlds of the suite: its operators grant sudo in mode Legacy, and in mode Auto, which is Constrained there. The second is nil
 // where the API server emulates a version that doesn't know it.
 var world, constrained *test.World
 
-func TestTenants(t *testing.T) { suite.Run(t, "Tenants", 3*soon) }
+func TestTenants(t *testing.T) { suite.Run(t, "Tenants") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -23,12 +22,9 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// soon is an upper bound of waits, not a claim about speed.
-const soon = 20 * time.Second
-
 var world *test.World
 
-func TestVetting(t *testing.T) { suite.Run(t, "Vetting", soon) }
+func TestVetting(t *testing.T) { suite.Run(t, "Vetting") }
 
 // The cases are serial, and so run in the process that starts the operator: they restart it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {

@@ -205,7 +205,7 @@ func (f *fixture) gone(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(func() bool {
 		return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}))
-	}).WithTimeout(later).Should(BeTrue(), "namespace %s is still there", name)
+	}).Should(BeTrue(), "namespace %s is still there", name)
 }
 
 // labelled is a patch that sets one label.

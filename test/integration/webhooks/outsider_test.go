@@ -22,6 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
@@ -41,7 +42,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 		mark := f.quiet(ctx)
 
 		outsider := &outsider{world: w, client: &http.Client{
-			Timeout:   soon,
+			Timeout:   suite.Patience,
 			Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, // as whoever has no caBundle
 		}}
 		for _, r := range forged() {

@@ -8,7 +8,6 @@ package webhooks_test
 
 import (
 	"testing"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -17,13 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// Upper bounds of waits, not claims about speed: several cases share few cores.
-const (
-	soon  = 20 * time.Second
-	later = 90 * time.Second
-)
-
-func TestWebhooks(t *testing.T) { suite.Run(t, "Webhooks", soon) }
+func TestWebhooks(t *testing.T) { suite.Run(t, "Webhooks") }
 
 // start starts a World with webhooks, which ends with the case.
 func start(ctx SpecContext, options test.Options) *test.World {
