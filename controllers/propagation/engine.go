@@ -204,9 +204,9 @@ func (e *Engine) Ready(*http.Request) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for gk, run := range e.kinds {
-		if run.state == kindSyncing {
-			return fmt.Errorf("%s is not synced yet", gk)
+	for _, kind := range e.settings.Kinds {
+		if run := e.kinds[kind.GroupKind()]; run == nil || run.state == kindSyncing {
+			return fmt.Errorf("%s is not synced yet", kind.GroupKind())
 		}
 	}
 	return nil

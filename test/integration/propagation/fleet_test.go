@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -21,12 +20,13 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const (
 	fleetSize    = 300
 	fleetSources = 10
+	// writers is how many writes the operator has under way at once.
+	writers = 16
 	// fleetTime is how long a fan-out to all of them may take on a busy machine. What must not wait for it is shown by what
 	// comes first, not by the clock.
 	fleetTime = 2 * time.Minute
@@ -35,18 +35,22 @@ const (
 // fleet is a root with many children.
 type fleet struct {
 	*family
+	*gate
 	sources []*corev1.Secret
 }
 
-func newFleet(ctx context.Context, f *family) *fleet {
+func newFleet(ctx context.Context) *fleet {
 	GinkgoHelper()
+	f := grow(ctx, start(ctx, setup{WithoutOperator: true}))
+	g := newGate(f.World)
+	g.startOperator(ctx, f.World)
 	var makers errgroup.Group
 	makers.SetLimit(8)
 	for i := range fleetSize - len(f.tree()) {
 		makers.Go(func() error { return f.Admin().Create(ctx, build.Child(fmt.Sprint(f.prefix, "n", i), f.acme)) })
 	}
 	Expect(makers.Wait()).To(Succeed())
-	return &fleet{family: f}
+	return &fleet{family: f, gate: g}
 }
 
 // children are all namespaces below acme.
@@ -88,11 +92,28 @@ func (f *fleet) reaches(ctx context.Context, n int) {
 	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(200 * time.Millisecond).Should(Equal(n))
 }
 
-// passes waits until the number of copies is strictly between two numbers: in the middle of a fan-out.
-func (f *fleet) passes(ctx context.Context, low, high int) {
+// halts holds a fan-out back after so many writes, when so many copies stand there; release lets it go on.
+func (f *fleet) halts(ctx context.Context, writes, copies int, begin func()) {
 	GinkgoHelper()
-	Eventually(ctx, f.copies).WithTimeout(fleetTime).WithPolling(10 * time.Millisecond).
-		Should(And(BeNumerically(">", low), BeNumerically("<", high)))
+	f.holdAfter(writes, ofSecrets)
+	begin()
+	f.isHeld(ctx)
+	f.reaches(ctx, copies)
+}
+
+// isHeld waits until every worker of the operator waits at the gate.
+func (f *fleet) isHeld(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func(context.Context) int { return f.stopped() }).Should(Equal(writers))
+}
+
+// knows waits until the operator has heard of so many sources of a kind.
+func (f *fleet) knows(ctx context.Context, n int, kind string) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) (float64, error) {
+		m, err := f.Operator.Metrics(ctx)
+		return m.Value("warren_propagation_sources", map[string]string{"kind": kind}), err
+	}).Should(BeEquivalentTo(n))
 }
 
 // mostPerCopy is the highest number of accepted writes to one copy.
@@ -114,7 +135,7 @@ func mostPerCopy(ctx context.Context, l *ledger) int {
 var _ = Describe("many copies", Ordered, func() {
 	var f *fleet
 	BeforeAll(func(ctx SpecContext) {
-		f = newFleet(ctx, grow(ctx, start(ctx, setup{})))
+		f = newFleet(ctx)
 		for i := range fleetSources {
 			f.sources = append(f.sources, build.Secret(f.acme, fmt.Sprint("s", i), "1"))
 			f.create(ctx, f.sources[i])
@@ -124,11 +145,17 @@ var _ = Describe("many copies", Ordered, func() {
 	It("PROP-Q1 delay no other source", func(ctx SpecContext) {
 		other := build.Secret(f.zeta, "other", "1")
 		f.create(ctx, other)
+		f.holdBack(ofSecrets)
 		f.propagate(ctx, v1alpha1.ModeUpdate)
+		f.isHeld(ctx)
+		l := f.ledger(ctx, "secrets")
 		f.label(ctx, other, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
-		Eventually(ctx, f.differs).WithArguments(other, f.z).WithTimeout(fleetTime).Should(Succeed())
-		Expect(f.copies(ctx)).To(BeNumerically("<", fleetSize*fleetSources), "the fan-out is still under way")
+		f.knows(ctx, fleetSources+1, "Secret")
+		f.release()
 		f.reaches(ctx, fleetSize*fleetSources)
+		Expect(f.differs(ctx, other, f.z)).To(Succeed())
+		Expect(l.before(ctx, "create", l.last(ctx, "create", f.z))).
+			To(BeNumerically("<", fleetSize*fleetSources/2), "most of the fan-out comes after it")
 	})
 
 	restarts := func(ctx context.Context, stop func() error) {
@@ -162,21 +189,18 @@ var _ = Describe("many copies", Ordered, func() {
 		}
 		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(Equal(fleetSize))
 		secrets, roleBindings := f.ledger(ctx, "secrets"), f.ledger(ctx, "rolebindings")
-		var all sync.WaitGroup // all at once: the removal comes while hardly a copy is written
+		f.holdBack(ofSecrets)
 		for _, s := range f.sources {
-			all.Go(func() {
-				defer GinkgoRecover()
-				change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
-			})
+			change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
 		}
-		all.Go(func() {
-			defer GinkgoRecover()
-			f.remove(ctx, rb)
-		})
-		all.Wait()
-		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(BeZero())
+		f.isHeld(ctx)
+		f.remove(ctx, rb)
+		f.knows(ctx, 0, "RoleBinding")
+		f.release()
 		Eventually(ctx, secrets.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
-		Expect(roleBindings.last(ctx, "delete")).To(BeTemporally("<", secrets.last(ctx, "update")), "the copies go while others are still written")
+		Expect(bindings(ctx)).To(BeZero())
+		Expect(secrets.before(ctx, "update", roleBindings.last(ctx, "delete", ""))).
+			To(BeNumerically("<", fleetSize*fleetSources/2), "the copies go before most of the others are written")
 	})
 
 	It("PROP-Q3 of a large source need little memory", func(ctx SpecContext) {
@@ -199,45 +223,42 @@ var _ = Describe("many copies", Ordered, func() {
 	})
 
 	It("PROP-R3 are finished after a crash, none written more than twice", func(ctx SpecContext) {
+		const half, all = fleetSize / 2, fleetSize * fleetSources
 		crash := func() {
 			GinkgoHelper()
 			Expect(f.Operator.Kill()).To(Succeed())
+			f.release()
 			Expect(f.Operator.Start(ctx)).To(Succeed())
 		}
 		f.settles(ctx)
 		s := build.Source(build.Secret(f.acme, "crash", "1"), v1alpha1.ModeUpdate)
-		all := fleetSize * fleetSources
 		l := f.ledger(ctx, "secrets")
-		f.create(ctx, s)
-		f.passes(ctx, all, all+fleetSize)
+		f.halts(ctx, half, all+half, func() { f.create(ctx, s) })
 		crash()
 		f.reaches(ctx, all+fleetSize)
 		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
 
 		l = f.ledger(ctx, "secrets")
-		change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
-		Eventually(ctx, l.writes).WithPolling(10 * time.Millisecond).Should(HaveKeyWithValue("update", BeNumerically(">", 0)))
+		f.halts(ctx, half, all+fleetSize, func() { change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") }) })
 		crash()
-		names := f.children()
 		Eventually(ctx, l.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", BeNumerically(">=", fleetSize)))
-		f.copied(ctx, s, names...)
+		f.copied(ctx, s, f.children()...)
 		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
 
 		l = f.ledger(ctx, "secrets")
-		f.remove(ctx, s)
-		f.passes(ctx, all, all+fleetSize)
+		f.halts(ctx, half, all+fleetSize-half, func() { f.remove(ctx, s) })
 		crash()
 		f.reaches(ctx, all)
 		Expect(mostPerCopy(ctx, l)).To(BeNumerically("<=", 2))
 	})
 
 	It("PROP-R6 are finished after an outage of the API server", func(ctx SpecContext) {
+		const half, all = fleetSize / 2, fleetSize * fleetSources
 		f.settles(ctx)
 		s := build.Source(build.Secret(f.acme, "outage", "1"), v1alpha1.ModeUpdate)
-		all := fleetSize * fleetSources
-		f.create(ctx, s)
-		f.passes(ctx, all, all+fleetSize)
+		f.halts(ctx, half, all+half, func() { f.create(ctx, s) })
 		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed())
+		f.release()
 		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(test.Quiet(30 * time.Second)).Should(BeFalse())
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
 		Eventually(ctx, f.copies).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
@@ -250,7 +271,7 @@ var _ = Describe("many copies", Ordered, func() {
 		var replicas []*test.Operator
 		for i := range 2 {
 			o, err := test.StartOperator(ctx, test.OperatorOptions{
-				Kubeconfig: f.Kubeconfig(controlplane.Operator), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
+				Kubeconfig: f.kubeconfig(f.World), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
 				Config: setup{}.config(), Args: []string{"--leader-elect"},
 			})
 			Expect(err).NotTo(HaveOccurred())
@@ -272,9 +293,9 @@ var _ = Describe("many copies", Ordered, func() {
 		before, err := f.copies(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		s := build.Source(build.Secret(f.acme, "replicated", "1"), v1alpha1.ModeUpdate)
-		f.create(ctx, s)
-		f.passes(ctx, before, before+fleetSize)
+		f.halts(ctx, fleetSize/2, before+fleetSize/2, func() { f.create(ctx, s) })
 		Expect(replicas[leader].Kill()).To(Succeed())
+		f.release()
 		f.reaches(ctx, before+fleetSize)
 		mark, err := f.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())

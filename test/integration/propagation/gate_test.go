@@ -4,11 +4,14 @@ import (
 	"context"
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,6 +31,7 @@ type gate struct {
 	hold func(*http.Request) bool
 	lose func(*http.Request) bool
 	open chan struct{} // closed when held requests may go on
+	held int
 }
 
 func newGate(w *test.World) *gate {
@@ -43,17 +47,18 @@ func newGate(w *test.World) *gate {
 		Transport:     transport,
 		FlushInterval: -1, // watches come one event at a time
 		ModifyResponse: func(answer *http.Response) error {
-			if g.asked(func() func(*http.Request) bool { return g.lose }, answer.Request) {
+			if g.loses(answer.Request) {
 				return errors.New("lost")
 			}
 			return nil
 		},
+		ErrorLog:     log.New(io.Discard, "", 0), // answers that break off are what it is for
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 	g.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g.asked(func() func(*http.Request) bool { return g.hold }, r) {
+		if open := g.stops(r); open != nil {
 			select {
-			case <-g.open:
+			case <-open:
 			case <-r.Context().Done():
 			}
 		}
@@ -68,17 +73,51 @@ func newGate(w *test.World) *gate {
 	return g
 }
 
-func (g *gate) asked(rule func() func(*http.Request) bool, r *http.Request) bool {
+func (g *gate) loses(r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	is := rule()
-	return is != nil && is(r)
+	return g.lose != nil && g.lose(r)
+}
+
+// stops returns what a request has to wait for, nil if it may go on.
+func (g *gate) stops(r *http.Request) chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.hold == nil || !g.hold(r) {
+		return nil
+	}
+	g.held++
+	return g.open
+}
+
+// stopped counts the requests that were held back since holdBack was called.
+func (g *gate) stopped() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held
 }
 
 func (g *gate) holdBack(these func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.hold, g.open = these, make(chan struct{})
+	g.hold, g.open, g.held = these, make(chan struct{}), 0
+}
+
+// holdAfter lets the first n of these requests through, and holds back the others.
+func (g *gate) holdAfter(n int, these func(*http.Request) bool) {
+	let := 0
+	g.holdBack(func(r *http.Request) bool {
+		if !these(r) {
+			return false
+		}
+		let++
+		return let > n
+	})
+}
+
+// ofSecrets is a write of one.
+func ofSecrets(r *http.Request) bool {
+	return r.Method != http.MethodGet && strings.Contains(r.URL.Path+"/", "/secrets/")
 }
 
 func (g *gate) release() {
@@ -94,8 +133,8 @@ func (g *gate) loseAnswers(of func(*http.Request) bool) {
 	g.lose = of
 }
 
-// startOperator starts the operator of w behind the gate.
-func (g *gate) startOperator(ctx context.Context, w *test.World) {
+// kubeconfig is a file with the operator's access to w through the gate.
+func (g *gate) kubeconfig(w *test.World) string {
 	GinkgoHelper()
 	access, err := clientcmd.LoadFromFile(w.Kubeconfig(controlplane.Operator))
 	Expect(err).NotTo(HaveOccurred())
@@ -104,10 +143,17 @@ func (g *gate) startOperator(ctx context.Context, w *test.World) {
 		cluster.CertificateAuthority = ""
 		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
 	}
-	kubeconfig := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
-	Expect(clientcmd.WriteToFile(*access, kubeconfig)).To(Succeed())
+	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*access, path)).To(Succeed())
+	return path
+}
+
+// startOperator starts the operator of w behind the gate.
+func (g *gate) startOperator(ctx context.Context, w *test.World) {
+	GinkgoHelper()
+	var err error
 	w.Operator, err = test.StartOperator(ctx, test.OperatorOptions{
-		Kubeconfig: kubeconfig, Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(),
+		Kubeconfig: g.kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.

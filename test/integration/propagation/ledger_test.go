@@ -32,16 +32,22 @@ func (f *family) ledger(ctx context.Context, resource string) *ledger {
 	return &ledger{family: f, resource: resource, at: at}
 }
 
-// last is when the last request with that verb arrived.
-func (l *ledger) last(ctx context.Context, verb string) time.Time {
+// last is when the last request with that verb was made, in that namespace unless it is "".
+func (l *ledger) last(ctx context.Context, verb, namespace string) time.Time {
 	GinkgoHelper()
 	var last time.Time
 	for _, r := range l.read(ctx) {
-		if r.Verb == verb && r.At.After(last) {
+		if r.Verb == verb && (namespace == "" || r.Namespace == namespace) && r.At.After(last) {
 			last = r.At
 		}
 	}
 	return last
+}
+
+// before counts the requests with that verb that were made before then.
+func (l *ledger) before(ctx context.Context, verb string, then time.Time) int {
+	GinkgoHelper()
+	return l.count(ctx, func(r audit.Request) bool { return r.At.Before(then) })[verb]
 }
 
 // read takes in what the log has got since the last time.
