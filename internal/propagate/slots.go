@@ -1,14 +1,12 @@
 package propagate
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SlotsIn are the slots in namespace that a plan may concern: where a copy stands, and where a source reaches.
+// SlotsIn are the slots in namespace that a plan may concern, in no order: where a copy stands, and where a source reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}
 	if r := w.rooms[namespace]; r != nil {
@@ -25,7 +23,8 @@ func (w *World) SlotsIn(namespace string) []Slot {
 	return slotsOf(found, namespace)
 }
 
-// SlotsOf are the slots that the source at slot may concern: every namespace below it, and every copy of it.
+// SlotsOf are the slots that the source at slot may concern: every namespace below it, and every copy of it. They have no order, so
+// that no namespace is always the last.
 func (w *World) SlotsOf(slot Slot) []Slot {
 	found := map[string]bool{}
 	for below := range w.Forest.Below(slot.Namespace) {
@@ -38,7 +37,6 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 	for namespace := range found {
 		slots = append(slots, slot.At(namespace))
 	}
-	slices.SortFunc(slots, func(a, b Slot) int { return cmp.Compare(a.Namespace, b.Namespace) })
 	return slots
 }
 
@@ -84,8 +82,5 @@ func slotsOf(places map[place]bool, namespace string) []Slot {
 	for p := range places {
 		slots = append(slots, Slot{p.kind, namespace, p.name})
 	}
-	slices.SortFunc(slots, func(a, b Slot) int {
-		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
-	})
 	return slots
 }

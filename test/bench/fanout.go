@@ -14,11 +14,20 @@ import (
 	"github.com/warren-tenancy/warren/test/audit"
 )
 
-// times are how long create, update and delete took in one turn.
+// times are how long create, update and delete took.
 type times [3]time.Duration
 
-// turn is what one side does in a round: three phases over sources × children copies.
-type turn func(ctx context.Context, b *bench, o *observer, round int) (times, error)
+func mean(turns []times) (m times) {
+	for phase := range m {
+		for _, t := range turns {
+			m[phase] += t[phase] / time.Duration(len(turns))
+		}
+	}
+	return m
+}
+
+// turn is what one side does: three phases over sources × children copies. number tells its objects from those of the others.
+type turn func(ctx context.Context, b *bench, o *observer, number int) (times, error)
 
 // fanOut measures B1 to B4.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
@@ -40,16 +49,22 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
-		order := []string{"floor", "operator"}
+		// Each side has two turns, one of them on either side of the other's: a machine that gets slower or faster meanwhile
+		// does so for both.
+		order := []string{"floor", "operator", "operator", "floor"}
 		if round%2 == 1 {
-			order = []string{"operator", "floor"}
+			order = []string{"operator", "floor", "floor", "operator"}
 		}
-		for _, side := range order {
-			t, err := turns[side](ctx, b, o, round)
+		took := map[string][]times{}
+		for i, side := range order {
+			t, err := turns[side](ctx, b, o, len(order)*round+i)
 			if err != nil {
 				return nil, fmt.Errorf("round %d, %s: %w", round, side, err)
 			}
-			all[side] = append(all[side], t)
+			took[side] = append(took[side], t)
+		}
+		for side := range turns {
+			all[side] = append(all[side], mean(took[side]))
 		}
 		if repeats < 3 && outlier(all["floor"]) {
 			repeats++
@@ -65,14 +80,14 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 }
 
 // operatorTurn lets the operator do it.
-func (q *requests) operatorTurn(ctx context.Context, b *bench, o *observer, round int) (t times, err error) {
+func (q *requests) operatorTurn(ctx context.Context, b *bench, o *observer, number int) (t times, err error) {
 	if err := b.start(ctx); err != nil {
 		return t, err
 	}
 	names := make([]string, b.scale.sources)
 	sources := make([]*corev1.Secret, b.scale.sources)
 	for i := range names {
-		names[i] = fmt.Sprintf("o-%d-%d", round, i)
+		names[i] = fmt.Sprintf("o-%d-%d", number, i)
 		sources[i] = secret(names[i], "a")
 		if err := b.Admin().Create(ctx, sources[i]); err != nil {
 			return t, err

@@ -24,14 +24,14 @@ const operator = controlplane.Operator
 const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // floorTurn does what the operator does, knowing everything beforehand: 16 workers on one queue, bodies ready.
-func floorTurn(ctx context.Context, b *bench, o *observer, round int) (t times, err error) {
+func floorTurn(ctx context.Context, b *bench, o *observer, number int) (t times, err error) {
 	c, err := b.floorClient()
 	if err != nil {
 		return t, err
 	}
 	n := b.scale.sources * b.scale.children
 	at := func(i int) (namespace, name string) {
-		return child(i % b.scale.children), fmt.Sprintf("f-%d-%d", round, i/b.scale.children)
+		return child(i % b.scale.children), fmt.Sprintf("f-%d-%d", number, i/b.scale.children)
 	}
 	bodies := make([][]byte, n)
 	prepare := func(fill string, over map[string]seen) error {
