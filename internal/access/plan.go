@@ -186,8 +186,14 @@ func (p *planner) ensure(object, role Object) {
 	}
 }
 
+// remove also takes away what was written in another form of impersonation than the one that is in force.
 func (p *planner) remove(object Object) {
-	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
+	existing, ok := p.actual[KeyOf(object)]
+	if !ok {
+		return
+	}
+	written, ours := Expected(existing)
+	if Removable(existing, object) || (ours && Removable(existing, written)) {
 		p.add(Step{Deed: DeedRemove, Desired: object})
 	}
 }

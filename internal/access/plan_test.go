@@ -129,6 +129,20 @@ func TestPlan(t *testing.T) {
 				"remove ClusterRoleBinding warren:edit:payments", "remove ClusterRole warren:edit:payments",
 			},
 		},
+		"withdrawn though the role has lost its owner and is of the other form": {
+			world: func(a access.Actual) {
+				role := access.For(payments(), access.Facts{Forms: access.FormsOf(v1alpha1.SudoConstrained)}).Sudo.Role
+				role.SetOwnerReferences(nil)
+				for key := range a {
+					if key != sudoRole {
+						delete(a, key)
+					}
+				}
+				a[sudoRole] = role
+			},
+			withheld: access.Withheld{Everything: true},
+			want:     []string{"remove ClusterRole warren:sudo:payments"},
+		},
 		"ACC-D04 withdrawn after the collector took the owners": {
 			edit: func(l *v1alpha1.LNamespace) { l.Spec.Sudoers = nil },
 			world: func(a access.Actual) {
