@@ -1,12 +1,14 @@
 package propagate
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SlotsIn are the slots in namespace that a plan may concern, in no order: where a copy stands, and where a source reaches.
+// SlotsIn are the slots in namespace that a plan may concern, by kind and name: where a copy stands, and where a source reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}
 	if r := w.rooms[namespace]; r != nil {
@@ -82,5 +84,8 @@ func slotsOf(places map[place]bool, namespace string) []Slot {
 	for p := range places {
 		slots = append(slots, Slot{p.kind, namespace, p.name})
 	}
+	slices.SortFunc(slots, func(a, b Slot) int {
+		return cmp.Or(cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
+	})
 	return slots
 }
