@@ -112,7 +112,7 @@ type Engine struct {
 
 // New returns an engine that reads and writes with o.Config.
 func New(o Options, s Settings) (*Engine, error) {
-	w, err := newWriter(o.Config, o.HTTPClient)
+	w, err := newWriter(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,7 +24,9 @@ const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata
 // writer sends the requests of the engine: guarded writes of copies, and reads of single objects.
 type writer struct{ client rest.Interface }
 
-func newWriter(cfg *rest.Config, c *http.Client) (*writer, error) {
+// newWriter speaks HTTP/1.1: a fan-out is thousands of small requests, which as streams of one HTTP/2 connection take more of the
+// API server's time and of ours, and all go to the API server that has this connection.
+func newWriter(cfg *rest.Config) (*writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		return nil, err
@@ -36,7 +37,8 @@ func newWriter(cfg *rest.Config, c *http.Client) (*writer, error) {
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.GroupVersion = &schema.GroupVersion{}
 	cfg.APIPath = "/"
-	client, err := rest.RESTClientForConfigAndClient(cfg, c)
+	cfg.NextProtos = []string{"http/1.1"}
+	client, err := rest.RESTClientFor(cfg)
 	return &writer{client}, err
 }
 
