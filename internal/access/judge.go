@@ -37,9 +37,20 @@ func Judge(existing, desired Object) Verdict {
 }
 
 // Removable says whether an object may be deleted where it is no longer wanted. It asks less than Judge, since the subjects
-// of an object whose owner is gone can't be told any more: our labels, and an owner or the desired rules or roleRef.
+// of an object whose owner is gone can't be told any more: our labels, and an owner or the desired rules or roleRef, the rules in
+// whichever form of impersonation.
 func Removable(existing, desired Object) bool {
-	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired))
+	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
+}
+
+// roleOfAnotherForm says whether existing is a role as the operator writes it in some form, be it not the one that is in force.
+func roleOfAnotherForm(existing Object) bool {
+	role, ok := existing.(*rbacv1.ClusterRole)
+	if !ok {
+		return false
+	}
+	expected, ok := Expected(role)
+	return ok && grantsAlike(role, expected)
 }
 
 // labelledAlike compares the labels that say what the object is. The others may drift.

@@ -186,14 +186,8 @@ func (p *planner) ensure(object, role Object) {
 	}
 }
 
-// remove also takes away what was written in another form of impersonation than the one that is in force.
 func (p *planner) remove(object Object) {
-	existing, ok := p.actual[KeyOf(object)]
-	if !ok {
-		return
-	}
-	written, ours := Expected(existing)
-	if Removable(existing, object) || (ours && Removable(existing, written)) {
+	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
 		p.add(Step{Deed: DeedRemove, Desired: object})
 	}
 }

@@ -56,6 +56,7 @@ func carry(plan access.Plan, tenant string, actual access.Actual) {
 func TestPlan(t *testing.T) {
 	sudoRole := access.Key{Kind: "ClusterRole", Name: "warren:sudo:payments"}
 	sudoBinding := access.Key{Kind: "ClusterRoleBinding", Name: "warren:sudo:payments"}
+	usersBinding := access.Key{Kind: "RoleBinding", Namespace: "payments", Name: "warren:users"}
 	cases := map[string]struct {
 		edit     func(*v1alpha1.LNamespace)
 		world    func(access.Actual)
@@ -118,6 +119,15 @@ func TestPlan(t *testing.T) {
 		"ACC-R09 no role for users": {
 			withheld: access.Withheld{Users: true},
 			want:     []string{"remove RoleBinding payments/warren:users"},
+		},
+		"ACC-R09 no role for users, and a foreign binding in the place of theirs": {
+			world: func(a access.Actual) {
+				binding := a[usersBinding].(*rbacv1.RoleBinding)
+				binding.RoleRef.Name = "foreign"
+				binding.SetOwnerReferences(nil)
+			},
+			withheld: access.Withheld{Users: true},
+			want:     []string{},
 		},
 		"everything is withdrawn": {
 			withheld: access.Withheld{Everything: true},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // Who tries. What each may do is in granted.
@@ -150,7 +151,7 @@ func (f *fixture) stays(ctx context.Context, target string) {
 	before := f.look(ctx, target)
 	Expect(before).NotTo(BeNil(), target)
 	Consistently(ctx, func(ctx context.Context) any { return f.look(ctx, target) }).
-		WithTimeout(test.Quiet(soon)).Should(Equal(before), target)
+		WithTimeout(test.Quiet(suite.Patience)).Should(Equal(before), target)
 }
 
 // may asks the API server's authorizer.

@@ -104,7 +104,7 @@ func (f *fleet) halts(ctx context.Context, writes, copies int, begin func()) {
 // isHeld waits until every worker of the operator waits at the gate.
 func (f *fleet) isHeld(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(ctx, func(context.Context) int { return f.stopped() }).Should(Equal(writers))
+	Eventually(ctx, f.stopped).Should(Equal(writers))
 }
 
 // knows waits until the operator has heard of so many sources of a kind.

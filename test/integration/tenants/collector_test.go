@@ -8,6 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure, SpecPriority(1), func() {
@@ -68,7 +69,7 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 		granted := func() map[string]client.Object { return plain(f.granted(ctx)) }
 		want := f.everything(ctx)
 		Eventually(granted).WithContext(ctx).Should(BeComparableTo(want))
-		Consistently(granted).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(BeComparableTo(want))
+		Consistently(granted).WithContext(ctx).WithTimeout(test.Quiet(suite.Patience)).Should(BeComparableTo(want))
 		f.ready(ctx, f.own("payments"))
 		f.ready(ctx, f.own("shop"))
 		allowed(ctx, f.sudo("bob", "payments"), reading(kept, "the Secret"))
