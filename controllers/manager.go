@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -125,7 +124,7 @@ func (o *Options) manager(cfg *rest.Config) ctrl.Options {
 	}
 	metrics := server.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure}
 	if o.MetricsSecure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		metrics.FilterProvider = guardMetrics
 		metrics.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
 	}
 	return ctrl.Options{
