@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// memory gives back to the system what a burst of work has left behind: after a fan-out the heap is as large as the
-// garbage that it made, and would stay so. It implements manager.Runnable.
+// memory lets a burst of work leave garbage behind, which is collected less often then, and gives it back to the system
+// afterwards: else the heap would stay as large. It implements manager.Runnable.
 type memory struct {
 	look time.Duration // how often it looks
 }
@@ -18,6 +18,10 @@ const (
 	restful = 8 << 20
 	// worthwhile is how much must have been allocated since the last time, in bytes.
 	worthwhile = 32 << 20
+	// garbage is how much may always lie about, in bytes, be there ever so little besides.
+	garbage = 64 << 20
+	// usual and most bound the garbage in percent of what is in use; GOMEMLIMIT bounds both together.
+	usual, most = 100, 400
 )
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -29,12 +33,13 @@ func (m memory) Start(ctx context.Context) error {
 	defer tick.Stop()
 	before, given := uint64(0), uint64(0)
 	for {
+		debug.SetGCPercent(percent(read("/gc/heap/live:bytes")))
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		now := allocated()
+		now := read("/gc/heap/allocs:bytes") // ever
 		if now-before < restful && now-given > worthwhile {
 			debug.FreeOSMemory()
 			given = now
@@ -43,9 +48,14 @@ func (m memory) Start(ctx context.Context) error {
 	}
 }
 
-// allocated is all that the process has ever allocated on the heap, in bytes.
-func allocated() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+// percent is how much garbage may lie about beside so many bytes in use, in percent of those.
+func percent(live uint64) int {
+	return int(min(most, max(usual, garbage*100/max(live, 1)))) //nolint:gosec // between usual and most
+}
+
+// read is what the runtime tells of itself under that name.
+func read(name string) uint64 {
+	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }

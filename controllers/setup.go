@@ -162,7 +162,7 @@ func (s *setup) addSubNamespaces(context.Context) error {
 
 func (s *setup) addPropagation(ctx context.Context) error {
 	engine, err := propagation.New(propagation.Options{
-		Config: s.mgr.GetConfig(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper(),
+		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
 		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
 	}, propagationSettings(s.store.Current()))

@@ -7,8 +7,8 @@ package propagation
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
+	"net/http"
 	"sync"
 	"time"
 
@@ -43,7 +43,6 @@ type Settings struct {
 // Options are what the engine is made of.
 type Options struct {
 	Config      *rest.Config
-	HTTPClient  *http.Client
 	Mapper      meta.RESTMapper
 	Index       *index.Index
 	Events      record.EventRecorder
@@ -116,7 +115,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}
-	observer, err := newMetadataObserver(o.Config, o.HTTPClient)
+	observer, err := newMetadataObserver(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for watches: %w", err)
 	}

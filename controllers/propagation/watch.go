@@ -2,7 +2,6 @@ package propagation
 
 import (
 	"context"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,8 +35,8 @@ type Sink interface {
 // metadataObserver watches with reflectors on metadata alone, cluster-wide.
 type metadataObserver struct{ client metadata.Interface }
 
-func newMetadataObserver(cfg *rest.Config, c *http.Client) (*metadataObserver, error) {
-	m, err := metadata.NewForConfigAndClient(cfg, c)
+func newMetadataObserver(cfg *rest.Config) (*metadataObserver, error) {
+	m, err := metadata.NewForConfig(overHTTP1(cfg))
 	return &metadataObserver{m}, err
 }
 

@@ -24,20 +24,26 @@ const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata
 // writer sends the requests of the engine: guarded writes of copies, and reads of single objects.
 type writer struct{ client rest.Interface }
 
-// newWriter speaks HTTP/1.1: a fan-out is thousands of small requests, which as streams of one HTTP/2 connection take more of the
-// API server's time and of ours, and all go to the API server that has this connection.
+// overHTTP1 is cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events: as
+// frames of one HTTP/2 connection they take more of the API server's time and of ours, and all go to the API server that
+// has this connection.
+func overHTTP1(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.NextProtos = []string{"http/1.1"}
+	return cfg
+}
+
 func newWriter(cfg *rest.Config) (*writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		return nil, err
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	cfg = rest.CopyConfig(cfg)
+	cfg = overHTTP1(cfg)
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.GroupVersion = &schema.GroupVersion{}
 	cfg.APIPath = "/"
-	cfg.NextProtos = []string{"http/1.1"}
 	client, err := rest.RESTClientFor(cfg)
 	return &writer{client}, err
 }
