@@ -7,8 +7,8 @@ package propagation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
