@@ -29,6 +29,17 @@ func mean(turns []times) (m times) {
 // turn is what one side does: three phases over sources × children copies. number tells its objects from those of the others.
 type turn func(ctx context.Context, b *bench, o *observer, number int) (times, error)
 
+// sequence is who has the turns of a round. Each side has four, and no trend of the machine favours one: what is added by
+// a machine that gets slower or faster, evenly or ever more, is the same for both. Every other round begins with the other.
+func sequence(round int) []string {
+	sides := [2]string{"floor", "operator"}
+	var order []string
+	for _, i := range []int{0, 1, 1, 0, 1, 0, 0, 1} {
+		order = append(order, sides[(i+round)%2])
+	}
+	return order
+}
+
 // fanOut measures B1 to B4.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	if err := b.start(ctx); err != nil {
@@ -49,12 +60,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
-		// Each side has two turns, one of them on either side of the other's: a machine that gets slower or faster meanwhile
-		// does so for both.
-		order := []string{"floor", "operator", "operator", "floor"}
-		if round%2 == 1 {
-			order = []string{"operator", "floor", "floor", "operator"}
-		}
+		order := sequence(round)
 		took := map[string][]times{}
 		for i, side := range order {
 			t, err := turns[side](ctx, b, o, len(order)*round+i)
