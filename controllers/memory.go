@@ -17,7 +17,7 @@ const (
 	// restful is how much a process at rest allocates at most between two looks, in bytes.
 	restful = 8 << 20
 	// worthwhile is how much must have been allocated since the last time, in bytes.
-	worthwhile = 32 << 20
+	worthwhile = 8 << 20
 	// garbage is how much may always lie about, in bytes, be there ever so little besides.
 	garbage = 64 << 20
 	// usual and most bound the garbage in percent of what is in use; GOMEMLIMIT bounds both together.
