@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -36,15 +37,22 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 		v.add(field.Invalid(parent, value(now.Parent), problem))
 	}
 	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), move.Questions)
-	after := s
+	after := s.WithHierarchy(index.HierarchyOf(namespace, "", now))
 	if n := s.Namespace(namespace); move.Moves && len(move.Problems) == 0 && n != nil {
-		after = s.WithNamespace(authority.Placed(n, value(now.Parent)))
-		v.replaced(after, namespace, now)
+		after = after.WithNamespace(forest.Placed(n, value(now.Parent)))
+		v.replaced(after, namespace, [2]asked{{parent, value(now.Parent)}, {parent, value(now.Parent)}})
 	}
+	var keys [2]asked
 	above := authority.Above(after, namespace)
-	for _, side := range rules.sides(old, now) {
+	for i, side := range rules.sides(old, now) {
+		if added := authority.Added(side.old, side.now); len(added) > 0 {
+			keys[i] = asked{side.propagated, added}
+		}
 		v.ask(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace), side.rules.Propagating(side.old, side.now))
 		v.ask(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace), side.rules.Overriding(side.old, side.now, above, move.Moves))
+	}
+	if !move.Moves {
+		v.replaced(after, namespace, keys)
 	}
 	children := authority.Requiring(namespace, texts(old.RequiredChildren), texts(now.RequiredChildren))
 	v.ask(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
@@ -57,16 +65,23 @@ func (v *hierarchyVerdict) ask(at *field.Path, what string, questions []authorit
 	}
 }
 
-// replaced refuses a move after which values that people set would silently give way to inherited ones.
-func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, now v1alpha1.HierarchyConfigurationSpec) {
-	kept := [2]func(string) bool{contains(texts(now.OverriddenLabels)), contains(texts(now.OverriddenAnnotations))}
-	labels, annotations := after.Replaced(namespace, kept)
-	at := spec.Child("parent")
-	if len(labels) > 0 {
-		v.add(field.Invalid(at, value(now.Parent), "labels would be replaced: "+forest.Few(labels)+"; override or remove them first"))
+// asked is a field and what it asks for. Without a field, nothing is asked.
+type asked struct {
+	field *field.Path
+	value any
+}
+
+// replaced refuses a change of labels, or of annotations, after which values that people set would silently give way to
+// inherited ones.
+func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, changes [2]asked) {
+	if changes[0].field == nil && changes[1].field == nil {
+		return
 	}
-	if len(annotations) > 0 {
-		v.add(field.Invalid(at, value(now.Parent), "annotations would be replaced: "+forest.Few(annotations)+"; override or remove them first"))
+	labels, annotations := after.Replaced(namespace)
+	for i, values := range [2][]string{labels, annotations} {
+		if c := changes[i]; c.field != nil && len(values) > 0 {
+			v.add(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+forest.Few(values)+"; override or remove them first"))
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func (c *namespaceChange) parent() {
 	for _, why := range c.after.Crowded(c.before, c.now.Name) {
 		c.add(field.Forbidden(at, why))
 	}
-	labels, annotations := c.after.Replaced(c.now.Name, [2]func(string) bool{})
+	labels, annotations := c.after.Replaced(c.now.Name)
 	if len(labels) > 0 {
 		c.warn("labels will be replaced: " + forest.Few(labels))
 	}

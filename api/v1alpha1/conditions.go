@@ -76,6 +76,13 @@ const (
 	ReasonDeletionRefused    Reason = "DeletionRefused"
 )
 
+// Reasons for which a namespace isn't placed where it was asked to be.
+const (
+	ReasonBound         Reason = "Bound"
+	ReasonWouldCycle    Reason = "WouldCycle"
+	ReasonIllegalParent Reason = "IllegalParent"
+)
+
 // Reasons for which a namespace is halted.
 const (
 	ReasonInCycle         Reason = "InCycle"

@@ -20,6 +20,11 @@ const (
 	TreeLabelSuffix = ".tree." + Domain + "/depth"
 	// AnnotationAncestry on a Namespace is its path, root/child/grandchild.
 	AnnotationAncestry = Domain + "/ancestry"
+	// AnnotationParentUID on a Namespace is the UID of its parent: whether another of that name has come in its place.
+	AnnotationParentUID = Domain + "/parent-uid"
+	// AnnotationAppliedParent on a Namespace is <uid>:<parent>: the request of a HierarchyConfiguration that was carried
+	// out last.
+	AnnotationAppliedParent = Domain + "/applied-parent"
 	// AnnotationInherited on a Namespace lists the labels and (with a leading @) annotations that the operator wrote there.
 	AnnotationInherited = Domain + "/inherited"
 	// AnnotationCascading = "true" on a Namespace: what is below it may be deleted with it.

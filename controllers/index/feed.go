@@ -157,3 +157,21 @@ func TenantOf(l *v1alpha1.LNamespace) *forest.Tenant {
 	}
 	return t
 }
+
+// HierarchyOf takes the facts of the HierarchyConfiguration of namespace.
+func HierarchyOf(namespace, uid string, spec v1alpha1.HierarchyConfigurationSpec) *forest.Hierarchy {
+	return &forest.Hierarchy{
+		Namespace: namespace, UID: uid, Parent: spec.Parent, AllowCascading: spec.AllowCascadingDeletion,
+		Required:   texts(spec.RequiredChildren),
+		Propagated: [2][]string{texts(spec.PropagatedLabels), texts(spec.PropagatedAnnotations)},
+		Overridden: [2][]string{texts(spec.OverriddenLabels), texts(spec.OverriddenAnnotations)},
+	}
+}
+
+func texts[T ~string](values []T) []string {
+	var result []string
+	for _, v := range values {
+		result = append(result, string(v))
+	}
+	return result
+}

@@ -76,12 +76,12 @@ func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctr
 	if err == nil {
 		r.Report.forget(lns.UID)
 	}
-	return afterRace(err)
+	return index.AfterRace(err)
 }
 
 func (r *Reconciler) say(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
 	if err := r.Report.Report(ctx, lns, v.write(lns, r.Index.Snapshot())); err != nil {
-		return afterRace(err)
+		return index.AfterRace(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }

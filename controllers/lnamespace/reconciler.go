@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		if err := r.setFinalizer(ctx, lns, controllerutil.AddFinalizer); err != nil {
-			return afterRace(err)
+			return index.AfterRace(err)
 		}
 	}
 	v, err := r.settle(ctx, lns)
@@ -100,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	billing, err := r.billed(ctx, lns, v.ready)
 	if err != nil {
-		return afterRace(err)
+		return index.AfterRace(err)
 	}
 	report := v.write(lns, r.Index.Snapshot())
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
@@ -108,7 +108,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		status.Billing = billing
 	})
 	if err != nil {
-		return afterRace(err)
+		return index.AfterRace(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
@@ -233,12 +233,4 @@ func (r *Reconciler) setFinalizer(ctx context.Context, lns *v1alpha1.LNamespace,
 	before := lns.DeepCopy()
 	change(lns, v1alpha1.FinalizerLNamespace)
 	return r.Client.Patch(ctx, lns, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
-}
-
-// afterRace turns a lost race into a look at the next version.
-func afterRace(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
 }

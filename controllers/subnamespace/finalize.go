@@ -107,5 +107,5 @@ func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (c
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, fmt.Errorf("taking the finalizer off SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
-	return afterRace(err)
+	return index.AfterRace(err)
 }

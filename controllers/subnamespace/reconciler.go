@@ -74,13 +74,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := r.addFinalizer(ctx, sub); err != nil {
-			return afterRace(err)
+			return index.AfterRace(err)
 		}
 		r.wrote(req.String(), sub.ResourceVersion)
 	}
 	v, delay := r.settle(ctx, sub)
 	if err := r.report(ctx, sub, v); err != nil {
-		return afterRace(err)
+		return index.AfterRace(err)
 	}
 	r.wrote(req.String(), sub.ResourceVersion)
 	return ctrl.Result{RequeueAfter: delay}, nil
@@ -169,14 +169,6 @@ func (r *Reconciler) addFinalizer(ctx context.Context, sub *v1alpha1.SubNamespac
 		return fmt.Errorf("adding the finalizer of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
 	return nil
-}
-
-// afterRace turns a lost race into a look at the next version, which an event announces.
-func afterRace(err error) (ctrl.Result, error) {
-	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
 }
 
 func refused(err error) bool {

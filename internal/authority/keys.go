@@ -18,6 +18,9 @@ type KeyRules struct {
 	Declares func(namespace, key string) bool
 }
 
+// Added are the keys that are newly propagated.
+func Added(old, now Keys) []string { return added(old.Propagated, now.Propagated) }
+
 // Propagating asks for the keys that are newly propagated from a namespace.
 func (r KeyRules) Propagating(old, now Keys) []Question {
 	var questions []Question

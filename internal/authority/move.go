@@ -41,53 +41,10 @@ func newMove(s *forest.Snapshot, c Change) (move, bool) {
 // problems are what nobody may do, cluster admins included.
 func (m move) problems() []string {
 	var problems []string
-	say := func(wrong bool, format string, args ...any) {
-		if wrong {
-			problems = append(problems, fmt.Sprintf(format, args...))
-		}
-	}
-	x := m.n.Name
-	after := m.after()
-	target := m.s.Namespace(m.to)
-	tenant := m.s.TenantOf(x) != nil
-	cycle := after.ParentCycle(x)
-	say(m.s.Protected(x), "%s is a protected namespace", x)
-	say(m.n.Terminating, "namespace %s is being terminated", x)
-	say(m.n.Bound() && m.from != "", "%s is bound to SubNamespace %s/%s, which owns its place", x, m.from, x)
-	say(m.n.Type() == v1alpha1.TypeTemplate, "namespace %s is a template", x)
-	if m.to == "" {
-		return problems
-	}
-	say(tenant, "%s belongs to LNamespace %s and stays a root", x, x)
-	say(m.n.Template() != "", "a sub-namespace can't reference a template: %s references %s", x, m.n.Template())
-	say(m.s.Protected(m.to), "%s is a protected namespace", m.to)
-	say(target != nil && target.Terminating, "parent namespace %s is being terminated", m.to)
-	say(m.s.KindOf(target) == forest.Template, "parent namespace %s is a template", m.to)
-	say(cycle != "", "would make a cycle: %s", cycle)
-	if len(problems) == 0 {
-		problems = after.Crowded(m.s, x)
+	for _, o := range m.s.MoveObstacles(m.n, m.to) {
+		problems = append(problems, o.Message)
 	}
 	return problems
-}
-
-// after is the forest once the namespace has moved.
-func (m move) after() *forest.Snapshot { return m.s.WithNamespace(Placed(m.n, m.to)) }
-
-// Placed is n below parent, or a root where parent is "".
-func Placed(n *forest.Namespace, parent string) *forest.Namespace {
-	moved := *n
-	moved.Labels = map[string]string{}
-	for key, value := range n.Labels {
-		moved.Labels[key] = value
-	}
-	delete(moved.Labels, v1alpha1.LabelType)
-	if parent == "" {
-		delete(moved.Labels, v1alpha1.LabelParent)
-		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
-	} else {
-		moved.Labels[v1alpha1.LabelParent] = parent
-	}
-	return &moved
 }
 
 // unknown names the parent that the label names and the forest lacks although it exists.

@@ -32,7 +32,7 @@ var (
 	terminating = trait(func(n *forest.Namespace) { n.Terminating = true })
 )
 
-// placed is what the operator derives from a path: tree labels and ancestry.
+// placed is what the operator derives from a path: tree labels, ancestry, the parent's UID.
 func placed(ancestry string) trait {
 	return func(n *forest.Namespace) {
 		names := strings.Split(ancestry, "/")
@@ -40,6 +40,9 @@ func placed(ancestry string) trait {
 			n.Labels[name+".tree.tenancy.warren.dev/depth"] = string(rune('0' + len(names) - 1 - i))
 		}
 		n.Annotations[v1alpha1.AnnotationAncestry] = ancestry
+		if len(names) > 1 {
+			n.Annotations[v1alpha1.AnnotationParentUID] = "uid-" + names[len(names)-2]
+		}
 	}
 }
 

@@ -69,20 +69,23 @@ type Snapshot struct {
 	subsIn     *immutable.Map[string, names] // names of SubNamespaces by parent
 	parentsOf  *immutable.Map[string, names] // parents of SubNamespaces by name
 	tenants    *immutable.Map[string, *Tenant]
+	// hierarchies are the HierarchyConfigurations by namespace.
+	hierarchies *immutable.Map[string, *Hierarchy]
 }
 
 // New returns an empty snapshot that judges by rules.
 func New(rules Rules) *Snapshot {
 	hash := immutable.NewHasher("")
 	return &Snapshot{
-		rules:      rules,
-		namespaces: immutable.NewMap[string, *Namespace](hash),
-		children:   immutable.NewMap[string, names](hash),
-		instances:  immutable.NewMap[string, names](hash),
-		subs:       immutable.NewMap[string, *Sub](hash),
-		subsIn:     immutable.NewMap[string, names](hash),
-		parentsOf:  immutable.NewMap[string, names](hash),
-		tenants:    immutable.NewMap[string, *Tenant](hash),
+		rules:       rules,
+		namespaces:  immutable.NewMap[string, *Namespace](hash),
+		children:    immutable.NewMap[string, names](hash),
+		instances:   immutable.NewMap[string, names](hash),
+		subs:        immutable.NewMap[string, *Sub](hash),
+		subsIn:      immutable.NewMap[string, names](hash),
+		parentsOf:   immutable.NewMap[string, names](hash),
+		tenants:     immutable.NewMap[string, *Tenant](hash),
+		hierarchies: immutable.NewMap[string, *Hierarchy](hash),
 	}
 }
 

@@ -46,17 +46,50 @@ type side struct {
 	spec           func(sub *Sub) map[string]string
 	inherit, local func(key string) bool
 	mark           string // before the key in the annotation inherited
+	index          int    // of this side in what a HierarchyConfiguration says
+	// declared are the keys that HierarchyConfigurations on the way propagate.
+	declared map[string]bool
 }
 
 func (r Rules) sides() [2]side {
 	return [2]side{
-		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, ""},
-		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@"},
+		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, "", 0, nil},
+		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@", 1, nil},
 	}
 }
 
-func (d side) inherits(key string) bool { return d.inherit != nil && d.inherit(key) && !never(key) }
-func (d side) allows(key string) bool   { return d.local != nil && d.local(key) && !never(key) }
+func (d side) inherits(key string) bool {
+	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !never(key)
+}
+
+// declare returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
+func (d side) declare(h *Hierarchy) side {
+	if h == nil || len(h.Propagated[d.index]) == 0 {
+		return d
+	}
+	declared := maps.Clone(d.declared)
+	if declared == nil {
+		declared = map[string]bool{}
+	}
+	for _, key := range h.Propagated[d.index] {
+		declared[key] = true
+	}
+	d.declared = declared
+	return d
+}
+
+// passes are the values from above that a namespace with that HierarchyConfiguration takes: it may override keys.
+func (d side) passes(h *Hierarchy, above map[string]string) map[string]string {
+	if h == nil || len(h.Overridden[d.index]) == 0 {
+		return above
+	}
+	passed := maps.Clone(above)
+	for _, key := range h.Overridden[d.index] {
+		delete(passed, key)
+	}
+	return passed
+}
+func (d side) allows(key string) bool { return d.local != nil && d.local(key) && !never(key) }
 
 // ours are the keys that the operator wrote on n, with their marks.
 func (n *Namespace) ours() map[string]bool {
@@ -127,8 +160,11 @@ func (s *Snapshot) inherited(name string) [2]effective {
 	way := append(slices.Clone(sources.Names), name)
 	for i, d := range s.rules.sides() {
 		for step, at := range way {
-			n := s.Namespace(at)
-			result[i] = d.effective(n, s.owner(at), result[i].flowing)
+			n, h := s.Namespace(at), s.Hierarchy(at)
+			if s.KindOf(n) != Template { // what it declares is for descendants, and a template has none
+				d = d.declare(h)
+			}
+			result[i] = d.effective(n, s.owner(at), d.passes(h, result[i].flowing))
 			if step == 0 && sources.Unknown != "" {
 				d.freeze(n, &result[i])
 			}

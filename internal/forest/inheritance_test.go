@@ -32,6 +32,7 @@ func (tc flow) run(t *testing.T) {
 	c := s.Desired(tc.of)
 	got := patchOf(c)
 	delete(got.Annotations, ancestryKey)
+	delete(got.Annotations, parentUIDKey)
 	maps.DeleteFunc(got.Labels, func(key, _ string) bool { return strings.HasSuffix(key, treeKey) })
 	if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("%s\nDesired(%q): -want, +got:\n%s", tc.reason, tc.of, diff)

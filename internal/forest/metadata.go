@@ -17,15 +17,15 @@ type Change struct {
 // Empty says that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
-// Desired compares the namespace called name with what it should carry: tree labels, ancestry, what it inherits, and
-// what its LNamespace says of a root. Nothing is written where the namespace is halted, protected or terminating; from
-// one that left the forest everything that the operator wrote is removed.
+// Desired compares the namespace called name with what it should carry: tree labels, ancestry, what it inherits, what its
+// LNamespace says of a root, and the place that its HierarchyConfiguration asks for. Nothing is written where the namespace
+// is halted, protected or terminating; from one that left the forest everything that the operator wrote is removed.
 func (s *Snapshot) Desired(name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.protected(n) {
 		return Change{}
 	}
-	fixed := s.restored(n)
+	fixed := s.requested(s.restored(n))
 	if fixed != n {
 		s = s.WithNamespace(fixed)
 	}
@@ -74,29 +74,38 @@ func set(m map[string]string, key, value string) {
 // wanted is n as it should be.
 func (s *Snapshot) wanted(n *Namespace) *Namespace {
 	w, place := n.clone(), s.Place(n.Name)
-	derive(w, place.Path)
+	s.derive(w, place.Path)
 	if place.Kind == None {
 		w.inherit(n, [2]effective{})
 		delete(w.Annotations, v1alpha1.AnnotationCascading)
 		return w
 	}
 	w.inherit(n, s.inherited(n.Name))
-	if tenant := s.Tenant(n.Name); tenant != nil && tenant.UID == n.TenantUID() {
-		cascading := ""
-		if tenant.AllowCascading {
-			cascading = v1alpha1.True
-		}
-		set(w.Annotations, v1alpha1.AnnotationCascading, cascading)
+	if sub := s.owner(n.Name); sub == nil || !sub.Deleting { // else its permission may have been left to it a moment ago
+		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascading(n))
 	}
 	return w
 }
 
+// cascading is "true" where the LNamespace or the HierarchyConfiguration of n allows that what is below goes with it.
+func (s *Snapshot) cascading(n *Namespace) string {
+	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
+	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
+		return v1alpha1.True
+	}
+	return ""
+}
+
 // derive sets the keys that follow from the path alone.
-func derive(n *Namespace, path []string) {
+func (s *Snapshot) derive(n *Namespace, path []string) {
 	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
+	delete(n.Annotations, v1alpha1.AnnotationParentUID)
 	if len(path) == 0 {
 		return
+	}
+	if len(path) > 1 {
+		n.Annotations[v1alpha1.AnnotationParentUID] = s.Namespace(path[len(path)-2]).UID
 	}
 	for i, ancestor := range path {
 		n.Labels[v1alpha1.TreeLabel(ancestor)] = strconv.Itoa(len(path) - 1 - i)
@@ -206,5 +215,5 @@ func (s *Snapshot) reaches(old *Snapshot, name string) bool {
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
 		return true
 	}
-	return flows(old, s, name)
+	return !declaresSame(old.Hierarchy(name), s.Hierarchy(name)) || flows(old, s, name)
 }

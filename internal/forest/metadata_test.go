@@ -31,6 +31,7 @@ type keys = map[string]string
 
 const (
 	ancestryKey  = "tenancy.warren.dev/ancestry"
+	parentUIDKey = "tenancy.warren.dev/parent-uid"
 	inheritedKey = "tenancy.warren.dev/inherited"
 	cascadingKey = "tenancy.warren.dev/cascading"
 	treeKey      = ".tree.tenancy.warren.dev/depth"
@@ -52,7 +53,7 @@ func TestDesiredPlace(t *testing.T) {
 		"Deep": {
 			reason: "one tree label for each ancestor and itself, and the path, in one write", of: "c",
 			grown: some(namespace("a", root), namespace("b", below("a")), namespace("c", below("b"))),
-			want:  patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"}, keys{ancestryKey: "a/b/c"}},
+			want:  patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"}, keys{ancestryKey: "a/b/c", parentUIDKey: "uid-b"}},
 		},
 		"Settled": {
 			reason: "no write without a difference", of: "b",
@@ -61,7 +62,7 @@ func TestDesiredPlace(t *testing.T) {
 		"Moved": {
 			reason: "old tree labels go as new ones come", of: "b",
 			grown: some(namespace("z", root), namespace("b", below("z"), placed("a/b"))),
-			want:  patch{keys{"a" + treeKey: "-", "z" + treeKey: "1"}, keys{ancestryKey: "z/b"}},
+			want:  patch{keys{"a" + treeKey: "-", "z" + treeKey: "1"}, keys{ancestryKey: "z/b", parentUIDKey: "uid-z"}},
 		},
 		"Template": {
 			reason: "a template has no tree labels", grown: some(namespace("t", template, placed("t"))), of: "t",
@@ -72,7 +73,7 @@ func TestDesiredPlace(t *testing.T) {
 			grown: some(namespace("x", placed("a/x"), label("team", "a"), label("own", "1"), annotation("memo", "m"),
 				annotation("note", "n"), inherited("@memo,team"), cascading, annotation(v1alpha1.AnnotationLNamespaceUID, "u"))),
 			want: patch{keys{"a" + treeKey: "-", "x" + treeKey: "-", "team": "-"},
-				keys{ancestryKey: "-", inheritedKey: "-", "memo": "-", cascadingKey: "-"}},
+				keys{ancestryKey: "-", parentUIDKey: "-", inheritedKey: "-", "memo": "-", cascadingKey: "-"}},
 		},
 		"Forged": {
 			reason: "tree labels on a plain namespace are taken off", grown: some(namespace("x", label("a"+treeKey, "1"), label("b", "c"))), of: "x",
@@ -182,7 +183,7 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 			v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelParent: "r", v1alpha1.LabelBound: "true",
 			"r" + treeKey: "1", "c" + treeKey: "0", "team": "neco", "app": "web", "pod-security.kubernetes.io/enforce": "restricted",
 		},
-		Annotations: keys{ancestryKey: "r/c", "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
+		Annotations: keys{ancestryKey: "r/c", parentUIDKey: "uid-r", "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
 	}
 	child := s.NewChild("r", "c")
 	if diff := cmp.Diff(want, child); diff != "" {

@@ -82,13 +82,17 @@ func (r ruled) end(name string) *forest.Namespace {
 	}
 	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, treeKey) })
 	delete(n.Annotations, ancestryKey)
+	delete(n.Annotations, parentUIDKey)
 	if path := r.path(name); path != nil {
+		if parent != "" {
+			n.Annotations[parentUIDKey] = r.get(parent).UID
+		}
 		for i, ancestor := range path {
 			n.Labels[ancestor+treeKey] = fmt.Sprint(len(path) - 1 - i)
 		}
 		n.Annotations[ancestryKey] = strings.Join(path, "/")
 	}
-	if !member && parent == "" {
+	if sub := r.facts.Sub(parent, name); sub == nil || parent == "" || before.Labels[v1alpha1.LabelBound] != "true" || !sub.Deleting {
 		delete(n.Annotations, cascadingKey)
 	}
 	r.endKeys(n, before, member || parent != "")

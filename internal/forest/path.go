@@ -142,6 +142,6 @@ func (s *Snapshot) SelectableLabels(name string) map[string]string {
 		return nil
 	}
 	seen := n.clone()
-	derive(seen, s.Place(name).Path)
+	s.derive(seen, s.Place(name).Path)
 	return seen.Labels
 }

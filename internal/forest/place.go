@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -108,7 +109,7 @@ func invalidLabels(n *Namespace) string {
 
 // climb follows the labels from n to its root. It returns the path in order, or why there is none.
 func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
-	path := []string{n.Name}
+	path, way := []string{n.Name}, []*Namespace{n}
 	for at := n; at.Parent() != ""; {
 		up, halt := s.step(at)
 		if halt.Reason != "" {
@@ -123,11 +124,38 @@ func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
 		if len(path) > MaxDepth {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
 		}
-		path = append(path, up.Name)
+		path, way = append(path, up.Name), append(way, up)
 		at = up
 	}
 	slices.Reverse(path)
+	slices.Reverse(way)
+	if halt := replaced(way, path); halt.Reason != "" {
+		return nil, halt
+	}
 	return path, Halt{}
+}
+
+// replaced looks for a namespace on the way whose parent is another one than it was, and stands elsewhere: whoever made
+// that one must not get what waits for the name. A parent that came back at its place is welcome.
+func replaced(way []*Namespace, path []string) Halt {
+	for i, n := range way[1:] {
+		parent := way[i]
+		was, ancestry := n.Annotations[v1alpha1.AnnotationParentUID], n.Annotations[v1alpha1.AnnotationAncestry]
+		if was == "" || was == parent.UID || ancestry == "" {
+			continue
+		}
+		now := strings.Join(path[:i+1], "/")
+		before := strings.TrimSuffix(ancestry, "/"+n.Name)
+		switch {
+		case before == now, parent.Name != before[strings.LastIndex(before, "/")+1:]:
+			continue // at its place; or n was moved below another parent
+		case i < len(path)-2:
+			return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + n.Name + " is halted (" + string(v1alpha1.ReasonParentReplaced) + ")"}
+		}
+		return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the one that stood at %s, it stands at %s; "+
+			"a cluster admin accepts it by removing the annotation %s", parent.Name, before, now, v1alpha1.AnnotationAncestry)}
+	}
+	return Halt{}
 }
 
 // step goes from a sub-namespace to its parent, or says why that is no parent.

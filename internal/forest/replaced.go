@@ -7,9 +7,8 @@ import (
 )
 
 // Replaced are the values that somebody set on the namespace called name, and on those below it, and that what they
-// inherit would replace: "svc-1 team (z)", labels apart from annotations. kept says which keys a namespace overrides.
-// It is asked of the forest as it would be after a move.
-func (s *Snapshot) Replaced(name string, kept [2]func(key string) bool) (labels, annotations []string) {
+// inherit would replace: "svc-1 team (z)", labels apart from annotations. It is asked of the forest as it would be.
+func (s *Snapshot) Replaced(name string) (labels, annotations []string) {
 	var replaced [2][]string
 	for _, at := range append([]string{name}, slices.Collect(s.Below(name))...) {
 		n := s.Namespace(at)
@@ -21,8 +20,7 @@ func (s *Snapshot) Replaced(name string, kept [2]func(key string) bool) (labels,
 			have := d.of(n)
 			for _, key := range slices.Sorted(maps.Keys(wanted[i].written)) {
 				value, ok := have[key]
-				theirs := ok && value != wanted[i].written[key] && !ours[d.mark+key]
-				if theirs && (kept[i] == nil || !kept[i](key)) {
+				if theirs := ok && value != wanted[i].written[key] && !ours[d.mark+key]; theirs {
 					replaced[i] = append(replaced[i], fmt.Sprintf("%s %s (%s)", at, key, value))
 				}
 			}

@@ -57,6 +57,36 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
 	})
 
+	// HIER-O7 without webhooks, but for the condition of a HierarchyConfiguration.
+	It("that is gone, and whose name somebody else takes: he gets nobody who waits for it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
+			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"))
+		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-org", "2"))
+		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(beReady())
+		shared.drop(ctx, build.Namespace("o7-p"))
+		Eventually(shared.is(build.Namespace("o7-p"))).WithContext(ctx).Should(gone())
+		shared.put(ctx, build.SubNamespace("o7-mallory", "o7-p"))
+		Eventually(shared.sub("o7-mallory/o7-p")).WithContext(ctx).Should(beReady())
+		Eventually(shared.is(build.Secret("o7-p", "bait", "x"))).WithContext(ctx).Should(there())
+		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged,
+			"ParentReplaced", "parent namespace o7-p is not the one that stood at o7-org/o7-p, it stands at o7-mallory/o7-p"))
+		shared.quiet(ctx, 5*time.Second, "o7-x", "o7-below")
+		for _, name := range []string{"o7-x", "o7-below"} {
+			Expect(shared.is(build.Secret(name, "bait", "x"))(ctx)).To(gone())
+		}
+		// A cluster admin may accept it.
+		shared.annotate(ctx, "o7-x", v1alpha1.AnnotationAncestry+"-")
+		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-mallory", "2"))
+		Eventually(shared.is(build.Secret("o7-below", "bait", "x"))).WithContext(ctx).Should(there())
+	})
+
+	It("that is moved, and goes along", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("mv-org"), build.Root("mv-other"), build.Child("mv-p", "mv-org"), build.Child("mv-x", "mv-p"))
+		Eventually(shared.ns("mv-x")).WithContext(ctx).Should(standing("mv-org", "2"))
+		shared.label(ctx, "mv-p", v1alpha1.LabelParent+"=mv-other")
+		Eventually(shared.ns("mv-x")).WithContext(ctx).Should(And(standing("mv-other", "2"), lack(v1alpha1.TreeLabel("mv-org"))))
+	})
+
 	It("SUB-M7 in a cycle, where nothing is lost, and heals", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("m7-root", "team", "neco"), build.Child("m7-a", "m7-root"), build.Child("m7-b", "m7-root"))
 		for _, name := range []string{"m7-a", "m7-b"} {

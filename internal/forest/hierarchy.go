@@ -1,0 +1,177 @@
+package forest
+
+import (
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Hierarchy is what the forest knows of one HierarchyConfiguration. Its slices are never changed.
+type Hierarchy struct {
+	Namespace, UID string
+	// Parent is what it asks for: a name, "" for a root, nil for nothing.
+	Parent         *string
+	AllowCascading bool
+	Required       []string
+	// Propagated and Overridden are keys: of labels, of annotations.
+	Propagated, Overridden [2][]string
+}
+
+// WithHierarchy returns the snapshot with the HierarchyConfiguration added or replaced.
+func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
+	c := *s
+	c.hierarchies = s.hierarchies.Set(h.Namespace, h)
+	return &c
+}
+
+// WithoutHierarchy returns the snapshot without the HierarchyConfiguration of namespace.
+func (s *Snapshot) WithoutHierarchy(namespace string) *Snapshot {
+	c := *s
+	c.hierarchies = s.hierarchies.Delete(namespace)
+	return &c
+}
+
+// Hierarchy returns the HierarchyConfiguration of namespace, or nil.
+func (s *Snapshot) Hierarchy(namespace string) *Hierarchy {
+	h, _ := s.hierarchies.Get(namespace)
+	return h
+}
+
+// Request is the place that a HierarchyConfiguration asks for and that its namespace was not given yet.
+type Request struct {
+	// Asked is false where nothing is asked, or what is asked has been carried out: then the label stands.
+	Asked bool
+	// Parent is the parent that is asked for; "" is none: a root.
+	Parent string
+	// Obstacles are why it isn't given.
+	Obstacles []Obstacle
+}
+
+// Lawful says that the request is to be carried out now.
+func (r Request) Lawful() bool { return r.Asked && len(r.Obstacles) == 0 }
+
+// Request says what the HierarchyConfiguration of the namespace called name asks for, judged by this forest.
+func (s *Snapshot) Request(name string) Request {
+	n, h := s.Namespace(name), s.Hierarchy(name)
+	if n == nil || h == nil {
+		return Request{}
+	}
+	applied, counts := h.applied(n)
+	r := Request{}
+	switch {
+	case h.Parent != nil:
+		r.Asked, r.Parent = !counts || applied != *h.Parent, *h.Parent
+	case counts && applied != "" && !n.Bound(): // the field was cleared
+		r.Asked = true
+	}
+	if r.Asked {
+		r.Obstacles = s.MoveObstacles(n, r.Parent)
+	}
+	return r
+}
+
+// applied is the parent that was asked for last and given, by this very object.
+func (h *Hierarchy) applied(n *Namespace) (parent string, counts bool) {
+	uid, parent, found := strings.Cut(n.Annotations[v1alpha1.AnnotationAppliedParent], ":")
+	return parent, found && uid == h.UID
+}
+
+// Overruled is the parent that the HierarchyConfiguration of a namespace asked for and got, if a label has moved it
+// elsewhere since.
+func (s *Snapshot) Overruled(name string) (parent string, overruled bool) {
+	n, h := s.Namespace(name), s.Hierarchy(name)
+	if n == nil || h == nil || h.Parent == nil || *h.Parent == "" || s.Request(name).Asked {
+		return "", false
+	}
+	return *h.Parent, *h.Parent != n.Parent()
+}
+
+// requested is n where its HierarchyConfiguration asks it to be, with the record of that; n itself where nothing differs.
+// An unlawful request changes nothing.
+func (s *Snapshot) requested(n *Namespace) *Namespace {
+	h, record := s.Hierarchy(n.Name), n.Annotations[v1alpha1.AnnotationAppliedParent]
+	r := s.Request(n.Name)
+	wanted := ""
+	switch {
+	case r.Asked && !r.Lawful():
+		return n
+	case h != nil && h.Parent != nil:
+		wanted = h.UID + ":" + *h.Parent
+	}
+	if wanted == record && !r.Asked {
+		return n
+	}
+	moved := n.clone()
+	if r.Asked && !n.stands(r.Parent) {
+		moved = Placed(n, r.Parent)
+	}
+	set(moved.Annotations, v1alpha1.AnnotationAppliedParent, wanted)
+	return moved
+}
+
+// stands says whether the labels of n make it a child of parent, or a root where parent is "".
+func (n *Namespace) stands(parent string) bool {
+	return n.Parent() == parent && (parent != "" || n.Type() == v1alpha1.TypeRoot)
+}
+
+// Placed is n below parent, or a root where parent is "".
+func Placed(n *Namespace, parent string) *Namespace {
+	moved := n.clone()
+	set(moved.Labels, v1alpha1.LabelParent, parent)
+	if parent == "" {
+		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
+	} else {
+		delete(moved.Labels, v1alpha1.LabelType)
+	}
+	return moved
+}
+
+// MoveObstacles are why n can't be placed below parent, or be made a root where parent is "", whoever asks.
+func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
+	if n.stands(parent) {
+		return nil
+	}
+	var obstacles []Obstacle
+	say := func(wrong bool, reason v1alpha1.Reason, format string, args ...any) {
+		if wrong {
+			obstacles = append(obstacles, obstacle(reason, format, args...))
+		}
+	}
+	const illegal = v1alpha1.ReasonIllegalParent
+	x := n.Name
+	after := s.WithNamespace(Placed(n, parent))
+	target := s.Namespace(parent)
+	cycle := after.ParentCycle(x)
+	say(s.Protected(x), illegal, "%s is a protected namespace", x)
+	say(n.Terminating, illegal, "namespace %s is being terminated", x)
+	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place", x, n.Parent(), x)
+	say(n.Type() == v1alpha1.TypeTemplate, illegal, "namespace %s is a template", x)
+	if parent == "" {
+		return obstacles
+	}
+	say(s.TenantOf(x) != nil, illegal, "%s belongs to LNamespace %s and stays a root", x, x)
+	say(n.Template() != "", illegal, "a sub-namespace can't reference a template: %s references %s", x, n.Template())
+	say(s.Protected(parent), illegal, "%s is a protected namespace", parent)
+	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
+	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
+	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
+	if len(obstacles) == 0 {
+		for _, why := range after.Crowded(s, x) {
+			say(true, v1alpha1.ReasonLimitExceeded, "%s", why)
+		}
+	}
+	return obstacles
+}
+
+// declares says whether two HierarchyConfigurations declare the same keys for those below. Either may be nil.
+func declaresSame(a, b *Hierarchy) bool {
+	var none Hierarchy
+	if a == nil {
+		a = &none
+	}
+	if b == nil {
+		b = &none
+	}
+	return slices.Equal(a.Propagated[0], b.Propagated[0]) && slices.Equal(a.Propagated[1], b.Propagated[1])
+}
