@@ -25,13 +25,6 @@ func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
 	return &c
 }
 
-// WithoutHierarchy returns the snapshot without the HierarchyConfiguration of namespace.
-func (s *Snapshot) WithoutHierarchy(namespace string) *Snapshot {
-	c := *s
-	c.hierarchies = s.hierarchies.Delete(namespace)
-	return &c
-}
-
 // Hierarchy returns the HierarchyConfiguration of namespace, or nil.
 func (s *Snapshot) Hierarchy(namespace string) *Hierarchy {
 	h, _ := s.hierarchies.Get(namespace)
@@ -47,9 +40,6 @@ type Request struct {
 	// Obstacles are why it isn't given.
 	Obstacles []Obstacle
 }
-
-// Lawful says that the request is to be carried out now.
-func (r Request) Lawful() bool { return r.Asked && len(r.Obstacles) == 0 }
 
 // Request says what the HierarchyConfiguration of the namespace called name asks for, judged by this forest.
 func (s *Snapshot) Request(name string) Request {
@@ -77,16 +67,6 @@ func (h *Hierarchy) applied(n *Namespace) (parent string, counts bool) {
 	return parent, found && uid == h.UID
 }
 
-// Overruled is the parent that the HierarchyConfiguration of a namespace asked for and got, if a label has moved it
-// elsewhere since.
-func (s *Snapshot) Overruled(name string) (parent string, overruled bool) {
-	n, h := s.Namespace(name), s.Hierarchy(name)
-	if n == nil || h == nil || h.Parent == nil || *h.Parent == "" || s.Request(name).Asked {
-		return "", false
-	}
-	return *h.Parent, *h.Parent != n.Parent()
-}
-
 // requested is n where its HierarchyConfiguration asks it to be, with the record of that; n itself where nothing differs.
 // An unlawful request changes nothing.
 func (s *Snapshot) requested(n *Namespace) *Namespace {
@@ -94,7 +74,7 @@ func (s *Snapshot) requested(n *Namespace) *Namespace {
 	r := s.Request(n.Name)
 	wanted := ""
 	switch {
-	case r.Asked && !r.Lawful():
+	case len(r.Obstacles) > 0:
 		return n
 	case h != nil && h.Parent != nil:
 		wanted = h.UID + ":" + *h.Parent
@@ -140,9 +120,6 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	}
 	const illegal = v1alpha1.ReasonIllegalParent
 	x := n.Name
-	after := s.WithNamespace(Placed(n, parent))
-	target := s.Namespace(parent)
-	cycle := after.ParentCycle(x)
 	say(s.Protected(x), illegal, "%s is a protected namespace", x)
 	say(n.Terminating, illegal, "namespace %s is being terminated", x)
 	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place", x, n.Parent(), x)
@@ -150,6 +127,8 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	if parent == "" {
 		return obstacles
 	}
+	after, target := s.WithNamespace(Placed(n, parent)), s.Namespace(parent)
+	cycle := after.ParentCycle(x)
 	say(s.TenantOf(x) != nil, illegal, "%s belongs to LNamespace %s and stays a root", x, x)
 	say(n.Template() != "", illegal, "a sub-namespace can't reference a template: %s references %s", x, n.Template())
 	say(s.Protected(parent), illegal, "%s is a protected namespace", parent)
@@ -164,14 +143,23 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	return obstacles
 }
 
-// declares says whether two HierarchyConfigurations declare the same keys for those below. Either may be nil.
-func declaresSame(a, b *Hierarchy) bool {
-	var none Hierarchy
-	if a == nil {
-		a = &none
+// declares are the keys that h propagates on one side; none where there is no h.
+func (h *Hierarchy) declares(side int) []string {
+	if h == nil {
+		return nil
 	}
-	if b == nil {
-		b = &none
+	return h.Propagated[side]
+}
+
+// overrides are the keys that h overrides on one side; none where there is no h.
+func (h *Hierarchy) overrides(side int) []string {
+	if h == nil {
+		return nil
 	}
-	return slices.Equal(a.Propagated[0], b.Propagated[0]) && slices.Equal(a.Propagated[1], b.Propagated[1])
+	return h.Overridden[side]
+}
+
+// declaresAs says whether both declare the same keys for those below. Either may be nil.
+func (h *Hierarchy) declaresAs(other *Hierarchy) bool {
+	return slices.Equal(h.declares(0), other.declares(0)) && slices.Equal(h.declares(1), other.declares(1))
 }

@@ -62,16 +62,17 @@ func (d side) inherits(key string) bool {
 	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !never(key)
 }
 
+func (d side) allows(key string) bool { return d.local != nil && d.local(key) && !never(key) }
+
 // declare returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
 func (d side) declare(h *Hierarchy) side {
-	if h == nil || len(h.Propagated[d.index]) == 0 {
+	keys := h.declares(d.index)
+	if len(keys) == 0 {
 		return d
 	}
-	declared := maps.Clone(d.declared)
-	if declared == nil {
-		declared = map[string]bool{}
-	}
-	for _, key := range h.Propagated[d.index] {
+	declared := map[string]bool{}
+	maps.Copy(declared, d.declared)
+	for _, key := range keys {
 		declared[key] = true
 	}
 	d.declared = declared
@@ -80,16 +81,16 @@ func (d side) declare(h *Hierarchy) side {
 
 // passes are the values from above that a namespace with that HierarchyConfiguration takes: it may override keys.
 func (d side) passes(h *Hierarchy, above map[string]string) map[string]string {
-	if h == nil || len(h.Overridden[d.index]) == 0 {
+	keys := h.overrides(d.index)
+	if len(keys) == 0 {
 		return above
 	}
 	passed := maps.Clone(above)
-	for _, key := range h.Overridden[d.index] {
+	for _, key := range keys {
 		delete(passed, key)
 	}
 	return passed
 }
-func (d side) allows(key string) bool { return d.local != nil && d.local(key) && !never(key) }
 
 // ours are the keys that the operator wrote on n, with their marks.
 func (n *Namespace) ours() map[string]bool {

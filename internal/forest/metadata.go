@@ -215,5 +215,5 @@ func (s *Snapshot) reaches(old *Snapshot, name string) bool {
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
 		return true
 	}
-	return !declaresSame(old.Hierarchy(name), s.Hierarchy(name)) || flows(old, s, name)
+	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flows(old, s, name)
 }

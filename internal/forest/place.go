@@ -109,12 +109,13 @@ func invalidLabels(n *Namespace) string {
 
 // climb follows the labels from n to its root. It returns the path in order, or why there is none.
 func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
-	path, way := []string{n.Name}, []*Namespace{n}
+	path := []string{n.Name}
+	var strangers []*Namespace // those whose parent is another one than it was
 	for at := n; at.Parent() != ""; {
 		up, halt := s.step(at)
 		if halt.Reason != "" {
 			if at != n && halt.Reason != v1alpha1.ReasonAncestorHalted { // which names the ancestor already
-				halt = Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + at.Name + " is halted (" + string(halt.Reason) + ")"}
+				halt = ancestorHalted(at.Name, halt.Reason)
 			}
 			return nil, halt
 		}
@@ -124,38 +125,39 @@ func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
 		if len(path) > MaxDepth {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
 		}
-		path, way = append(path, up.Name), append(way, up)
+		if was := at.Annotations[v1alpha1.AnnotationParentUID]; was != "" && was != up.UID {
+			strangers = append(strangers, at)
+		}
+		path = append(path, up.Name)
 		at = up
 	}
 	slices.Reverse(path)
-	slices.Reverse(way)
-	if halt := replaced(way, path); halt.Reason != "" {
-		return nil, halt
+	for _, n := range slices.Backward(strangers) {
+		if halt := replaced(n, path); halt.Reason != "" {
+			return nil, halt
+		}
 	}
 	return path, Halt{}
 }
 
-// replaced looks for a namespace on the way whose parent is another one than it was, and stands elsewhere: whoever made
-// that one must not get what waits for the name. A parent that came back at its place is welcome.
-func replaced(way []*Namespace, path []string) Halt {
-	for i, n := range way[1:] {
-		parent := way[i]
-		was, ancestry := n.Annotations[v1alpha1.AnnotationParentUID], n.Annotations[v1alpha1.AnnotationAncestry]
-		if was == "" || was == parent.UID || ancestry == "" {
-			continue
-		}
-		now := strings.Join(path[:i+1], "/")
-		before := strings.TrimSuffix(ancestry, "/"+n.Name)
-		switch {
-		case before == now, parent.Name != before[strings.LastIndex(before, "/")+1:]:
-			continue // at its place; or n was moved below another parent
-		case i < len(path)-2:
-			return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + n.Name + " is halted (" + string(v1alpha1.ReasonParentReplaced) + ")"}
-		}
-		return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the one that stood at %s, it stands at %s; "+
-			"a cluster admin accepts it by removing the annotation %s", parent.Name, before, now, v1alpha1.AnnotationAncestry)}
+// replaced says whether the parent of n, which is another one than it was, stands elsewhere: whoever made that one must not
+// get what waits for the name. A parent that came back at its place is welcome. path leads through n.
+func replaced(n *Namespace, path []string) Halt {
+	i := slices.Index(path, n.Name)
+	parent, now := path[i-1], strings.Join(path[:i], "/")
+	before := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
+	switch {
+	case before == "", before == now, parent != before[strings.LastIndex(before, "/")+1:]:
+		return Halt{} // nothing is known, it is at its place, or n was moved below another parent
+	case i < len(path)-1:
+		return ancestorHalted(n.Name, v1alpha1.ReasonParentReplaced)
 	}
-	return Halt{}
+	return Halt{v1alpha1.ReasonParentReplaced, fmt.Sprintf("parent namespace %s is not the one that stood at %s, it stands at %s; "+
+		"a cluster admin accepts it by removing the annotation %s", parent, before, now, v1alpha1.AnnotationAncestry)}
+}
+
+func ancestorHalted(name string, reason v1alpha1.Reason) Halt {
+	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + ")"}
 }
 
 // step goes from a sub-namespace to its parent, or says why that is no parent.
@@ -169,7 +171,7 @@ func (s *Snapshot) step(at *Namespace) (*Namespace, Halt) {
 	case kind != Root && kind != SubNamespace:
 		return nil, Halt{v1alpha1.ReasonParentNotManaged, "parent namespace " + up.Name + " is neither a root nor a sub-namespace"}
 	case invalidLabels(up) != "":
-		return nil, Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + up.Name + " is halted (" + string(v1alpha1.ReasonInvalidLabels) + ")"}
+		return nil, ancestorHalted(up.Name, v1alpha1.ReasonInvalidLabels)
 	}
 	return up, Halt{}
 }
@@ -177,7 +179,7 @@ func (s *Snapshot) step(at *Namespace) (*Namespace, Halt) {
 // cycle tells of the cycle path[i:] that closes at name. Whoever merely hangs below it has a halted ancestor.
 func cycle(path []string, i int, name string) Halt {
 	if i > 0 {
-		return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(v1alpha1.ReasonInCycle) + ")"}
+		return ancestorHalted(name, v1alpha1.ReasonInCycle)
 	}
 	least := slices.Index(path, slices.Min(path))
 	text := slices.Concat(path[least:], path[:least], path[least:least+1])
