@@ -16,9 +16,10 @@ import (
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/user"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/warren-tenancy/warren/webhooks"
 )
 
 const (
@@ -30,10 +31,10 @@ const (
 
 // metricsGuard asks the API server whose token a request shows, and whether that user may read its path. It stands in the
 // place of controller-runtime's pkg/metrics/filters, which links in an API server's authentication: gRPC, CEL and
-// OpenTelemetry, 11 MB of binary and 9 MiB of memory.
+// OpenTelemetry, 11 MB of binary and 8 MiB of memory.
 type metricsGuard struct {
 	tokens authenticator.Token
-	access authorizationclient.SubjectAccessReviewInterface
+	access webhooks.Authorizer
 }
 
 // guardMetrics lets those read metrics who show a token of the cluster and may do so: ClusterRole warren-metrics-reader.
@@ -43,13 +44,13 @@ func guardMetrics(cfg *rest.Config, httpClient *http.Client) (server.Filter, err
 	if err != nil {
 		return nil, fmt.Errorf("making the client that reviews tokens: %w", err)
 	}
-	authorization, err := authorizationclient.NewForConfigAndClient(cfg, httpClient)
+	access, err := webhooks.NewReviews(cfg, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("making the client that reviews access: %w", err)
 	}
 	g := metricsGuard{
 		tokens: tokencache.New(reviewer{authentication.TokenReviews()}, false, tokenKnown, tokenKnown),
-		access: authorization.SubjectAccessReviews(),
+		access: access,
 	}
 	return func(log logr.Logger, metrics http.Handler) (http.Handler, error) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,14 +95,10 @@ func (g metricsGuard) allows(ctx context.Context, who user.Info, verb, path stri
 	for key, values := range who.GetExtra() {
 		extra[key] = values
 	}
-	review, err := g.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	return g.access.Review(ctx, authorizationv1.SubjectAccessReviewSpec{
 		User: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: verb, Path: path},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return review.Status.Allowed && !review.Status.Denied, nil
+	})
 }
 
 // reviewer asks the API server whose a token is. It implements authenticator.Token.

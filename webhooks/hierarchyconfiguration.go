@@ -10,6 +10,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -98,20 +99,19 @@ func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(stri
 
 // keys are the rules for keys, with the HierarchyConfigurations of ancestors read at most once each.
 func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
-	read := map[string]v1alpha1.HierarchyConfigurationSpec{}
+	read := map[string]*forest.Hierarchy{}
 	return keyRules{
 		inheritLabel:      orNone(s.Rules().InheritLabel),
 		inheritAnnotation: orNone(s.Rules().InheritAnnotation),
 		undelegated:       v.config().Inheritance.Undelegated.Match,
-		declared: func(namespace string) v1alpha1.HierarchyConfigurationSpec {
-			if hc, ok := read[namespace]; ok {
-				return hc
+		declared: func(namespace string) *forest.Hierarchy {
+			if h, ok := read[namespace]; ok {
+				return h
 			}
 			hc, err := hierarchyOf(ctx, v.live, namespace)
+			read[namespace] = &forest.Hierarchy{}
 			if !reads.failed(err) && hc != nil {
-				read[namespace] = hc.Spec
-			} else {
-				read[namespace] = v1alpha1.HierarchyConfigurationSpec{}
+				read[namespace] = index.HierarchyOf(namespace, string(hc.UID), hc.Spec)
 			}
 			return read[namespace]
 		},

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -37,24 +38,28 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 		v.add(field.Invalid(parent, value(now.Parent), problem))
 	}
 	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), move.Questions)
-	after := s.WithHierarchy(index.HierarchyOf(namespace, "", now))
-	if n := s.Namespace(namespace); move.Moves && len(move.Problems) == 0 && n != nil {
+	was, will := index.HierarchyOf(namespace, "", old), index.HierarchyOf(namespace, "", now)
+	after := s.WithHierarchy(will)
+	n := s.Namespace(namespace)
+	placed := move.Moves && len(move.Problems) == 0 && n != nil
+	if placed {
 		after = after.WithNamespace(forest.Placed(n, value(now.Parent)))
-		v.replaced(after, namespace, [2]asked{{parent, value(now.Parent)}, {parent, value(now.Parent)}})
 	}
-	var keys [2]asked
+	var changes [2]asked
 	above := authority.Above(after, namespace)
-	for i, side := range rules.sides(old, now) {
-		if added := authority.Added(side.old, side.now); len(added) > 0 {
-			keys[i] = asked{side.propagated, added}
+	for i, side := range rules.sides(was, will) {
+		added := authority.Added(side.old, side.now)
+		switch {
+		case placed:
+			changes[i] = asked{parent, value(now.Parent)}
+		case !move.Moves && len(added) > 0:
+			changes[i] = asked{side.propagated, added}
 		}
 		v.ask(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace), side.rules.Propagating(side.old, side.now))
 		v.ask(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace), side.rules.Overriding(side.old, side.now, above, move.Moves))
 	}
-	if !move.Moves {
-		v.replaced(after, namespace, keys)
-	}
-	children := authority.Requiring(namespace, texts(old.RequiredChildren), texts(now.RequiredChildren))
+	v.replaced(after, namespace, changes)
+	children := authority.Requiring(namespace, was.Required, will.Required)
 	v.ask(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
 	return v
 }
@@ -96,8 +101,8 @@ func (r request) refused(user string, no authority.Question, parent *string) *fi
 // keyRules say who must agree to keys that a HierarchyConfiguration names.
 type keyRules struct {
 	inheritLabel, inheritAnnotation, undelegated func(key string) bool
-	// declared returns the spec of a namespace's HierarchyConfiguration; empty where it has none.
-	declared func(namespace string) v1alpha1.HierarchyConfigurationSpec
+	// declared returns the HierarchyConfiguration of a namespace; an empty one where it has none.
+	declared func(namespace string) *forest.Hierarchy
 }
 
 // keySide is what a HierarchyConfiguration says about labels, or about annotations.
@@ -107,48 +112,21 @@ type keySide struct {
 	rules                  authority.KeyRules
 }
 
-func (r keyRules) sides(old, now v1alpha1.HierarchyConfigurationSpec) []keySide {
-	return []keySide{
-		{
-			spec.Child("propagatedLabels"), spec.Child("overriddenLabels"), labelKeys(old), labelKeys(now),
-			authority.KeyRules{Inherits: r.inheritLabel, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
-				return contains(labelKeys(r.declared(namespace)).Propagated)(key)
+func (r keyRules) sides(old, now *forest.Hierarchy) [2]keySide {
+	side := func(i int, suffix string, inherits func(string) bool) keySide {
+		return keySide{
+			spec.Child("propagated" + suffix), spec.Child("overridden" + suffix), keysOf(old, i), keysOf(now, i),
+			authority.KeyRules{Inherits: inherits, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
+				return slices.Contains(r.declared(namespace).Propagated[i], key)
 			}},
-		},
-		{
-			spec.Child("propagatedAnnotations"), spec.Child("overriddenAnnotations"), annotationKeys(old), annotationKeys(now),
-			authority.KeyRules{Inherits: r.inheritAnnotation, Undelegated: r.undelegated, Declares: func(namespace, key string) bool {
-				return contains(annotationKeys(r.declared(namespace)).Propagated)(key)
-			}},
-		},
-	}
-}
-
-func labelKeys(hc v1alpha1.HierarchyConfigurationSpec) authority.Keys {
-	return authority.Keys{Propagated: texts(hc.PropagatedLabels), Overridden: texts(hc.OverriddenLabels)}
-}
-
-func annotationKeys(hc v1alpha1.HierarchyConfigurationSpec) authority.Keys {
-	return authority.Keys{Propagated: texts(hc.PropagatedAnnotations), Overridden: texts(hc.OverriddenAnnotations)}
-}
-
-func texts[T ~string](values []T) []string {
-	result := make([]string, len(values))
-	for i, v := range values {
-		result[i] = string(v)
-	}
-	return result
-}
-
-func contains(values []string) func(string) bool {
-	return func(value string) bool {
-		for _, v := range values {
-			if v == value {
-				return true
-			}
 		}
-		return false
 	}
+	return [2]keySide{side(0, "Labels", r.inheritLabel), side(1, "Annotations", r.inheritAnnotation)}
+}
+
+// keysOf are the keys of one side: 0 for labels, 1 for annotations.
+func keysOf(h *forest.Hierarchy, side int) authority.Keys {
+	return authority.Keys{Propagated: h.Propagated[side], Overridden: h.Overridden[side]}
 }
 
 func value(parent *string) string {

@@ -33,7 +33,8 @@ type reviews struct {
 	client authorizationclient.SubjectAccessReviewInterface
 }
 
-func newReviews(config *rest.Config, http *http.Client) (Authorizer, error) {
+// NewReviews returns an Authorizer that asks the API server.
+func NewReviews(config *rest.Config, http *http.Client) (Authorizer, error) {
 	c, err := authorizationclient.NewForConfigAndClient(config, http)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ const maxBody = 3 << 20
 
 // SetupWithManager registers all handlers with mgr's webhook server.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	reviews, err := newReviews(mgr.GetConfig(), mgr.GetHTTPClient())
+	reviews, err := NewReviews(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("making a client of the authorizer: %w", err)
 	}

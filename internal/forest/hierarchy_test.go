@@ -38,10 +38,7 @@ func gotten(parent string) trait {
 }
 
 func forestOf(hierarchies []*forest.Hierarchy, namespaces ...*forest.Namespace) *forest.Snapshot {
-	s := forest.New(rules())
-	for _, n := range namespaces {
-		s = s.WithNamespace(n)
-	}
+	s := grown(namespaces...)
 	for _, h := range hierarchies {
 		s = s.WithHierarchy(h)
 	}
