@@ -33,6 +33,8 @@ type Timing struct {
 	Vetting     vetting.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
+	// ReportPace is the least time between two looks at what is to be reported of one namespace.
+	ReportPace time.Duration
 	// MemoryLook is how often it is asked whether memory can be given back.
 	MemoryLook time.Duration
 }
@@ -41,23 +43,25 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		Propagation: propagation.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
-		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute, MemoryLook: 10 * time.Second,
+		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
+		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second,
 	}
 }
 
 // setup is what the reconcilers have in common.
 type setup struct {
-	mgr       *Manager
-	store     *configfile.Store
-	namespace string // the operator's own
-	timing    Timing
-	index     *index.Index
-	events    record.EventRecorder
-	keys      *hierarchy.Reconciler
-	access    *access.Reconciler
-	vetter    *vetting.Vetter
-	report    *lnamespace.Reporter
-	guard     *guard.Guard
+	mgr        *Manager
+	store      *configfile.Store
+	namespace  string // the operator's own
+	timing     Timing
+	index      *index.Index
+	events     record.EventRecorder
+	keys       *hierarchy.Reconciler
+	namespaces *hierarchy.Reporter
+	access     *access.Reconciler
+	vetter     *vetting.Vetter
+	report     *lnamespace.Reporter
+	guard      *guard.Guard
 }
 
 // Setup runs every controller that the configuration enables with mgr.
@@ -74,6 +78,9 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		return err
 	}
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
+	s.namespaces = &hierarchy.Reporter{
+		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.keys.Rejected, Waiting: s.keys.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
+	}
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
@@ -88,8 +95,8 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		{config.ControllerAccess, s.addAccess},
 		{config.ControllerLNamespace, s.addTenants},
 		{config.ControllerSubNamespace, s.addSubNamespaces},
-		{config.ControllerHierarchy, func(context.Context) error { return s.keys.SetupWithManager(mgr) }},
 		{config.ControllerPropagation, s.addPropagation},
+		{config.ControllerHierarchy, s.addHierarchy},
 	} {
 		if !store.Current().Enabled(c.name) {
 			continue
@@ -160,10 +167,19 @@ func (s *setup) addSubNamespaces(context.Context) error {
 	}).SetupWithManager(s.mgr)
 }
 
+// addHierarchy comes after propagation, of which it reports.
+func (s *setup) addHierarchy(context.Context) error {
+	if err := s.keys.SetupWithManager(s.mgr); err != nil {
+		return err
+	}
+	return s.namespaces.SetupWithManager(s.mgr)
+}
+
 func (s *setup) addPropagation(ctx context.Context) error {
 	engine, err := propagation.New(propagation.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
+		Troubled:    s.namespaces.Again,
 		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
 	}, propagationSettings(s.store.Current()))
 	if err != nil {
@@ -177,5 +193,6 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	if err := s.mgr.AddReadyzCheck("propagation", engine.Ready); err != nil {
 		return err
 	}
+	s.namespaces.Copies = engine
 	return engine.SetupWithManager(s.mgr)
 }

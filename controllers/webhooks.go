@@ -9,10 +9,15 @@ import (
 	"path/filepath"
 	"strconv"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/warren-tenancy/warren/controllers/certificate"
+	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
@@ -93,7 +98,7 @@ func (o *WebhookOptions) server() (webhook.Server, error) {
 // addWebhooks registers the handlers and sees to the server's certificate.
 func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
 	if !o.Enabled {
-		return nil
+		return s.mgr.Add(manager.RunnableFunc(s.warnOfTrust))
 	}
 	if err := webhooks.SetupWithManager(s.mgr, webhooks.Options{Index: s.index, Config: s.store.Current, Namespace: s.namespace}); err != nil {
 		return fmt.Errorf("setting up the webhooks: %w", err)
@@ -104,4 +109,16 @@ func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
 	return certificate.SetupWithManager(ctx, s.mgr, certificate.Options{
 		Namespace: s.namespace, Serving: o.serving, Events: s.events, Timing: s.timing.Certificate,
 	})
+}
+
+// warnOfTrust tells of an operator that carries out what HierarchyConfigurations ask for although nobody asks who may ask.
+func (s *setup) warnOfTrust(ctx context.Context) error {
+	const policy = manifests.Prefix + "hierarchy-authority"
+	binding := &metav1.PartialObjectMetadata{}
+	binding.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"))
+	if err := s.mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: policy}, binding); err != nil {
+		s.mgr.GetLogger().Info("the webhooks are off, and policy "+policy+" is not in force: whoever may write HierarchyConfigurations "+
+			"may place a namespace below any other; install component hierarchy-authority", "answer", err.Error())
+	}
+	return nil
 }

@@ -266,15 +266,3 @@ func ending[T client.Object](o T) T {
 	o.SetDeletionTimestamp(&now)
 	return o
 }
-
-func hierarchy(namespace string, change func(*v1alpha1.HierarchyConfigurationSpec)) *v1alpha1.HierarchyConfiguration {
-	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
-	if change != nil {
-		change(&hc.Spec)
-	}
-	return hc
-}
-
-func parent(name string) func(*v1alpha1.HierarchyConfigurationSpec) {
-	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.Parent = &name }
-}

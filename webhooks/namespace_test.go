@@ -90,8 +90,8 @@ func TestNamespaces(t *testing.T) {
 		"DeleteCascading":    {"", grown(build.Root("p"), bound("w", "p")), noted(build.Root("p"), v1alpha1.AnnotationCascading, "true"), nil, allowed()},
 		"DeleteConfigured":   {"", grown(build.Root("p"), bound("w", "p")).configured(cascading), build.Root("p"), nil, allowed()},
 		"DeleteAllowedSoon":  {"the annotation follows", grown(append(tenant(build.Tenant("p").Cascading()), bound("w", "p"))...), noted(build.Root("p"), v1alpha1.AnnotationLNamespaceUID, "uid-1"), nil, refused(503, "not in force yet")},
-		"DeleteAllowedByHC":  {"", grown(build.Root("p"), bound("w", "p"), hierarchy("p", allowing)), build.Root("p"), nil, refused(503, "not in force yet")},
-		"DeleteAllowedAbove": {"", grown(build.Root("o"), build.Child("p", "o"), bound("w", "p"), hierarchy("o", allowing)), build.Child("p", "o"), nil, refused(503, "not in force yet")},
+		"DeleteAllowedByHC":  {"", grown(build.Root("p"), bound("w", "p"), build.Hierarchy("p", build.Cascades)), build.Root("p"), nil, refused(503, "not in force yet")},
+		"DeleteAllowedAbove": {"", grown(build.Root("o"), build.Child("p", "o"), bound("w", "p"), build.Hierarchy("o", build.Cascades)), build.Child("p", "o"), nil, refused(503, "not in force yet")},
 		"DeleteNotItsOwn":    {"an LNamespace says nothing about a namespace that is not its own", grown(build.Root("p"), bound("w", "p"), build.Tenant("p").Cascading().Object()), build.Root("p"), nil, refused(403, "has sub-namespaces (w)")},
 		"DeleteTemplate":     {"cascading is for children", grown(build.Template("base"), instance("r1", "base")).configured(cascading), build.Template("base"), nil, refused(403, "base is referenced by: r1")},
 		"DeleteGoing":        {"", grown(build.Root("p"), bound("w", "p")), ending(build.Root("p")), nil, allowed()},
@@ -109,5 +109,3 @@ func defaultLimit(n int32) func(*config.OperatorConfiguration) {
 }
 
 func cascading(c *config.OperatorConfiguration) { c.SubNamespaces.AllowCascadingDeletion = true }
-
-func allowing(spec *v1alpha1.HierarchyConfigurationSpec) { spec.AllowCascadingDeletion = true }

@@ -18,7 +18,7 @@ func TestUnready(t *testing.T) {
 	objects := map[string]client.Object{
 		webhooks.PathLNamespaceDefaults: sudoed("t"), webhooks.PathLNamespaces: sudoed("t"),
 		webhooks.PathSubNamespaces: build.SubNamespace("payments", "w"), webhooks.PathNamespaces: build.Root("r"),
-		webhooks.PathHierarchyConfiguration: hierarchy("payments", nil),
+		webhooks.PathHierarchyConfiguration: build.Hierarchy("payments"),
 	}
 	for path := range webhooks.Handlers(scheme(), webhooks.Options{Index: c}) {
 		r := c.as(t, alice, path, nil, objects[path])

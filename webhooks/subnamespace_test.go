@@ -15,12 +15,6 @@ func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
 	return sub
 }
 
-func requires(name string) func(*v1alpha1.HierarchyConfigurationSpec) {
-	return func(spec *v1alpha1.HierarchyConfigurationSpec) {
-		spec.RequiredChildren = []v1alpha1.RequiredChild{v1alpha1.RequiredChild(name)}
-	}
-}
-
 func TestSubNamespaces(t *testing.T) {
 	payments := func() *cluster { return grown(build.Root("payments"), build.Root("app-team1")) }
 	waiting := func() *cluster { return payments().with(build.Child("x", "p"), build.Child("w", "p")) }
@@ -37,8 +31,8 @@ func TestSubNamespaces(t *testing.T) {
 		},
 		"InPlain":           {"", grown(build.Namespace("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
 		"InATemplate":       {"", grown(build.Template("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
-		"InPlainToBePlaced": {"", grown(build.Namespace("p"), hierarchy("p", parent("r"))), nil, build.SubNamespace("p", "w"), allowed("p is neither a root nor a sub-namespace")},
-		"InPlainToBeARoot":  {"a request to be a root names no parent", grown(build.Namespace("p"), hierarchy("p", parent(""))), nil, build.SubNamespace("p", "w"), refused(403, "neither")},
+		"InPlainToBePlaced": {"", grown(build.Namespace("p"), build.Hierarchy("p", build.Below("r"))), nil, build.SubNamespace("p", "w"), allowed("p is neither a root nor a sub-namespace")},
+		"InPlainToBeARoot":  {"a request to be a root names no parent", grown(build.Namespace("p"), build.Hierarchy("p", build.Below(""))), nil, build.SubNamespace("p", "w"), refused(403, "neither")},
 		"InHalted":          {"it heals by itself", grown(build.Child("p", "gone")), nil, build.SubNamespace("p", "w"), allowed("p is halted (ParentMissing)")},
 		"InJustMade":        {"", grown().later(build.Root("p")), nil, build.SubNamespace("p", "w"), allowed()},
 		"OwnName":           {"", payments(), nil, build.SubNamespace("payments", "payments"), refused(403, "own name")},
@@ -60,7 +54,7 @@ func TestSubNamespaces(t *testing.T) {
 		"Awaited":           {"", waiting(), nil, build.SubNamespace("payments", "p"), refused(403, `namespaces w, x wait for a parent named "p"`)},
 		"AwaitedByHis":      {"", waiting().allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), allowed()},
 		"AwaitedByHisHalf":  {"", waiting().allowing("update hierarchyconfigurations w/hierarchy"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
-		"AwaitedByHC":       {"who may only create is out where there is one", waiting().with(hierarchy("x", nil)).allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
+		"AwaitedByHC":       {"who may only create is out where there is one", waiting().with(build.Hierarchy("x")).allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
 		"AwaitedByAdmin":    {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},
 
 		"OldKey":     {"a configuration that changed holds up no edit", payments(), build.SubNamespace("payments", "w", "old", "a"), annotated(build.SubNamespace("payments", "w", "old", "a"), "memo"), allowed()},
@@ -73,14 +67,14 @@ func TestSubNamespaces(t *testing.T) {
 			refused(403, "w has sub-namespaces (d1, d2): delete them first or set allowCascadingDeletion"),
 		},
 		"DeleteWithUnbound":  {"", payments().with(bound("w", "payments"), build.Child("f", "w")), build.SubNamespace("payments", "w"), nil, allowed("w has children that are not bound")},
-		"DeleteAllowedSoon":  {"", payments().with(bound("w", "payments"), bound("d", "w"), hierarchy("payments", allowing)), build.SubNamespace("payments", "w"), nil, refused(503, "not in force yet")},
+		"DeleteAllowedSoon":  {"", payments().with(bound("w", "payments"), bound("d", "w"), build.Hierarchy("payments", build.Cascades)), build.SubNamespace("payments", "w"), nil, refused(503, "not in force yet")},
 		"DeleteCascading":    {"", payments().with(noted(bound("w", "payments"), v1alpha1.AnnotationCascading, "true"), bound("d", "w")), build.SubNamespace("payments", "w"), nil, allowed()},
 		"DeleteInConflict":   {"what is not its own is not touched", payments().with(build.Root("w"), bound("d", "w")), build.SubNamespace("payments", "w"), nil, allowed()},
-		"DeleteRequired":     {"", payments().with(hierarchy("payments", requires("w"))), build.SubNamespace("payments", "w"), nil, refused(403, "is required by HierarchyConfiguration payments/hierarchy")},
-		"DeleteRequiredElse": {"", payments().with(hierarchy("payments", requires("v"))), build.SubNamespace("payments", "w"), nil, allowed()},
-		"DeleteRequiredEnds": {"", grown(ending(build.Root("p")), hierarchy("p", requires("w"))), build.SubNamespace("p", "w"), nil, allowed()},
+		"DeleteRequired":     {"", payments().with(build.Hierarchy("payments", build.Requiring("w"))), build.SubNamespace("payments", "w"), nil, refused(403, "is required by HierarchyConfiguration payments/hierarchy")},
+		"DeleteRequiredElse": {"", payments().with(build.Hierarchy("payments", build.Requiring("v"))), build.SubNamespace("payments", "w"), nil, allowed()},
+		"DeleteRequiredEnds": {"", grown(ending(build.Root("p")), build.Hierarchy("p", build.Requiring("w"))), build.SubNamespace("p", "w"), nil, allowed()},
 		"DeleteBoth": {
-			"all in one answer", payments().with(bound("w", "payments"), bound("d", "w"), hierarchy("payments", requires("w"))), build.SubNamespace("payments", "w"), nil,
+			"all in one answer", payments().with(bound("w", "payments"), bound("d", "w"), build.Hierarchy("payments", build.Requiring("w"))), build.SubNamespace("payments", "w"), nil,
 			refused(403, "has sub-namespaces (d)", "is required by"),
 		},
 		"DeleteAgain": {"", payments().with(bound("w", "payments"), bound("d", "w")), ending(build.SubNamespace("payments", "w")), nil, allowed()},

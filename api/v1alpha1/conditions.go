@@ -19,6 +19,8 @@ const (
 	ConditionAccessReady    ConditionType = "AccessReady"
 	ConditionMetadataSynced ConditionType = "MetadataSynced"
 	ConditionHalted         ConditionType = "Halted"
+	ConditionParentApplied  ConditionType = "ParentApplied"
+	ConditionChildrenReady  ConditionType = "ChildrenReady"
 	ConditionPropagated     ConditionType = "Propagated"
 )
 
@@ -76,8 +78,39 @@ const (
 	ReasonDeletionRefused    Reason = "DeletionRefused"
 )
 
-// Reasons for which a namespace isn't placed where it was asked to be.
+// Reasons of a HierarchyConfiguration where nothing is wrong.
 const (
+	ReasonSettled      Reason = "Settled"
+	ReasonNotInForest  Reason = "NotInForest"
+	ReasonActive       Reason = "Active"
+	ReasonApplied      Reason = "Applied"
+	ReasonNotRequested Reason = "NotRequested"
+	ReasonAllPresent   Reason = "AllPresent"
+	ReasonNoneRequired Reason = "NoneRequired"
+	ReasonInSync       Reason = "InSync"
+
+	ReasonParentChanged  Reason = "ParentChanged"
+	ReasonResumed        Reason = "Resumed"
+	ReasonChildRequested Reason = "ChildRequested"
+)
+
+// Reasons for which the required children of a namespace aren't all there. ReasonNotInForest and ReasonLimitExceeded are others.
+const (
+	ReasonChildConflict Reason = "ChildConflict"
+	ReasonChildPending  Reason = "ChildPending"
+)
+
+// Reasons for which the copies of a namespace, or of those below it, aren't what they should be. ReasonConflict is another.
+const (
+	ReasonRejected           Reason = "Rejected"
+	ReasonWaitingForRemoval  Reason = "WaitingForRemoval"
+	ReasonDescendantConflict Reason = "DescendantConflict"
+)
+
+// Reasons for which a namespace isn't placed where it was asked to be. ReasonLimitExceeded is another.
+const (
+	ReasonParentRefused Reason = "ParentRefused"
+	ReasonLabelChanged  Reason = "LabelChanged"
 	ReasonBound         Reason = "Bound"
 	ReasonWouldCycle    Reason = "WouldCycle"
 	ReasonIllegalParent Reason = "IllegalParent"

@@ -2,7 +2,13 @@ package hierarchy
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // Writes counts the operator's writes to Namespaces.
@@ -10,7 +16,12 @@ var Writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "warren_namespace_writes_total", Help: "Writes to Namespaces.",
 }, []string{"verb", "result"})
 
-func init() { metrics.Registry.MustRegister(Writes) }
+var moves = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "warren_hierarchy_moves_total",
+	Help: "Namespaces that got another parent, by who wrote it, and requests of HierarchyConfigurations that were refused.",
+}, []string{"via", "result"})
+
+func init() { metrics.Registry.MustRegister(Writes, moves) }
 
 func result(err error) string {
 	if err != nil {
@@ -21,3 +32,60 @@ func result(err error) string {
 
 // Count counts a write to a Namespace by what came of it.
 func Count(verb string, err error) { Writes.WithLabelValues(verb, result(err)).Inc() }
+
+// countMoves counts the namespaces that have another parent than before.
+func countMoves(c index.Change) {
+	for _, name := range c.Namespaces {
+		if via := movedVia(c.Old.Namespace(name), c.New.Namespace(name)); via != "" {
+			moves.WithLabelValues(via, "done").Inc()
+		}
+	}
+}
+
+// movedVia says who gave a namespace another parent; "" where nobody did.
+func movedVia(old, now *forest.Namespace) string {
+	switch {
+	case old == nil || now == nil || old.UID != now.UID || old.Parent() == now.Parent():
+		return ""
+	case old.Annotations[v1alpha1.AnnotationAppliedParent] != now.Annotations[v1alpha1.AnnotationAppliedParent]:
+		return "hierarchy"
+	case now.Bound():
+		return "subnamespace"
+	}
+	return "label"
+}
+
+// condition counts the conditions of the cache that are bad, when it is asked.
+type troubled struct{ client client.Reader }
+
+var conditionsDesc = prometheus.NewDesc("warren_hierarchy_conditions", "Namespaces with a condition that is bad.", []string{"type", "reason"}, nil)
+
+// Describe implements prometheus.Collector.
+func (troubled) Describe(to chan<- *prometheus.Desc) { to <- conditionsDesc }
+
+// Collect implements prometheus.Collector.
+func (t troubled) Collect(to chan<- prometheus.Metric) {
+	list := &v1alpha1.HierarchyConfigurationList{}
+	if !index.Counted(t.client, list) {
+		return
+	}
+	counts := map[[2]string]int{}
+	for i := range list.Items {
+		for _, c := range list.Items[i].Status.Conditions {
+			if wrong(c.Type, c.Status) {
+				counts[[2]string{c.Type, c.Reason}]++
+			}
+		}
+	}
+	for labels, n := range counts {
+		to <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), labels[0], labels[1])
+	}
+}
+
+// wrong says whether a condition of that type and status tells of something that is wrong.
+func wrong[T ~string](kind T, status metav1.ConditionStatus) bool {
+	if string(kind) == string(v1alpha1.ConditionHalted) {
+		return status == metav1.ConditionTrue
+	}
+	return status == metav1.ConditionFalse
+}

@@ -1,10 +1,12 @@
-// Package hierarchy keeps the metadata of managed namespaces: tree labels, ancestry, what they inherit.
+// Package hierarchy keeps the metadata of managed namespaces (tree labels, ancestry, what they inherit), carries out what
+// HierarchyConfigurations ask for, and reports what is wrong with a namespace.
 package hierarchy
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 	"time"
 
@@ -23,29 +25,58 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Reconciler writes what the forest derives for a namespace: all keys of one namespace in one write, none at rest.
+// Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, none at
+// rest; then the children that it requires.
 type Reconciler struct {
 	Client      client.Client
 	Index       *index.Index
 	Events      record.EventRecorder
 	Concurrency int
 
-	rejected sync.Map // name of a namespace → what the API server said of our write
+	moving   sync.Mutex // held while a namespace is placed elsewhere
+	rejected sync.Map   // name of a namespace → what the API server said of our write
+	waiting  sync.Map   // names of namespaces that ask for what can't be given yet
 }
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
-		WatchesRawSource(r.Index.Source(func(c index.Change) []reconcile.Request {
-			requests := make([]reconcile.Request, 0, len(c.Namespaces))
-			for _, name := range c.Namespaces {
-				requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
-			}
-			return requests
-		})).
+		WatchesRawSource(r.Index.Source(r.concerned)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
 		Complete(r)
+}
+
+// concerned are the namespaces that changed, those whose required children did, and those that wait for any change.
+func (r *Reconciler) concerned(c index.Change) []reconcile.Request {
+	countMoves(c)
+	var requests []reconcile.Request
+	ask := func(name string) {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+	}
+	for _, name := range c.Namespaces {
+		ask(name)
+		for _, s := range []*forest.Snapshot{c.Old, c.New} {
+			for _, sub := range s.SubsNamed(name) {
+				if c.New.Hierarchy(sub.Parent) != nil {
+					ask(sub.Parent)
+				}
+			}
+		}
+	}
+	for name := range r.Waiting(c) {
+		ask(name)
+	}
+	return requests
+}
+
+// Waiting are the namespaces that ask for what can't be given yet, if a change may make a difference to them.
+func (r *Reconciler) Waiting(c index.Change) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if c.Old != c.New {
+			r.waiting.Range(func(name, _ any) bool { return yield(name.(string)) })
+		}
+	}
 }
 
 // Rejected is what the API server said when it refused the keys of a namespace, or "".
@@ -55,45 +86,93 @@ func (r *Reconciler) Rejected(namespace string) string {
 	return s
 }
 
-// Reconcile brings the keys of one namespace to what they should be.
+// Reconcile brings one namespace to what it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	s := r.Index.Snapshot()
-	n, change := s.Namespace(req.Name), s.Desired(req.Name)
-	if change.Empty() {
-		r.rejected.Delete(req.Name)
-		return ctrl.Result{}, nil
-	}
-	written, err := Write(ctx, r.Client, n, change)
+	err := r.settle(ctx, req.Name)
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write comes sooner
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
-		if old, _ := r.rejected.Swap(req.Name, err.Error()); old != err.Error() {
-			r.Index.Touch(req.Name) // its SubNamespace says so
+		if _, already := r.rejected.Swap(req.Name, err.Error()); !already {
+			r.Index.Touch(req.Name) // its SubNamespace and its HierarchyConfiguration say so
 		}
 		return ctrl.Result{}, err
 	case err != nil:
 		return ctrl.Result{}, err
 	}
-	r.rejected.Delete(req.Name)
-	r.Index.Observe(written)
-	r.announce(s, n, change)
-	return ctrl.Result{}, nil
+	if _, was := r.rejected.LoadAndDelete(req.Name); was {
+		r.Index.Touch(req.Name)
+	}
+	return ctrl.Result{}, r.requireChildren(ctx, req.Name)
 }
 
-// announce tells a tenant that the shape of its root was put back.
+// settle writes what differs. Where a HierarchyConfiguration asks for another place, that is judged and written before
+// anybody else's, by a forest that holds our last writes: requests can never form a cycle.
+func (r *Reconciler) settle(ctx context.Context, name string) error {
+	if r.Index.Snapshot().Hierarchy(name) != nil {
+		r.waiting.Store(name, true) // from here on, every change asks again
+	}
+	s := r.Index.Snapshot()
+	request := s.Request(name)
+	if request.Asked && len(request.Obstacles) == 0 {
+		r.moving.Lock()
+		defer r.moving.Unlock()
+		s = r.Index.Snapshot()
+		request = s.Request(name)
+	}
+	if len(request.Obstacles) > 0 || len(unmet(s, name)) > 0 {
+		r.waiting.Store(name, true)
+	} else {
+		r.waiting.Delete(name)
+	}
+	n, change := s.Namespace(name), s.Desired(name)
+	if change.Empty() {
+		return nil
+	}
+	written, err := Write(ctx, r.Client, n, change)
+	if err != nil {
+		return err
+	}
+	r.Index.Observe(written)
+	r.announce(s, n, change)
+	return nil
+}
+
+// announce tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.
 func (r *Reconciler) announce(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
 	_, shape := change.Labels[v1alpha1.LabelType]
-	tenant := s.Tenant(n.Name)
-	if !shape || tenant == nil {
-		return
+	_, moved := change.Annotations[v1alpha1.AnnotationAppliedParent]
+	request := s.Request(n.Name)
+	switch tenant := s.Tenant(n.Name); {
+	case moved && request.Asked && n.Parent() != request.Parent:
+		r.Events.Event(reference(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),
+			n.Name+" was moved from "+placeName(n.Parent())+" to "+placeName(request.Parent))
+	case shape && !moved && tenant != nil:
+		r.Events.Event(&v1alpha1.LNamespace{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+			ObjectMeta: metav1.ObjectMeta{Name: tenant.Name, UID: types.UID(tenant.UID)},
+		}, corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of the Namespace was put back")
 	}
-	r.Events.Event(&v1alpha1.LNamespace{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
-		ObjectMeta: metav1.ObjectMeta{Name: tenant.Name, UID: types.UID(tenant.UID)},
-	}, corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of the Namespace was put back")
+}
+
+// placeName is a parent in a sentence.
+func placeName(parent string) string {
+	if parent == "" {
+		return "no parent"
+	}
+	return fmt.Sprintf("%q", parent)
+}
+
+// reference is the object that h was taken from, as far as Events need it.
+func reference(h *forest.Hierarchy) *v1alpha1.HierarchyConfiguration {
+	return &v1alpha1.HierarchyConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "HierarchyConfiguration"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: h.Namespace, Name: v1alpha1.HierarchyConfigurationName, UID: types.UID(h.UID),
+		},
+	}
 }
 
 // Write changes the metadata of a Namespace in one request that is refused if it is no longer the n that was seen.

@@ -22,9 +22,10 @@ func (x *Index) SetupWithManager(ctx context.Context, mgr manager.Manager) error
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	var feeds []cache.ResourceEventHandlerRegistration
 	for object, handler := range map[client.Object]cache.ResourceEventHandler{
-		namespaces:               handlers(x.namespaceSeen, x.namespaceGone),
-		&v1alpha1.SubNamespace{}: handlers(x.subSeen, x.subGone),
-		&v1alpha1.LNamespace{}:   handlers(x.tenantSeen, x.tenantGone),
+		namespaces:                         handlers(x.namespaceSeen, x.namespaceGone),
+		&v1alpha1.SubNamespace{}:           handlers(x.subSeen, x.subGone),
+		&v1alpha1.LNamespace{}:             handlers(x.tenantSeen, x.tenantGone),
+		&v1alpha1.HierarchyConfiguration{}: handlers(x.hierarchySeen, x.hierarchyGone),
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, object, ctrlcache.BlockUntilSynced(false))
 		if err != nil {
@@ -156,6 +157,28 @@ func TenantOf(l *v1alpha1.LNamespace) *forest.Tenant {
 		t.MaxSubNamespaces, t.MaxDepth = l.Spec.Limits.SubNamespaces, l.Spec.Limits.Depth
 	}
 	return t
+}
+
+func (x *Index) hierarchySeen(hc *v1alpha1.HierarchyConfiguration) {
+	if hc.Name != v1alpha1.HierarchyConfigurationName {
+		return // made before the CRD knew better
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, h := x.Snapshot(), HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
+	if old.Hierarchy(hc.Namespace).Is(h) {
+		return // its status was written
+	}
+	x.replace(old, old.WithHierarchy(h), hc.Namespace)
+}
+
+func (x *Index) hierarchyGone(hc *v1alpha1.HierarchyConfiguration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	if known := old.Hierarchy(hc.Namespace); known != nil && known.UID == string(hc.UID) {
+		x.replace(old, old.WithoutHierarchy(hc.Namespace), hc.Namespace)
+	}
 }
 
 // HierarchyOf takes the facts of the HierarchyConfiguration of namespace.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -48,6 +49,9 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing
+	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
+	// the sources. It must not block, nor ask the engine; nil tells nobody.
+	Troubled func(namespaces ...string)
 	// Unprotected says whether the policy that keeps everybody off the copies is missing; nil means that it is in force.
 	Unprotected func() bool
 }
@@ -69,6 +73,8 @@ type Timing struct {
 	LoopWindow time.Duration
 	// ScrubTick is how often it is asked whether a scrub is due.
 	ScrubTick time.Duration
+	// Stuck is how long a namespace waits for removals before that is told.
+	Stuck time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -81,6 +87,7 @@ func DefaultTiming() Timing {
 		Write:      30 * time.Second,
 		LoopWindow: 10 * time.Minute,
 		ScrubTick:  time.Second,
+		Stuck:      time.Second,
 	}
 }
 
@@ -99,14 +106,17 @@ type Engine struct {
 	settings Settings
 	kinds    map[schema.GroupKind]*kindRun
 	seen     map[schema.GroupKind]string // highest resourceVersion of a copy that a watch has brought
-	waiting  map[string]bool             // namespaces in which something waits for removals
+	waiting  map[string]*pause           // namespaces in which something waits for removals
 	removing map[string]int              // by namespace: DELETEs that are not answered yet
-	troubles map[propagate.Slot]*trouble
+	troubles troubles
 	repairs  *repairs
 	found    map[propagate.Slot]string // how drift was found that waits to be put right, if not by the watch
 	fanouts  fanouts
 	events   map[told]time.Time
 	leading  bool
+	known    bool // everything was looked at since this replica leads
+
+	working atomic.Int64 // keys that are worked on
 }
 
 // New returns an engine that reads and writes with o.Config.
@@ -126,9 +136,9 @@ func New(o Options, s Settings) (*Engine, error) {
 		world:    propagate.NewWorld(o.Index.Snapshot()),
 		kinds:    map[schema.GroupKind]*kindRun{},
 		seen:     map[schema.GroupKind]string{},
-		waiting:  map[string]bool{},
+		waiting:  map[string]*pause{},
 		removing: map[string]int{},
-		troubles: map[propagate.Slot]*trouble{},
+		troubles: troubles{},
 		repairs:  newRepairs(),
 		found:    map[propagate.Slot]string{},
 		fanouts:  newFanouts(),
@@ -189,6 +199,7 @@ func (w writing) Start(ctx context.Context) error {
 			}
 		})
 	}
+	workers.Go(func() { w.getKnown(ctx) })
 	w.scrub(ctx) // until ctx is done
 	w.queue.ShutDown()
 	workers.Wait()
@@ -217,6 +228,8 @@ func (e *Engine) next(ctx context.Context) bool {
 	if shutdown {
 		return false
 	}
+	e.working.Add(1)
+	defer e.working.Add(-1)
 	defer e.queue.Done(k)
 	if ctx.Err() != nil {
 		return true // drain: only what is under way is finished
@@ -239,6 +252,7 @@ func (e *Engine) next(ctx context.Context) bool {
 func (e *Engine) forestChanged(c index.Change) {
 	e.mu.Lock()
 	e.world.Forest = c.New
+	e.moved(c)
 	var keys []key
 	for _, namespace := range c.Namespaces {
 		keys = append(keys, namespaceKey(namespace))
@@ -288,6 +302,9 @@ func (e *Engine) enqueue(keys ...key) {
 func (e *Engine) enqueueSlotsIn(namespace string) {
 	e.mu.Lock()
 	slots := e.world.SlotsIn(namespace)
+	for slot := range e.troubles[namespace] { // also what is wanted there no longer
+		slots = append(slots, slot)
+	}
 	e.mu.Unlock()
 	e.enqueue(slotKeys(slots)...)
 }
@@ -302,7 +319,7 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 		}
 		e.world.ForgetKind(gk)
 	}
-	e.settings = s
+	e.settings, e.known, e.troubles = s, false, troubles{}
 	e.bodies.clear()
 	e.mu.Unlock()
 	e.startKinds(ctx)

@@ -88,13 +88,15 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		send(g.sources, sources, gk.Group, gk.Kind)
 		send(g.copies, copies, gk.Group, gk.Kind)
 		conflicts, rejected := 0, 0
-		for slot, t := range e.troubles {
-			switch {
-			case slot.Kind != gk:
-			case t.reason == v1alpha1.ReasonConflict:
-				conflicts++
-			case t.reason == v1alpha1.ReasonCopyRejected:
-				rejected++
+		for _, here := range e.troubles {
+			for slot, t := range here {
+				switch {
+				case slot.Kind != gk || t.silent:
+				case t.reason == v1alpha1.ReasonConflict:
+					conflicts++
+				case t.reason == v1alpha1.ReasonRejected:
+					rejected++
+				}
 			}
 		}
 		send(g.conflicts, conflicts, gk.Group, gk.Kind)

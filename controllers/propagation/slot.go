@@ -19,11 +19,11 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 	e.mu.Lock()
 	action := e.world.Plan(slot)
 	over := e.world.Copy(slot)
-	if action.Reason == propagate.ReasonWaitingForRemoval || e.barred(slot, action) {
-		e.waiting[slot.Namespace] = true
-		action = propagate.Action{Reason: propagate.ReasonWaitingForRemoval}
+	if action.Reason == v1alpha1.ReasonWaitingForRemoval || e.barred(slot, action) {
+		e.hold(slot.Namespace)
+		action = propagate.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
 	}
-	obstructed := e.troubles[slot].obstructed()
+	obstructed := e.troubles.of(slot).obstructed()
 	held := time.Duration(0)
 	if action.Verb == propagate.Update && isRepair(over, action) {
 		held = e.repairs.wait(slot, time.Now(), e.Timing.LoopWindow)

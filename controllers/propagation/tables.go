@@ -214,10 +214,14 @@ func (f *feed) copyGone(slot propagate.Slot) []key {
 // released are the keys to look at because a copy in namespace has changed or gone while something there waits for
 // removals. The caller holds the lock.
 func (e *Engine) released(namespace string) []key {
-	if !e.waiting[namespace] {
+	w := e.waiting[namespace]
+	if w == nil {
 		return nil
 	}
 	delete(e.waiting, namespace)
+	if w.told {
+		e.tell(namespace)
+	}
 	return []key{namespaceKey(namespace)}
 }
 

@@ -25,9 +25,42 @@ var (
 
 // trouble is what keeps a slot from being what it should be.
 type trouble struct {
-	reason v1alpha1.Reason // Conflict, CopyRejected, or "" for what passes by itself
+	reason v1alpha1.Reason // Conflict, Rejected, or "" for what passes by itself
+	from   string          // namespace of the source
+	text   string          // what stands in the way, for those who are told
 	tries  int
 	told   bool // the owner of the source knows
+	silent bool // the source may be missing here: somebody's object will do
+}
+
+// troubles are those of all slots, by namespace.
+type troubles map[string]map[propagate.Slot]*trouble
+
+func (t troubles) of(slot propagate.Slot) *trouble { return t[slot.Namespace][slot] }
+
+func (t troubles) put(slot propagate.Slot, one *trouble) {
+	if t[slot.Namespace] == nil {
+		t[slot.Namespace] = map[propagate.Slot]*trouble{}
+	}
+	t[slot.Namespace][slot] = one
+}
+
+// retried says whether any slot is tried again for a reason that passes by itself.
+func (t troubles) retried() bool {
+	for _, here := range t {
+		for _, one := range here {
+			if one.reason == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (t troubles) drop(slot propagate.Slot) {
+	if delete(t[slot.Namespace], slot); len(t[slot.Namespace]) == 0 {
+		delete(t, slot.Namespace)
+	}
 }
 
 func (t *trouble) obstructed() bool { return t != nil && t.reason == v1alpha1.ReasonConflict }
@@ -65,11 +98,12 @@ func refused(err error) bool {
 // again with a back-off. In mode create the obstacle satisfies what is wanted: nothing is said.
 func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen bool) {
 	e.mu.Lock()
-	t, _ := e.trouble(slot, v1alpha1.ReasonConflict)
 	source := e.world.Source(action.Source)
-	uid, say := "", source != nil && source.Mode != v1alpha1.ModeCreate && !t.told
+	silent := source != nil && source.Mode == v1alpha1.ModeCreate
+	t, _ := e.trouble(slot, trouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace, text: errObstacle.Error(), silent: silent})
+	uid, say := "", source != nil && !silent && !t.told
 	if say {
-		uid, e.troubles[slot].told = source.UID, true
+		uid, e.troubles.of(slot).told = source.UID, true
 	}
 	lowest, highest := e.settings.RetryMin, min(e.settings.RetryMax, e.Timing.ConflictMax)
 	e.mu.Unlock()
@@ -84,8 +118,12 @@ func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen b
 
 // rejected notes that the API server refuses a copy.
 func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err error) {
+	text := err.Error()
+	if len(text) > 256 {
+		text = text[:256] + "…"
+	}
 	e.mu.Lock()
-	t, first := e.trouble(slot, v1alpha1.ReasonCopyRejected)
+	t, first := e.trouble(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: text})
 	source := e.world.Source(action.Source)
 	uid := ""
 	if source != nil {
@@ -94,10 +132,6 @@ func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err erro
 	lowest, highest := e.settings.RetryMin, e.settings.RetryMax
 	e.mu.Unlock()
 	if first && uid != "" {
-		text := err.Error()
-		if len(text) > 256 {
-			text = text[:256] + "…"
-		}
 		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text))
 	}
@@ -107,7 +141,7 @@ func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err erro
 // retryLater is for what fails without being refused: no connection, 429, 5xx.
 func (e *Engine) retryLater(k key, err error) {
 	e.mu.Lock()
-	t, first := e.trouble(k.slot, "")
+	t, first := e.trouble(k.slot, trouble{})
 	e.mu.Unlock()
 	if first {
 		ctrl.Log.WithName("propagation").Error(err, "a request failed; it is tried again", "slot", k.slot.String())
@@ -120,11 +154,22 @@ func (e *Engine) retryLater(k key, err error) {
 }
 
 // trouble counts one more try of a slot. first says that the reason is new. The caller holds the lock.
-func (e *Engine) trouble(slot propagate.Slot, reason v1alpha1.Reason) (t trouble, first bool) {
-	known := e.troubles[slot]
-	if known == nil || known.reason != reason {
-		known, first = &trouble{reason: reason}, true
-		e.troubles[slot] = known
+func (e *Engine) trouble(slot propagate.Slot, one trouble) (t trouble, first bool) {
+	known := e.troubles.of(slot)
+	if known != nil && known.reason != "" && one.reason == "" { // what passes by itself hides nothing
+		known.tries++
+		return *known, false
+	}
+	if first = known == nil || known.reason != one.reason; first {
+		if known != nil {
+			e.tell(known.from)
+		}
+		known = &one
+		e.troubles.put(slot, known)
+		e.tell(slot.Namespace, one.from)
+	} else if known.text != one.text || known.from != one.from || known.silent != one.silent {
+		e.tell(slot.Namespace, known.from, one.from)
+		known.text, known.from, known.silent = one.text, one.from, one.silent
 	}
 	known.tries++
 	return *known, first
@@ -133,13 +178,22 @@ func (e *Engine) trouble(slot propagate.Slot, reason v1alpha1.Reason) (t trouble
 func (e *Engine) clearTrouble(slot propagate.Slot) *trouble {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := e.troubles[slot]
-	delete(e.troubles, slot)
+	t := e.troubles.of(slot)
+	if t != nil {
+		e.troubles.drop(slot)
+		e.tell(slot.Namespace, t.from)
+	}
 	return t
 }
 
-// recovered forgets the failures of a source.
-func (e *Engine) recovered(k key) { e.clearTrouble(k.slot) }
+// recovered forgets the failures of a source, but not what keeps a copy from standing in its place.
+func (e *Engine) recovered(k key) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if t := e.troubles.of(k.slot); t != nil && t.reason == "" {
+		e.troubles.drop(k.slot)
+	}
+}
 
 // settled forgets the trouble of a slot that is right now, and says so where a conflict had been reported.
 func (e *Engine) settled(slot propagate.Slot, action propagate.Action) {

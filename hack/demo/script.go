@@ -47,7 +47,7 @@ const (
 
 // script is the main job of a tenancy operator, from the first tenant to the last copy.
 func script() []scene {
-	return []scene{tenants(), tree(), propagation(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal()}
+	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal()}
 }
 
 func tenants() scene {
@@ -83,6 +83,23 @@ func propagation() scene {
 			{"alice", "create -f hack/demo/database.yaml", prints("database created")},
 			{"alice", "get secret database -n pay-web" + value, prints("Zmlyc3Q=").soon()},
 			{"alice", "get secret database -n pay-db" + value, prints("Zmlyc3Q=").soon()},
+		},
+	}
+}
+
+func hierarchy() scene {
+	return scene{
+		name: "hierarchy", story: "alice says what her tree must have, and a namespace from elsewhere can't be placed in it by its owner.",
+		steps: []step{
+			{"alice", "create -f hack/demo/hierarchy.yaml", prints("hierarchy created")},
+			{"alice", "wait hier/hierarchy -n payments --for=condition=ChildrenReady --timeout=10s", prints("condition met")},
+			{"alice", "get secret database -n pay-ledger" + value, prints("Zmlyc3Q=").soon()},
+			{"admin", "create namespace legacy", prints("created")},
+			{"admin", "create rolebinding owner -n legacy --clusterrole=admin --user=carol", prints("created")},
+			{"carol", "create -f hack/demo/legacy.yaml", refuses(`needs update on hierarchyconfigurations in namespace "payments" (proposed parent)`).soon()},
+			{"admin", "create -f hack/demo/legacy.yaml", prints("hierarchy created")},
+			{"admin", "wait hier/hierarchy -n legacy --for=condition=Ready --timeout=10s", prints("condition met")},
+			{"alice", "get secret database -n legacy" + value, prints("Zmlyc3Q=").soon()},
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -18,10 +19,20 @@ type Hierarchy struct {
 	Propagated, Overridden [2][]string
 }
 
+// Is says whether both say the same. Either may be nil.
+func (h *Hierarchy) Is(other *Hierarchy) bool { return reflect.DeepEqual(h, other) }
+
 // WithHierarchy returns the snapshot with the HierarchyConfiguration added or replaced.
 func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
 	c := *s
 	c.hierarchies = s.hierarchies.Set(h.Namespace, h)
+	return &c
+}
+
+// WithoutHierarchy returns the snapshot without the HierarchyConfiguration of namespace.
+func (s *Snapshot) WithoutHierarchy(namespace string) *Snapshot {
+	c := *s
+	c.hierarchies = s.hierarchies.Delete(namespace)
 	return &c
 }
 
@@ -59,6 +70,16 @@ func (s *Snapshot) Request(name string) Request {
 		r.Obstacles = s.MoveObstacles(n, r.Parent)
 	}
 	return r
+}
+
+// Overruled is the parent that the HierarchyConfiguration of the namespace called name asks for and was given, where
+// somebody has moved the namespace since, by its label: the label stands.
+func (s *Snapshot) Overruled(name string) (asked string, overruled bool) {
+	n, h := s.Namespace(name), s.Hierarchy(name)
+	if n == nil || h == nil || h.Parent == nil || s.Request(name).Asked || n.Parent() == *h.Parent {
+		return "", false
+	}
+	return *h.Parent, true
 }
 
 // applied is the parent that was asked for last and given, by this very object.

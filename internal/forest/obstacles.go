@@ -146,12 +146,18 @@ func (s *Snapshot) circle(name string, next func(*Namespace) string) string {
 	return ""
 }
 
-// Few joins sorted names for a message and cuts the list after five.
+// Named is how many things a message names.
+const Named = 5
+
+// Few joins sorted names for a message and cuts the list after Named.
 func Few(names []string) string {
-	const most = 5
-	sorted := slices.Sorted(slices.Values(names))
-	if len(sorted) <= most {
-		return strings.Join(sorted, ", ")
+	return First(slices.Sorted(slices.Values(names)), Named, ", ")
+}
+
+// First joins the first of texts for a message and says how many more there are.
+func First(texts []string, most int, separator string) string {
+	if len(texts) <= most {
+		return strings.Join(texts, separator)
 	}
-	return fmt.Sprintf("%s, and %d more", strings.Join(sorted[:most], ", "), len(sorted)-most)
+	return fmt.Sprintf("%s%sand %d more", strings.Join(texts[:most], separator), separator, len(texts)-most)
 }

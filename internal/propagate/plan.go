@@ -32,9 +32,6 @@ type Action struct {
 	Reason v1alpha1.Reason
 }
 
-// ReasonWaitingForRemoval says that copies from old ancestors must be gone before new ones come.
-const ReasonWaitingForRemoval v1alpha1.Reason = "WaitingForRemoval"
-
 // verdict says whether a source is wanted at a place.
 type verdict int
 
@@ -176,7 +173,7 @@ func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Source
 	if r := w.rooms[slot.Namespace]; r != nil {
 		for _, from := range r.froms {
 			if !sources.Has(from.namespace) && !sources.Frozen(from.namespace) {
-				return Action{Source: at, Reason: ReasonWaitingForRemoval}
+				return Action{Source: at, Reason: v1alpha1.ReasonWaitingForRemoval}
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestPlanTemplates(t *testing.T) {
 
 func TestPlanBarrier(t *testing.T) {
 	old := func(change ...func(*propagate.Copy)) fact { return copiedTo(other("a1"), "zeta", update, change...) }
-	waiting := propagate.ReasonWaitingForRemoval
+	waiting := v1alpha1.ReasonWaitingForRemoval
 	cases := map[string]decision{
 		"Create":        {reason: "nothing is created while a copy of an old ancestor stands", facts: facts(source("acme", update), old()), from: "acme", why: waiting},
 		"Update":        {reason: "nor changed", facts: facts(source("acme", update, changed), copied("a1", "acme", update), old()), from: "acme", why: waiting},

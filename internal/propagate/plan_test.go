@@ -177,7 +177,7 @@ func TestPlanAfterAStart(t *testing.T) {
 		"Create":        {reason: "what belongs to the namespace may differ", facts: facts(source("acme", create), copied("a1", "acme", create, unknown, foreign, relabelled, marked))},
 		"Barrier": {
 			reason: "reading may lead to a write, so it waits like one", facts: facts(s, copied("a1", "acme", update, unknown, foreign), copiedTo(other("a1"), "zeta", update)),
-			from: "acme", why: propagate.ReasonWaitingForRemoval,
+			from: "acme", why: v1alpha1.ReasonWaitingForRemoval,
 		},
 	}
 	for name, tc := range cases {

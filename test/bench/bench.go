@@ -38,10 +38,18 @@ func (b *bench) plant(ctx context.Context, children int) error {
 	if err != nil {
 		return err
 	}
-	return waitFor(ctx, "tree labels on every child", func(ctx context.Context) (bool, error) {
+	err = waitFor(ctx, "tree labels on every child", func(ctx context.Context) (bool, error) {
 		namespaces := &corev1.NamespaceList{}
 		err := b.Admin().List(ctx, namespaces, client.MatchingLabels{v1alpha1.TreeLabel(root): "1"})
 		return len(namespaces.Items) == children, err
+	})
+	if err != nil {
+		return err
+	}
+	return waitFor(ctx, "a report on the root that counts them", func(ctx context.Context) (bool, error) {
+		hc := build.Hierarchy(root)
+		err := b.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc)
+		return int(hc.Status.ChildCount) == children && v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated) != nil, client.IgnoreNotFound(err)
 	})
 }
 

@@ -14,31 +14,45 @@ import (
 	"github.com/warren-tenancy/warren/test/audit"
 )
 
-// times are how long create, update and delete took.
+// The three things that happen to copies, one after the other.
+const (
+	creates = iota
+	updates
+	deletes
+)
+
+var phases = []string{creates: "create", updates: "update", deletes: "delete"}
+
+// goals are what the observer sees of each.
+var goals = []watch.EventType{creates: watch.Added, updates: watch.Modified, deletes: watch.Deleted}
+
+// batch is a set of sources × children copies that one side takes through the phases.
+type batch interface {
+	// prepare gets ready what need not be timed.
+	prepare(ctx context.Context, phase int) error
+	// run does one phase, and returns when all of it was asked for.
+	run(ctx context.Context, phase int) error
+}
+
+// sides are who works on a batch.
+type side int
+
+const (
+	floor side = iota
+	operator
+)
+
+// sequence is who has the turns of one phase in a round, two a side. No trend of the machine favours one; every other round
+// begins with the other.
+func sequence(round int) [4]side {
+	if round%2 == 0 {
+		return [4]side{floor, operator, operator, floor}
+	}
+	return [4]side{operator, floor, floor, operator}
+}
+
+// times are how long each phase took a side in one round.
 type times [3]time.Duration
-
-func mean(turns []times) (m times) {
-	for phase := range m {
-		for _, t := range turns {
-			m[phase] += t[phase] / time.Duration(len(turns))
-		}
-	}
-	return m
-}
-
-// turn is what one side does: three phases over sources × children copies. number tells its objects from those of the others.
-type turn func(ctx context.Context, b *bench, o *observer, number int) (times, error)
-
-// sequence is who has the turns of a round. Each side has four, and no trend of the machine favours one: what is added by
-// a machine that gets slower or faster, evenly or ever more, is the same for both. Every other round begins with the other.
-func sequence(round int) []string {
-	sides := [2]string{"floor", "operator"}
-	var order []string
-	for _, i := range []int{0, 1, 1, 0, 1, 0, 0, 1} {
-		order = append(order, sides[(i+round)%2])
-	}
-	return order
-}
 
 // fanOut measures B1 to B4.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
@@ -53,89 +67,142 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 		return nil, err
 	}
 	defer o.watch.Stop()
-	counted := &requests{bench: b}
-	turns := map[string]turn{"floor": floorTurn, "operator": counted.operatorTurn}
-	all := map[string][]times{}
-	if _, err := b.Operator.Stop(); err != nil {
-		return nil, err
-	}
+	f := &fan{bench: b, observer: o, requests: &requests{bench: b}, running: true}
+	var all [2][]times
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
-		order := sequence(round)
-		took := map[string][]times{}
-		for i, side := range order {
-			t, err := turns[side](ctx, b, o, len(order)*round+i)
-			if err != nil {
-				return nil, fmt.Errorf("round %d, %s: %w", round, side, err)
-			}
-			took[side] = append(took[side], t)
+		took, err := f.round(ctx, round, repeats)
+		if err != nil {
+			return nil, fmt.Errorf("round %d: %w", round, err)
 		}
-		for side := range turns {
-			all[side] = append(all[side], mean(took[side]))
+		for side, t := range took {
+			all[side] = append(all[side], t)
 		}
-		if repeats < 3 && outlier(all["floor"]) {
+		if repeats < 3 && outlier(all[floor]) {
 			repeats++
 			round--
-			all["floor"], all["operator"] = all["floor"][:len(all["floor"])-1], all["operator"][:len(all["operator"])-1]
+			all[floor], all[operator] = all[floor][:len(all[floor])-1], all[operator][:len(all[operator])-1]
 		}
 	}
 	var results []result
-	for i, name := range []string{"create", "update", "delete"} {
-		results = append(results, quotient(fmt.Sprintf("B%d", i+1), name, all["floor"], all["operator"], i, b.scale.small))
+	for phase, name := range phases {
+		results = append(results, quotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase, b.scale.small))
 	}
-	return append(results, counted.result()), nil
+	return append(results, f.requests.result()), nil
 }
 
-// operatorTurn lets the operator do it.
-func (q *requests) operatorTurn(ctx context.Context, b *bench, o *observer, number int) (t times, err error) {
-	if err := b.start(ctx); err != nil {
-		return t, err
-	}
-	names := make([]string, b.scale.sources)
-	sources := make([]*corev1.Secret, b.scale.sources)
-	for i := range names {
-		names[i] = fmt.Sprintf("o-%d-%d", number, i)
-		sources[i] = secret(names[i], "a")
-		if err := b.Admin().Create(ctx, sources[i]); err != nil {
-			return t, err
+// fan runs rounds.
+type fan struct {
+	bench    *bench
+	observer *observer
+	requests *requests
+	running  bool // the operator
+}
+
+// round takes two batches of each side through the phases. The turns of one phase come right after one another, because a
+// machine that others use too may be half as fast a minute later.
+func (f *fan) round(ctx context.Context, round, repeats int) (took [2]times, err error) {
+	order := sequence(round)
+	var batches [4]batch
+	for i, side := range order {
+		name := fmt.Sprintf("%d-%d-%d", round, repeats, i)
+		if side == floor {
+			batches[i], err = newFloorBatch(f.bench, f.observer, "f-"+name)
+		} else {
+			batches[i], err = newOperatorBatch(ctx, f.bench, "o-"+name)
 		}
-	}
-	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":"update"}}}`))
-	copies := b.scale.sources * b.scale.children
-	mark, err := b.Mark(ctx)
-	if err != nil {
-		return t, err
-	}
-	steps := []struct {
-		goal watch.EventType
-		do   func(i int) error
-	}{
-		{watch.Added, func(i int) error { return b.Admin().Patch(ctx, sources[i], label) }},
-		{watch.Modified, func(i int) error {
-			sources[i].Data["key"][0]++
-			return b.Admin().Update(ctx, sources[i])
-		}},
-		{watch.Deleted, func(i int) error { return b.Admin().Delete(ctx, sources[i]) }},
-	}
-	for phase, step := range steps {
-		o.expect(step.goal, copies)
-		begin := time.Now()
-		if err := inParallel(ctx, len(sources), func(_ context.Context, i int) error { return step.do(i) }); err != nil {
-			return t, err
-		}
-		end, err := o.wait(ctx)
 		if err != nil {
-			return t, err
-		}
-		t[phase] = end.Sub(begin)
-		if err := b.idle(ctx); err != nil {
-			return t, err
+			return took, err
 		}
 	}
-	if err := q.count(ctx, mark, copies); err != nil {
-		return t, err
+	for phase, name := range phases {
+		for i, side := range order {
+			t, err := f.turn(ctx, side, batches[i], phase)
+			if err != nil {
+				return took, fmt.Errorf("%s, turn %d: %w", name, i, err)
+			}
+			took[side][phase] += t / 2
+		}
 	}
-	_, err = b.Operator.Stop()
-	return t, err
+	return took, nil
+}
+
+// turn times one phase of one batch. The operator runs, and is idle, in its own turns alone.
+func (f *fan) turn(ctx context.Context, who side, work batch, phase int) (time.Duration, error) {
+	if err := f.run(ctx, who == operator); err != nil {
+		return 0, err
+	}
+	if err := work.prepare(ctx, phase); err != nil {
+		return 0, err
+	}
+	if who == floor {
+		time.Sleep(time.Second) // as long as the operator must have been idle
+	}
+	copies := f.bench.scale.sources * f.bench.scale.children
+	mark, err := f.bench.Mark(ctx)
+	if err != nil {
+		return 0, err
+	}
+	f.observer.expect(goals[phase], copies)
+	begin := time.Now()
+	if err := work.run(ctx, phase); err != nil {
+		return 0, err
+	}
+	end, err := f.observer.wait(ctx)
+	if err != nil || who == floor {
+		return end.Sub(begin), err
+	}
+	if err := f.bench.idle(ctx); err != nil {
+		return 0, err
+	}
+	return end.Sub(begin), f.requests.count(ctx, mark, phase, copies)
+}
+
+// run starts or stops the operator.
+func (f *fan) run(ctx context.Context, wanted bool) error {
+	was := f.running
+	f.running = wanted
+	switch {
+	case wanted && !was:
+		return f.bench.start(ctx)
+	case was && !wanted:
+		_, err := f.bench.Operator.Stop()
+		return err
+	}
+	return nil
+}
+
+// operatorBatch is what the operator copies.
+type operatorBatch struct {
+	bench   *bench
+	sources []*corev1.Secret
+}
+
+func newOperatorBatch(ctx context.Context, b *bench, name string) (*operatorBatch, error) {
+	batch := &operatorBatch{bench: b}
+	for i := range b.scale.sources {
+		source := secret(fmt.Sprintf("%s-%d", name, i), "a")
+		if err := b.Admin().Create(ctx, source); err != nil {
+			return nil, err
+		}
+		batch.sources = append(batch.sources, source)
+	}
+	return batch, nil
+}
+
+func (o *operatorBatch) prepare(context.Context, int) error { return nil }
+
+func (o *operatorBatch) run(ctx context.Context, phase int) error {
+	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":"update"}}}`))
+	return inParallel(ctx, len(o.sources), func(ctx context.Context, i int) error {
+		switch phase {
+		case creates:
+			return o.bench.Admin().Patch(ctx, o.sources[i], label)
+		case updates:
+			o.sources[i].Data["key"][0]++
+			return o.bench.Admin().Update(ctx, o.sources[i])
+		}
+		return o.bench.Admin().Delete(ctx, o.sources[i])
+	})
 }
 
 // requests sums up what the operator asked of the API server in its turns: B4.
@@ -146,14 +213,16 @@ type requests struct {
 	others                                                               []string
 }
 
-func (q *requests) count(ctx context.Context, since audit.Position, copies int) error {
+func (q *requests) count(ctx context.Context, since audit.Position, phase, copies int) error {
 	all, err := q.bench.Requests(ctx, since)
 	if err != nil {
 		return err
 	}
-	q.copies += copies
+	if phase == creates {
+		q.copies += copies
+	}
 	for _, r := range all {
-		if r.User != operator {
+		if r.User != operatorUser {
 			continue
 		}
 		secret := r.Group == "" && r.Resource == "secrets" && r.Namespace != ""

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -18,74 +16,73 @@ import (
 	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
-const operator = controlplane.Operator
+// operatorUser is the identity of both sides.
+const operatorUser = controlplane.Operator
 
 // accept is what the operator asks for too: an answer without the content, which is the least work for both sides.
 const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// floorTurn does what the operator does, knowing everything beforehand: 16 workers on one queue, bodies ready.
-func floorTurn(ctx context.Context, b *bench, o *observer, number int) (t times, err error) {
+// floorBatch is what the operator does, by a program that knows everything beforehand: 16 workers on one queue, bodies ready.
+type floorBatch struct {
+	bench    *bench
+	observer *observer
+	name     string
+	client   *rest.RESTClient
+	bodies   [][]byte
+}
+
+func newFloorBatch(b *bench, o *observer, name string) (*floorBatch, error) {
 	c, err := b.floorClient()
-	if err != nil {
-		return t, err
-	}
-	n := b.scale.sources * b.scale.children
-	at := func(i int) (namespace, name string) {
-		return child(i % b.scale.children), fmt.Sprintf("f-%d-%d", number, i/b.scale.children)
-	}
-	bodies := make([][]byte, n)
-	prepare := func(fill string, over map[string]seen) error {
-		for i := range bodies {
-			namespace, name := at(i)
-			if bodies[i], err = floorBody(namespace, name, fill, over[namespace+"/"+name]); err != nil {
-				return err
-			}
+	return &floorBatch{b, o, name, c, make([][]byte, b.scale.sources*b.scale.children)}, err
+}
+
+// at is where copy i stands.
+func (f *floorBatch) at(i int) (namespace, name string) {
+	return child(i % f.bench.scale.children), fmt.Sprintf("%s-%d", f.name, i/f.bench.scale.children)
+}
+
+func (f *floorBatch) prepare(_ context.Context, phase int) error {
+	known := f.observer.all()
+	for i := range f.bodies {
+		namespace, name := f.at(i)
+		over := known[namespace+"/"+name]
+		var err error
+		switch phase {
+		case creates:
+			f.bodies[i], err = floorBody(namespace, name, "a", seen{})
+		case updates:
+			f.bodies[i], err = floorBody(namespace, name, "b", over)
+		case deletes:
+			f.bodies[i], err = floorDelete(over)
 		}
-		return nil
-	}
-	steps := []struct {
-		goal    watch.EventType
-		prepare func() error
-		request func(i int) *rest.Request
-	}{
-		{watch.Added, func() error { return prepare("a", nil) }, func(i int) *rest.Request {
-			namespace, _ := at(i)
-			return c.Post().Namespace(namespace).Resource("secrets").Param("fieldManager", v1alpha1.OperatorName)
-		}},
-		{watch.Modified, func() error { return prepare("b", o.all()) }, func(i int) *rest.Request {
-			namespace, name := at(i)
-			return c.Put().Namespace(namespace).Resource("secrets").Name(name).Param("fieldManager", v1alpha1.OperatorName)
-		}},
-		{watch.Deleted, func() error { return prepareDeletes(bodies, o.all(), at) }, func(i int) *rest.Request {
-			namespace, name := at(i)
-			return c.Delete().Namespace(namespace).Resource("secrets").Name(name)
-		}},
-	}
-	for phase, step := range steps {
-		if err := step.prepare(); err != nil {
-			return t, err
-		}
-		o.expect(step.goal, n)
-		begin := time.Now()
-		err := inParallel(ctx, n, func(ctx context.Context, i int) error {
-			_, err := step.request(i).Body(bodies[i]).SetHeader("Content-Type", "application/json").SetHeader("Accept", accept).Do(ctx).Raw()
+		if err != nil {
 			return err
-		})
-		if err != nil {
-			return t, err
 		}
-		end, err := o.wait(ctx)
-		if err != nil {
-			return t, err
-		}
-		t[phase] = end.Sub(begin)
 	}
-	return t, nil
+	return nil
+}
+
+func (f *floorBatch) run(ctx context.Context, phase int) error {
+	return inParallel(ctx, len(f.bodies), func(ctx context.Context, i int) error {
+		namespace, name := f.at(i)
+		var r *rest.Request
+		switch phase {
+		case creates:
+			r = f.client.Post().Param("fieldManager", v1alpha1.OperatorName)
+		case updates:
+			r = f.client.Put().Name(name).Param("fieldManager", v1alpha1.OperatorName)
+		default:
+			r = f.client.Delete().Name(name)
+		}
+		_, err := r.Namespace(namespace).Resource("secrets").Body(f.bodies[i]).
+			SetHeader("Content-Type", "application/json").SetHeader("Accept", accept).Do(ctx).Raw()
+		return err
+	})
 }
 
 // floorClient has the operator's identity, and no limit of its own.
 func (b *bench) floorClient() (*rest.RESTClient, error) {
-	cfg := b.Config(operator)
+	cfg := b.Config(operatorUser)
 	cfg.QPS = -1
 	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
@@ -102,19 +99,11 @@ func floorBody(namespace, name, fill string, over seen) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-func prepareDeletes(bodies [][]byte, all map[string]seen, at func(int) (string, string)) error {
-	for i := range bodies {
-		namespace, name := at(i)
-		s := all[namespace+"/"+name]
-		uid := types.UID(s.uid)
-		body, err := json.Marshal(metav1.DeleteOptions{
-			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &s.resourceVersion},
-		})
-		if err != nil {
-			return err
-		}
-		bodies[i] = body
-	}
-	return nil
+// floorDelete are the options with which the operator would delete a copy.
+func floorDelete(over seen) ([]byte, error) {
+	uid := types.UID(over.uid)
+	return json.Marshal(metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &over.resourceVersion},
+	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -62,4 +63,12 @@ func writeAs(w io.Writer, format string, value any) error {
 	}
 	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(text), "\n"))
 	return err
+}
+
+// checkName refuses what can't be the name of a namespace, or of a tenant.
+func checkName(what, name string) error {
+	if len(validation.IsDNS1123Label(name)) > 0 {
+		return fmt.Errorf("invalid %s name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", what, name)
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 
@@ -10,18 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-)
-
-// Values of --dry-run.
-const (
-	dryRunNone   = "none"
-	dryRunClient = "client"
-	dryRunServer = "server"
 )
 
 // newTenant is what the flags of create lns say.
@@ -29,7 +18,7 @@ type newTenant struct {
 	users, managers, sudoers subjects
 	template                 string
 	costCenter, owner        string
-	dryRun, output           *choice
+	change                   change
 }
 
 // createLNS is the command "create lns NAME".
@@ -54,8 +43,7 @@ func (p *plugin) createLNS() *cobra.Command {
 	cmd.Flags().StringVar(&tenant.template, "template", "", "Template namespace that the tree references (cluster admins only)")
 	cmd.Flags().StringVar(&tenant.costCenter, "cost-center", "", "Cost center that pays for the tenant")
 	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Whom finance asks, for example a mail address")
-	tenant.dryRun = addChoice(cmd, "dry-run", "", dryRunNone, "client: only print the object; server: send it, but don't store it", dryRunNone, dryRunClient, dryRunServer)
-	tenant.output = addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML, outputName)
+	tenant.change = addChange(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.createTenant(cmd.Context(), tenant, args[0]) }
 	return cmd
 }
@@ -65,31 +53,25 @@ func (p *plugin) createTenant(ctx context.Context, tenant *newTenant, name strin
 	if err != nil {
 		return err
 	}
-	operation := "created"
-	var options []client.CreateOption
-	switch tenant.dryRun.value {
-	case dryRunClient:
-		return p.printCreated(lns, tenant.output.value, "created (dry run)")
-	case dryRunServer:
-		operation = "created (server dry run)"
-		options = append(options, client.DryRunAll)
+	if tenant.change.rehearsed() {
+		return p.printDone(lns, tenant.change, "created")
 	}
 	api, err := p.connect()
 	if err != nil {
 		return err
 	}
-	if err := api.Create(ctx, lns, options...); apierrors.IsNotFound(err) {
+	if err := tenant.change.client(api).Create(ctx, lns); apierrors.IsNotFound(err) {
 		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
 	} else if err != nil {
 		return err
 	}
-	return p.printCreated(lns, tenant.output.value, operation)
+	return p.printDone(lns, tenant.change, "created")
 }
 
 // object is the LNamespace that the flags describe, without the empty fields of a Go struct, so that it can be kept in a file.
 func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
-	if len(validation.IsDNS1123Label(name)) > 0 {
-		return nil, fmt.Errorf("invalid LNamespace name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", name)
+	if err := checkName("LNamespace", name); err != nil {
+		return nil, err
 	}
 	lns := &v1alpha1.LNamespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
@@ -105,21 +87,4 @@ func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lns)
 	delete(fields, "status")
 	return &unstructured.Unstructured{Object: fields}, err
-}
-
-func (p *plugin) printCreated(lns *unstructured.Unstructured, format, operation string) error {
-	var text bytes.Buffer
-	var err error
-	switch format {
-	case outputJSON, outputYAML:
-		lns.SetManagedFields(nil)
-		err = writeAs(&text, format, lns.Object)
-	default:
-		printer := printers.NamePrinter{ShortOutput: format == outputName, Operation: operation}
-		err = printer.PrintObj(lns, &text)
-	}
-	if err == nil {
-		_, err = text.WriteTo(p.streams.Out)
-	}
-	return err
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
@@ -61,8 +60,8 @@ func addOutput(cmd *cobra.Command) *choice {
 // show prints the trees that begin at names, or all of them.
 func (p *plugin) show(ctx context.Context, names []string, format string) error {
 	for _, name := range names {
-		if len(validation.IsDNS1123Label(name)) > 0 {
-			return fmt.Errorf("invalid namespace name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", name)
+		if err := checkName("namespace", name); err != nil {
+			return err
 		}
 	}
 	api, err := p.connect()

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,8 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -34,17 +31,16 @@ func (p *plugin) protect() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	off := cmd.Flags().Bool("off", false, "Take the protection off")
-	dryRun := addChoice(cmd, "dry-run", "", dryRunNone, "client: only print what would be done; server: send it, but don't store it", dryRunNone, dryRunClient, dryRunServer)
-	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML, outputName)
+	change := addChange(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.setProtected(cmd.Context(), args[0], !*off, dryRun.value, output.value)
+		return p.setProtected(cmd.Context(), args[0], !*off, change)
 	}
 	return cmd
 }
 
-func (p *plugin) setProtected(ctx context.Context, name string, on bool, dryRun, format string) error {
-	if len(validation.IsDNS1123Label(name)) > 0 {
-		return fmt.Errorf("invalid namespace name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", name)
+func (p *plugin) setProtected(ctx context.Context, name string, on bool, c change) error {
+	if err := checkName("namespace", name); err != nil {
+		return err
 	}
 	api, err := p.connect()
 	if err != nil {
@@ -61,48 +57,25 @@ func (p *plugin) setProtected(ctx context.Context, name string, on bool, dryRun,
 	}
 	_, labelled := namespace.Labels[v1alpha1.LabelProtected]
 	if unchanged := on && namespace.Labels[v1alpha1.LabelProtected] == v1alpha1.True || !on && !labelled; unchanged {
-		return p.printDone(namespace, format, "unchanged")
+		return p.printDone(namespace, c, "unchanged")
 	}
 	if on && inTree(namespace) {
 		return fmt.Errorf("namespace %s belongs to a tree: take it out first, then protect it", name)
 	}
-	var options []client.PatchOption
-	switch dryRun {
-	case dryRunClient:
-		return p.printDone(namespace, format, operation+" (dry run)")
-	case dryRunServer:
-		operation += " (server dry run)"
-		options = append(options, client.DryRunAll)
+	if c.rehearsed() {
+		return p.printDone(namespace, c, operation)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.LabelProtected: value}}})
 	if err != nil {
 		return err
 	}
-	if err := api.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch), options...); err != nil {
+	if err := c.client(api).Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return err
 	}
-	return p.printDone(namespace, format, operation)
+	return p.printDone(namespace, c, operation)
 }
 
 // inTree says whether a namespace is a root, a template or below another.
 func inTree(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.Labels[v1alpha1.LabelType] != "" || namespace.Labels[v1alpha1.LabelParent] != ""
-}
-
-// printDone prints what was done to an object, or the object.
-func (p *plugin) printDone(object *metav1.PartialObjectMetadata, format, operation string) error {
-	var text bytes.Buffer
-	var err error
-	switch format {
-	case outputJSON, outputYAML:
-		object.ManagedFields = nil
-		err = writeAs(&text, format, object)
-	default:
-		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err = (&printers.NamePrinter{ShortOutput: format == outputName, Operation: operation}).PrintObj(object, &text)
-	}
-	if err == nil {
-		_, err = text.WriteTo(p.streams.Out)
-	}
-	return err
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
@@ -57,8 +56,8 @@ func (p *plugin) access() *cobra.Command {
 	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(validation.IsDNS1123Label(args[0])) > 0 {
-			return fmt.Errorf("invalid tenant name %q: must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end", args[0])
+		if err := checkName("tenant", args[0]); err != nil {
+			return err
 		}
 		reporter, err := p.reporter()
 		if err != nil {

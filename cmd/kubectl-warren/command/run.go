@@ -71,7 +71,7 @@ func (p *plugin) warren() *cobra.Command {
 	}, "kubectl warren")
 	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
 	sub.AddCommand(p.list())
-	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
 	for _, group := range []*cobra.Command{warren, sub, completionOf(warren)} {
 		requireSubcommand(group)

@@ -138,6 +138,12 @@ func TestRefusals(t *testing.T) {
 		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
 		"access, a namespace":     {"kubectl-warren access a -n b", "--namespace is not used by this command"},
 		"access, a wrong name":    {"kubectl-warren access a/b", `invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set nothing":             {"kubectl-warren set x", "say what to set: --parent NAME, --root, or --allow-cascading-deletion"},
+		"set both":                {"kubectl-warren set x --parent y --root", "--parent and --root contradict each other: a root has no parent"},
+		"set and unset":           {"kubectl-warren set x -a -f", "--allow-cascading-deletion and --forbid-cascading-deletion contradict each other: give one"},
+		"set a wrong name":        {"kubectl-warren set a/b --root", `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set a wrong parent":      {"kubectl-warren set x --parent=", `--parent: invalid namespace name "": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set two":                 {"kubectl-warren set x y --root", "name one namespace, not 2: kubectl warren set NAMESPACE"},
 		"who-can what":            {"kubectl-warren who-can get", "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]"},
 		"why what":                {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
 		"why, a wrong format":     {"kubectl-warren why bob get pods -o wide", `invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
@@ -160,7 +166,7 @@ func TestConfigFlags(t *testing.T) {
 	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
 		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren sub list", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
 			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)

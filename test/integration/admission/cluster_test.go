@@ -47,6 +47,11 @@ func (c cluster) create(ctx context.Context, object client.Object, args ...strin
 	return c.send(ctx, "create", object, args...)
 }
 
+// wish makes a HierarchyConfiguration with kubectl, or gives it another spec: the operator may have made it already.
+func (c cluster) wish(ctx context.Context, hc *v1alpha1.HierarchyConfiguration, args ...string) answer {
+	return c.send(ctx, "apply", hc, append([]string{"--server-side"}, args...)...)
+}
+
 // send gives an object to kubectl.
 func (c cluster) send(ctx context.Context, verb string, object client.Object, args ...string) answer {
 	GinkgoHelper()
@@ -180,20 +185,7 @@ func active() types.GomegaMatcher { return HaveField("ObjectMeta.DeletionTimesta
 
 // ready is said of an object's condition Ready.
 func ready(status metav1.ConditionStatus, reason v1alpha1.Reason) types.GomegaMatcher {
-	return HaveField("Status.Conditions", ContainElement(And(
-		HaveField("Type", "Ready"), HaveField("Status", status), HaveField("Reason", string(reason)))))
-}
-
-func hierarchy(namespace string, change func(*v1alpha1.HierarchyConfigurationSpec)) *v1alpha1.HierarchyConfiguration {
-	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
-	if change != nil {
-		change(&hc.Spec)
-	}
-	return hc
-}
-
-func below(parent string) func(*v1alpha1.HierarchyConfigurationSpec) {
-	return func(spec *v1alpha1.HierarchyConfigurationSpec) { spec.Parent = &parent }
+	return condition(v1alpha1.ConditionReady, status, reason)
 }
 
 // letGo takes the finalizer off that build.Held has set.

@@ -93,8 +93,8 @@ func judged(ctx SpecContext, row string, moves ...move) {
 					shared.let(ctx, user, g.role, g.namespace)
 				}
 			}
-			request := hierarchy(m.x, below(m.target))
-			said := Eventually(shared.create).WithArguments(ctx, request, "--as="+user, "--dry-run=server")
+			request := build.Hierarchy(m.x, build.Below(m.target))
+			said := Eventually(shared.wish).WithArguments(ctx, request, "--as="+user, "--dry-run=server")
 			switch {
 			case without < len(m.asks):
 				move := fmt.Sprintf("may not move namespace %q: ", m.x)
@@ -111,19 +111,20 @@ func judged(ctx SpecContext, row string, moves ...move) {
 // unlawful is refused to cluster admins too.
 func unlawful(ctx SpecContext, x, target string, words ...string) {
 	GinkgoHelper()
-	Eventually(shared.create).WithArguments(ctx, hierarchy(x, below(target))).Should(refuse(append(words, "is invalid: spec.parent")...))
+	Eventually(shared.wish).WithArguments(ctx, build.Hierarchy(x, build.Below(target))).Should(refuse(append(words, "is invalid: spec.parent")...))
 }
 
 var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
-		shared.put(ctx, clusterRoles()...)
 		shared.put(ctx, build.Root("org"), build.Child("team-a", "org"), build.Child("svc-1", "team-a"), build.Child("job", "svc-1"),
 			build.Child("team-b", "org"), build.Root("other"), build.Child("lab", "other"), build.Namespace("solo"), build.Child("hut", "solo"))
 		shared.tenant(ctx, build.Tenant("payments"))
 		shared.put(ctx, build.Child("pay-x", "payments"), build.Child("pay-y", "pay-x"))
 		shared.tenant(ctx, build.Tenant("shop"))
 		// Who may create one has the same authority only where there is none.
-		shared.put(ctx, hierarchy("org", nil), hierarchy("payments", nil))
+		for _, namespace := range []string{"org", "payments"} {
+			Expect(shared.wish(ctx, build.Hierarchy(namespace))).To(allow())
+		}
 		for name, tree := range map[string]string{"job": "org", "team-b": "org", "lab": "other", "pay-y": "payments"} {
 			Eventually(shared.ns(name)).WithContext(ctx).Should(HaveField("ObjectMeta.Labels", HaveKey(v1alpha1.TreeLabel(tree))))
 		}
@@ -157,12 +158,12 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		for _, namespace := range []string{"org", "other"} {
 			shared.let(ctx, "m09-beside", "adm", namespace)
 		}
-		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-beside").Should(refuse(proposed("lab").needs))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-beside").Should(refuse(proposed("lab").needs))
 		shared.let(ctx, "m09-below", "author", "svc-1")
 		for _, namespace := range []string{"team-a", "lab"} {
 			shared.let(ctx, "m09-below", "adm", namespace)
 		}
-		Eventually(shared.create).WithArguments(ctx, hierarchy("svc-1", below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
 	})
 	It("HIER-M10 moves below a namespace in no tree, and away again", func(ctx SpecContext) {
 		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo")}, warning: "solo is not a root or a sub-namespace yet"},
@@ -202,10 +203,10 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M15", move{x: "m15-x", target: "", asks: []grant{member("m15-y"), member("m15-z")}},
 			move{x: "m15-x", target: "lab", asks: []grant{member("m15-y"), member("m15-z"), proposed("lab")}})
 		shared.let(ctx, "m14-user", "author", "m15-w")
-		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user").
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user").
 			Should(refuse("is invalid: spec.parent", `ancestor "m15-z" is halted (InCycle); resolve that first`))
 		shared.let(ctx, "m14-user", "cl", "")
-		Eventually(shared.create).WithArguments(ctx, hierarchy("m15-w", below("org")), "--as=m14-user", "--dry-run=server").Should(allow())
+		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user", "--dry-run=server").Should(allow())
 	})
 	It("HIER-M16 closes no cycle", func(ctx SpecContext) {
 		unlawful(ctx, "team-a", "svc-1", "would make a cycle: team-a -> svc-1 -> team-a")
@@ -222,13 +223,13 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		}
 		unlawful(ctx, "locked-m18", "org", "locked-m18 is a protected namespace")
 		system := shared.now(ctx, "kube-system")
-		Expect(shared.create(ctx, hierarchy("kube-system", below("org")))).To(allow())
+		Expect(shared.wish(ctx, build.Hierarchy("kube-system", build.Below("org")))).To(allow())
 		Consistently(shared.ns("kube-system")).WithContext(ctx).WithTimeout(quiet).Should(Equal(system))
 	})
 	It("HIER-M19 moves below no template, with no template, and nothing that ends", func(ctx SpecContext) {
 		going, content := build.Root("m19-going"), build.Held(build.ConfigMap("m19-going", "hangs", "x"))
 		ending := build.Namespace("m19-ending")
-		held := build.Held(hierarchy("m19-ending", nil))
+		held := build.Held(build.Hierarchy("m19-ending"))
 		shared.put(ctx, build.Template("m19-t"), build.Namespace("m19-i", v1alpha1.LabelTemplate, "m19-t"), going, content, ending, held)
 		for _, n := range []client.Object{going, ending} {
 			Expect(shared.Admin().Delete(ctx, n)).To(Succeed())
@@ -261,32 +262,29 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.let(ctx, "m24-user", "adm", "org")
 		for _, rehearsal := range []string{"server", "none"} {
 			leave := func(as ...string) answer {
-				return shared.create(ctx, hierarchy("m24-x", below("")), append(as, "--dry-run="+rehearsal)...)
+				return shared.wish(ctx, build.Hierarchy("m24-x", build.Below("")), append(as, "--dry-run="+rehearsal)...)
 			}
 			Eventually(leave).WithArguments("--as=m24-user").Should(refuse(`user "m24-user" may`, rooted("m24-t").needs))
 			Eventually(leave).WithArguments("--as=alice", "--as-group=m24-t-sudoers").
 				Should(refuse(`user "alice" may`, cl(`namespace "m24-x" leaves tenant m24-t`).needs))
-			Eventually(shared.create).WithArguments(ctx, hierarchy("m24-solo", below("org")), "--as=m24-user", "--dry-run="+rehearsal).Should(allow())
+			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m24-solo", build.Below("org")), "--as=m24-user", "--dry-run="+rehearsal).Should(allow())
 			if rehearsal == "server" {
-				Expect(shared.gone(hierarchy("m24-solo", nil))(ctx)).To(Succeed())
+				Expect(shared.gone(build.Hierarchy("m24-solo"))(ctx)).To(Succeed())
 			}
 		}
 	})
 	It("HIER-I5 delegates no key that the configuration keeps", func(ctx SpecContext) {
 		shared.let(ctx, "i5-user", "author", "team-a")
 		const enforce = "pod-security.kubernetes.io/enforce"
-		for _, change := range []func(*v1alpha1.HierarchyConfigurationSpec){
-			func(s *v1alpha1.HierarchyConfigurationSpec) { s.PropagatedLabels = []v1alpha1.MetadataKey{enforce} },
-			func(s *v1alpha1.HierarchyConfigurationSpec) { s.OverriddenLabels = []v1alpha1.MetadataKey{enforce} },
-		} {
-			Eventually(shared.create).WithArguments(ctx, hierarchy("team-a", change), "--as=i5-user").Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
+		for _, wish := range []build.Wish{build.Propagating(enforce), build.Overriding(enforce)} {
+			Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("team-a", wish), "--as=i5-user").Should(refuse("forbidden", "needs update on namespaces cluster-wide"))
 		}
 	})
 	It("HIER-O4 is made right after its namespace", func(ctx SpecContext) {
 		for i := range 100 {
 			name := fmt.Sprintf("o4-%d", i)
 			Expect(shared.Admin().Create(ctx, build.Namespace(name))).To(Succeed())
-			Expect(shared.Admin().Create(ctx, hierarchy(name, below("org")))).To(Succeed(), name)
+			Expect(shared.Admin().Create(ctx, build.Hierarchy(name, build.Below("org")))).To(Succeed(), name)
 		}
 	})
 })

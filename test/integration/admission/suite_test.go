@@ -50,6 +50,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	w, err := test.Start(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
+	cluster{w}.put(ctx, clusterRoles()...)
 	return w.Bytes()
 }, func(data []byte) {
 	w, err := test.Connect(data)

@@ -7,7 +7,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -92,8 +91,7 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		Expect(configure(ctx, "dave", "pay-web", "payments", client.DryRunAll)).To(Succeed(), "where it stands already")
 		Expect(configure(ctx, "alice", "pay-db", "payments", client.DryRunAll)).To(Succeed(), "within her tree")
 		Expect(configure(ctx, "carol", "plain", "carols", client.DryRunAll)).To(Succeed(), "below her own root")
-		operators := &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy("payments")}
-		Expect(world.As(controlplane.Operator).Create(ctx, operators, client.DryRunAll)).To(Succeed())
+		Expect(world.As(controlplane.Operator).Create(ctx, build.Hierarchy("payments"), client.DryRunAll)).To(Succeed())
 		Expect(configure(ctx, "alice", "pay-bound", "pay-web", client.DryRunAll)).
 			To(MatchError(ContainSubstring("pay-bound is bound to SubNamespace payments/pay-bound, which owns its place")))
 	})
@@ -101,9 +99,21 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 	It("asks when a parent is taken away, and not when something else changes", func(ctx SpecContext) {
 		Expect(configure(ctx, controlplane.Admin, "pay-web", "payments")).To(Succeed())
 		patch := func(user, text string) error {
-			return world.As(user).Patch(ctx, &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy("pay-web")}, client.RawPatch(types.MergePatchType, []byte(text)))
+			return world.As(user).Patch(ctx, build.Hierarchy("pay-web"), client.RawPatch(types.MergePatchType, []byte(text)))
 		}
 		Expect(patch("dave", `{"spec":{"allowCascadingDeletion":true}}`)).To(Succeed())
+		for _, list := range []string{"propagatedLabels", "propagatedAnnotations", "overriddenLabels", "overriddenAnnotations"} {
+			Expect(patch("dave", `{"spec":{"`+list+`":["cost"]}}`)).To(MatchError(ContainSubstring(
+				`user "dave" may not add keys that namespace "pay-web" propagates or overrides: needs update on namespaces cluster-wide`)))
+			Expect(patch(controlplane.Admin, `{"spec":{"`+list+`":["cost","price"]}}`)).To(Succeed())
+			Expect(patch("dave", `{"spec":{"`+list+`":["price"]}}`)).To(Succeed(), "a key less")
+		}
+		Expect(patch("dave", `{"spec":{"requiredChildren":["c1"]}}`)).To(Succeed(), "an admin may make SubNamespaces")
+		Expect(patch(controlplane.Admin, `{"spec":{"requiredChildren":[]}}`)).To(Succeed())
+		create(ctx, build.ClusterRole("hierarchy-editor", build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update", "patch")),
+			build.RoleBinding("pay-web", "erin", "hierarchy-editor", build.RBACUser("erin")))
+		Eventually(func() error { return patch("erin", `{"spec":{"requiredChildren":["c1"]}}`) }).WithContext(ctx).Should(MatchError(ContainSubstring(
+			`user "erin" may not require children of namespace "pay-web": needs create on subnamespaces in namespace "pay-web"`)))
 		err := patch("alice", `{"spec":{"parent":null}}`)
 		Expect(err).To(MatchError(ContainSubstring("needs update on")))
 		Expect(strings.Count(err.Error(), "may not move")).To(Equal(1))
@@ -111,14 +121,9 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 	})
 })
 
-func hierarchy(namespace string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}
-}
-
 // configure asks for a parent as a user.
 func configure(ctx context.Context, user, namespace, parent string, options ...client.CreateOption) error {
-	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: hierarchy(namespace), Spec: v1alpha1.HierarchyConfigurationSpec{Parent: &parent}}
-	return world.As(user).Create(ctx, hc, options...)
+	return world.As(user).Create(ctx, build.Hierarchy(namespace, build.Below(parent)), options...)
 }
 
 func labelled(key, value string) client.Patch  { return metadata("labels", key, value) }

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,12 +89,14 @@ var _ = Describe("a copy", func() {
 		f.copied(ctx, lower, f.prefix+"a2")
 	})
 
-	It("PROP-P5 is made of every object of a kind in mode All", func(ctx SpecContext) {
+	It("PROP-P5 HIER-K1 is made of every object of a kind in mode All, but those that opt out", func(ctx SpecContext) {
 		r, r2 := build.Role(f.acme, "r", "get"), build.Role(f.a, "r2", "list")
 		f.create(ctx, r, r2)
 		f.copied(ctx, r, f.tree()...)
 		f.copied(ctx, r2, f.a1)
 		f.staysAbsent(ctx, r2, f.b, f.acme)
+		change(ctx, f, r, func(r *rbacv1.Role) { build.Labelled(r, v1alpha1.LabelPropagate, v1alpha1.ModeNone) })
+		f.absent(ctx, r, f.tree()...)
 	})
 
 	It("PROP-P6 equals its source, whatever that is", func(ctx SpecContext) {

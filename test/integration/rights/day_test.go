@@ -25,7 +25,7 @@ import (
 )
 
 // day is a run of the operator, as it is deployed, that finds a bit of everything to do: a tenant, a sub-namespace, a
-// copy, a tenant that is being deleted, somebody who reads its metrics.
+// copy, a child to be reported, a tenant that is being deleted, somebody who reads its metrics.
 type day struct {
 	w       *test.World
 	tenant  string
@@ -41,7 +41,7 @@ func startDay(ctx context.Context, w *test.World, tenant string) *day {
 	going.Finalizers = []string{v1alpha1.FinalizerLNamespace}
 	for _, object := range []client.Object{
 		build.Tenant(tenant).Users("alice").Managers("mia").Sudoers("bob").Object(), going,
-		build.Root(tenant + "-root"), build.SubNamespace(tenant+"-root", tenant+"-sub"),
+		build.Root(tenant + "-root"), build.SubNamespace(tenant+"-root", tenant+"-sub"), build.Child(tenant+"-placed", tenant+"-root"),
 		build.Source(build.Secret(tenant+"-root", "s", "v"), v1alpha1.ModeUpdate),
 	} {
 		Expect(w.Admin().Create(ctx, object)).To(Succeed())
@@ -105,6 +105,10 @@ func (d *day) done(ctx context.Context) error {
 	}
 	copied := build.Secret(d.tenant+"-sub", "s", "")
 	if err := d.w.Admin().Get(ctx, client.ObjectKeyFromObject(copied), copied); err != nil {
+		return err
+	}
+	reported := build.Hierarchy(d.tenant + "-root")
+	if err := d.w.Admin().Get(ctx, client.ObjectKeyFromObject(reported), reported); err != nil {
 		return err
 	}
 	return d.scrape(ctx)

@@ -46,7 +46,7 @@ var rights = []right{
 	{role: manages, group: ours, resource: "lnamespaces", verb: "list", refused: "list lnamespaces"},
 	{role: manages, group: ours, resource: "lnamespaces/status", verb: "update", refused: "patch lnamespaces/status"},
 	{role: manages, group: ours, resource: "lnamespaces/finalizers", verb: "update", later: "owner references that block a deletion, where OwnerReferencesPermissionEnforcement is on"},
-	{role: manages, group: ours, resource: "hierarchyconfigurations", verb: "create", later: "HierarchyConfigurations on demand"},
+	{role: manages, group: ours, resource: "hierarchyconfigurations", verb: "create", refused: "create hierarchyconfigurations"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "list", refused: "list clusterroles"},
 	{role: manages, group: rbacv1.GroupName, resource: "clusterroles", verb: "escalate", refused: "create clusterroles"},
 	{role: manages, resource: "events", verb: "create", refused: "create events"},

@@ -109,8 +109,7 @@ func furnish(ctx context.Context, w *test.World) *fixture {
 		}).Should(Succeed())
 	}
 	for _, parent := range []string{"holder-w1", "holder-w3"} {
-		hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: "hierarchy"}}
-		Expect(client.IgnoreAlreadyExists(w.Admin().Create(ctx, hc))).To(Succeed())
+		Expect(client.IgnoreAlreadyExists(w.Admin().Create(ctx, build.Hierarchy(parent)))).To(Succeed())
 	}
 	f := &fixture{w}
 	f.plain(ctx, "plain")
@@ -264,7 +263,7 @@ func (f *fixture) shape(ctx context.Context) []string {
 	return all
 }
 
-// quiet waits until the operator has written nothing for a while, and returns the place from where on its writes count.
+// quiet waits until the operator has written nothing for longer than a report waits, and returns the place from where on its writes count.
 func (f *fixture) quiet(ctx context.Context) audit.Position {
 	GinkgoHelper()
 	var mark audit.Position
@@ -277,6 +276,6 @@ func (f *fixture) quiet(ctx context.Context) audit.Position {
 		writes, err := f.Writes(ctx, from)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(writes).To(BeEmpty())
-	}).WithPolling(500 * time.Millisecond).Should(Succeed())
+	}).WithPolling(3 * time.Second).Should(Succeed())
 	return mark
 }

@@ -104,9 +104,7 @@ type forgery struct {
 
 // forged are reviews in which the cluster admin seems to ask.
 func forged() []forgery {
-	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "payments", Name: "hierarchy"}}
-	parent := "victim"
-	hc.Spec.Parent = &parent
+	hc := build.Hierarchy("payments", build.Below("victim"))
 	return []forgery{
 		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil},
 		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("victim").Users("alice").Object(), nil},

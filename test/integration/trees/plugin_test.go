@@ -1,4 +1,4 @@
-package subnamespaces_test
+package trees_test
 
 import (
 	"context"
@@ -77,6 +77,35 @@ var _ = Describe("kubectl warren shows trees", func() {
 			Expect(out).To(BeEmpty())
 			Expect(problems).To(And(HavePrefix("error: "), ContainSubstring(part)), "%v", flags)
 		}
+	})
+})
+
+var _ = Describe("kubectl warren set", func() {
+	It("says where a namespace is to stand, and what its deletion may take along", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("set-org"), build.Namespace("set-solo"))
+		set := func(args ...string) string {
+			GinkgoHelper()
+			out, problems, code := shared.warren(ctx, controlplane.Admin, append([]string{"set", "set-solo"}, args...)...)
+			Expect(code).To(BeZero(), problems)
+			return out
+		}
+		const hier = "hierarchyconfiguration.tenancy.warren.dev/hierarchy "
+		Expect(set("--parent", "set-org", "--dry-run=client")).To(Equal(hier + "created (dry run)\n"))
+		Expect(set("--parent", "set-org", "--dry-run=server")).To(Equal(hier + "created (server dry run)\n"))
+		Expect(shared.is(build.Hierarchy("set-solo"))(ctx)).To(gone())
+		Expect(set("-p", "set-org")).To(Equal(hier + "created\n"))
+		Eventually(shared.hier("set-solo")).WithContext(ctx).Should(And(applied(), shown("set-org", 1)))
+		Expect(set("-p", "set-org")).To(Equal(hier + "unchanged\n"))
+		Expect(set("--allowCascadingDeletion", "-o", "name")).To(Equal("hierarchyconfiguration.tenancy.warren.dev/hierarchy\n"))
+		Eventually(shared.ns("set-solo")).WithContext(ctx).Should(And(standing("set-org", "1"), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
+		out := set("--root", "--forbid-cascading-deletion", "-o", "json")
+		read := &v1alpha1.HierarchyConfiguration{}
+		Expect(json.Unmarshal([]byte(out), read)).To(Succeed())
+		Expect(read.Spec).To(Equal(v1alpha1.HierarchyConfigurationSpec{Parent: new(string)}))
+		Eventually(shared.ns("set-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelType, v1alpha1.TypeRoot), unnoted(v1alpha1.AnnotationCascading)))
+		_, problems, code := shared.warren(ctx, controlplane.Admin, "set", "set-nosuch", "--root")
+		Expect(code).To(Equal(1))
+		Expect(problems).To(Equal("error: namespaces \"set-nosuch\" not found\n"))
 	})
 })
 

@@ -1,4 +1,4 @@
-package subnamespaces_test
+package trees_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -35,6 +36,37 @@ func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
 	n, err := c.ns(name)(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return n
+}
+
+// read is an object as it stands.
+func (c cluster) read(ctx context.Context, object client.Object) client.Object {
+	GinkgoHelper()
+	Expect(c.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+	return object
+}
+
+// holds says whether a matcher holds of the HierarchyConfiguration of a namespace now.
+func (c cluster) holds(ctx context.Context, namespace string, said types.GomegaMatcher) bool {
+	hc, err := c.hier(namespace)(ctx)
+	if err != nil {
+		return false
+	}
+	ok, err := said.Match(hc)
+	return err == nil && ok
+}
+
+// selected are the names of the namespaces that a selector matches.
+func (c cluster) selected(ctx context.Context, selector string) []string {
+	GinkgoHelper()
+	parsed, err := labels.Parse(selector)
+	Expect(err).NotTo(HaveOccurred())
+	list := &corev1.NamespaceList{}
+	Expect(c.Admin().List(ctx, list, client.MatchingLabelsSelector{Selector: parsed})).To(Succeed())
+	names := []string{}
+	for _, n := range list.Items {
+		names = append(names, n.Name)
+	}
+	return names
 }
 
 // sub reads a SubNamespace, written as parent/name.
@@ -85,18 +117,33 @@ func standing(root, depth string) types.GomegaMatcher {
 	return carry(v1alpha1.TreeLabel(root), depth)
 }
 
+// hier reads the HierarchyConfiguration of a namespace.
+func (c cluster) hier(namespace string) func(context.Context) (*v1alpha1.HierarchyConfiguration, error) {
+	return func(ctx context.Context) (*v1alpha1.HierarchyConfiguration, error) {
+		read := build.Hierarchy(namespace)
+		return read, c.Admin().Get(ctx, client.ObjectKeyFromObject(read), read)
+	}
+}
+
 // condition reads a condition that speaks of the present generation.
-func condition(t v1alpha1.ConditionType) func(*v1alpha1.SubNamespace) metav1.Condition {
-	return func(sub *v1alpha1.SubNamespace) metav1.Condition {
-		found := v1alpha1.FindCondition(sub.Status.Conditions, t)
-		if found == nil || found.ObservedGeneration != sub.Generation {
+func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
+	return func(object client.Object) metav1.Condition {
+		var all []metav1.Condition
+		switch o := object.(type) {
+		case *v1alpha1.SubNamespace:
+			all = o.Status.Conditions
+		case *v1alpha1.HierarchyConfiguration:
+			all = o.Status.Conditions
+		}
+		found := v1alpha1.FindCondition(all, t)
+		if found == nil || found.ObservedGeneration != object.GetGeneration() {
 			return metav1.Condition{}
 		}
 		return *found
 	}
 }
 
-// say is said about one condition of a SubNamespace.
+// say is said about one condition of a SubNamespace or a HierarchyConfiguration.
 func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Status", status), HaveField("Reason", string(reason))}
 	for _, part := range parts {
@@ -107,6 +154,20 @@ func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha
 
 func beReady() types.GomegaMatcher {
 	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive)
+}
+
+// settled is said of a HierarchyConfiguration of a namespace in a tree with which nothing is wrong.
+func settled() types.GomegaMatcher {
+	return say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSettled)
+}
+
+// unready is said of a HierarchyConfiguration that reports something wrong under a condition, and sums it up.
+func unready(t v1alpha1.ConditionType, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
+	bad := metav1.ConditionFalse
+	if t == v1alpha1.ConditionHalted {
+		bad = metav1.ConditionTrue
+	}
+	return And(say(t, bad, reason, parts...), say(v1alpha1.ConditionReady, metav1.ConditionFalse, reason, parts...))
 }
 
 // wait is said of a SubNamespace that isn't ready and needs nobody's help.
@@ -124,12 +185,21 @@ func stall(reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 // events reads the reasons of the Events about a SubNamespace.
 func (c cluster) events(text string) func(context.Context) ([]string, error) {
 	sub := subNamespace(text)
+	return c.eventsOn(sub.Namespace, "SubNamespace", sub.Name)
+}
+
+// hierEvents reads those about the HierarchyConfiguration of a namespace.
+func (c cluster) hierEvents(namespace string) func(context.Context) ([]string, error) {
+	return c.eventsOn(namespace, "HierarchyConfiguration", v1alpha1.HierarchyConfigurationName)
+}
+
+func (c cluster) eventsOn(namespace, kind, name string) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		list := &corev1.EventList{}
-		err := c.Admin().List(ctx, list, client.InNamespace(sub.Namespace))
+		err := c.Admin().List(ctx, list, client.InNamespace(namespace))
 		var reasons []string
 		for _, event := range list.Items {
-			if event.InvolvedObject.Kind == "SubNamespace" && event.InvolvedObject.Name == sub.Name {
+			if event.InvolvedObject.Kind == kind && event.InvolvedObject.Name == name {
 				reasons = append(reasons, event.Reason)
 			}
 		}
@@ -206,10 +276,10 @@ func (c cluster) mark(ctx context.Context) audit.Position {
 }
 
 // writes reads the operator's writes since a mark to these Namespaces, or in them, one line each: verb, resource, name.
-// The statuses of SubNamespaces are left out: they tell of a change that the case itself has made.
+// What tells of a change that the case itself has made is left out: statuses, and objects that are made to hold one.
 func (c cluster) writes(since audit.Position, namespaces ...string) func(context.Context) ([]string, error) {
 	return c.writesThat(since, func(r audit.Request) bool {
-		return slices.Contains(namespaces, r.Namespace) && r.Resource != "subnamespaces"
+		return slices.Contains(namespaces, r.Namespace) && r.Resource != "subnamespaces" && r.Resource != "hierarchyconfigurations"
 	})
 }
 

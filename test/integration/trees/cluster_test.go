@@ -1,4 +1,4 @@
-package subnamespaces_test
+package trees_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -24,6 +25,17 @@ func (c cluster) put(ctx context.Context, objects ...client.Object) {
 	for _, object := range objects {
 		Expect(c.Admin().Create(ctx, object)).To(Succeed(), "creating %T %s", object, object.GetName())
 	}
+}
+
+// wish makes the HierarchyConfiguration of a namespace, or gives it another spec: the operator may have made it already.
+func (c cluster) wish(ctx context.Context, namespace string, wishes ...build.Wish) {
+	GinkgoHelper()
+	hc := build.Hierarchy(namespace, wishes...)
+	if err := c.Admin().Create(ctx, hc.DeepCopy()); !apierrors.IsAlreadyExists(err) {
+		Expect(err).NotTo(HaveOccurred())
+		return
+	}
+	edit(ctx, c, build.Hierarchy(namespace), func(now *v1alpha1.HierarchyConfiguration) { now.Spec = hc.Spec })
 }
 
 // drop deletes objects that exist.

@@ -1,8 +1,8 @@
-// Package subnamespaces_test runs the cases of docs/behaviour/subnamespaces.md that the reconcilers, the CRD, the
+// Package trees_test runs the cases of docs/behaviour/subnamespaces.md and hierarchy.md that the reconcilers, the CRD, the
 // configuration file and the plugin meet, against a real control plane. Cases share one World and use tenants of their
 // own names, which begin with the number of the case; a case that stops the operator or changes its configuration runs
 // in a World of its own.
-package subnamespaces_test
+package trees_test
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ var shared cluster
 // built is what the first process builds for all.
 var built struct{ Manager, Plugins string }
 
-func TestSubNamespaces(t *testing.T) { suite.Run(t, "sub-namespaces") }
+func TestTrees(t *testing.T) { suite.Run(t, "trees") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error

@@ -1,4 +1,4 @@
-package subnamespaces_test
+package trees_test
 
 import (
 	"context"

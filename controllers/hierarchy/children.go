@@ -1,0 +1,110 @@
+package hierarchy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// managedBy marks the objects that the operator makes for users.
+var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName}
+
+// unmet are what keeps the required children of the namespace called name from being there, one obstacle for each that
+// is not, in the order of their names.
+func unmet(s *forest.Snapshot, name string) []forest.Obstacle {
+	h, n := s.Hierarchy(name), s.Namespace(name)
+	if h == nil || n == nil || n.Terminating {
+		return nil
+	}
+	var obstacles []forest.Obstacle
+	for _, child := range slices.Sorted(slices.Values(h.Required)) {
+		if o := childObstacle(s, name, child); o.Exists() {
+			obstacles = append(obstacles, o)
+		}
+	}
+	return obstacles
+}
+
+// childObstacle is what keeps one required child from being there.
+func childObstacle(s *forest.Snapshot, parent, name string) forest.Obstacle {
+	sub, child, place := s.Sub(parent, name), s.Namespace(name), s.Place(parent)
+	why := func(reason v1alpha1.Reason, message string) forest.Obstacle {
+		return forest.Obstacle{Reason: reason, Message: message}
+	}
+	if !place.InTree() {
+		return why(v1alpha1.ReasonNotInForest, fmt.Sprintf("%s can't be made: %s is not in a tree, or halted", name, parent))
+	}
+	if o := s.NameObstacle(parent, name); o.Reason == v1alpha1.ReasonNamespaceTerminating {
+		return why(v1alpha1.ReasonChildPending, o.Message)
+	} else if o.Exists() {
+		return why(v1alpha1.ReasonChildConflict, o.Message)
+	}
+	if child != nil && sub != nil && !sub.Deleting {
+		return forest.Obstacle{}
+	}
+	if child == nil {
+		if sub == nil && awaitedByOthers(s, place, name) {
+			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q", name))
+		}
+		if o := s.NamingObstacle(parent, name); o.Exists() {
+			return why(v1alpha1.ReasonChildConflict, o.Message)
+		}
+		if o := s.DepthObstacle(parent); o.Exists() {
+			return o
+		}
+		if full := s.NoRoom(place.Path[0], 0, 1); full != "" {
+			return why(v1alpha1.ReasonLimitExceeded, name+": "+full)
+		}
+	}
+	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being made")
+}
+
+// awaitedByOthers says whether namespaces wait for a parent of that name that did not stand below place: whoever requires such a
+// child would get them, and nobody asks whether he may.
+func awaitedByOthers(s *forest.Snapshot, place forest.Place, name string) bool {
+	path := strings.Join(append(slices.Clone(place.Path), name), "/")
+	return slices.ContainsFunc(s.Waiting(name), func(orphan string) bool {
+		return s.Namespace(orphan).Annotations[v1alpha1.AnnotationAncestry] != path+"/"+orphan
+	})
+}
+
+// requireChildren makes the SubNamespaces that a HierarchyConfiguration requires and that nothing stands in the way of.
+// What is required no longer stays.
+func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
+	s := r.Index.Snapshot()
+	h, n := s.Hierarchy(parent), s.Namespace(parent)
+	if h == nil || n == nil || n.Terminating {
+		return nil
+	}
+	var failed []error
+	for _, name := range h.Required {
+		old := s.Namespace(name) // one that is going goes first
+		if s.Sub(parent, name) != nil || old != nil && old.Terminating || childObstacle(s, parent, name).Reason != v1alpha1.ReasonChildPending {
+			continue
+		}
+		sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
+		switch err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName)); {
+		case err == nil:
+			r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was made")
+		case apierrors.IsAlreadyExists(err), gone(err):
+		default:
+			failed = append(failed, fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// gone says whether a write failed because its namespace is going or gone.
+func gone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,125 @@
+package hierarchy
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// finding is one condition before it is written.
+type finding struct {
+	kind    v1alpha1.ConditionType
+	status  metav1.ConditionStatus
+	reason  v1alpha1.Reason
+	message string
+}
+
+// wrong says whether it tells of something that is wrong, here or below; bad, whether that makes the namespace unready.
+func (f finding) wrong() bool { return wrong(f.kind, f.status) }
+
+func (f finding) bad() bool {
+	return f.wrong() && f.reason != v1alpha1.ReasonDescendantConflict
+}
+
+func good(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
+	return finding{kind, metav1.ConditionTrue, reason, message}
+}
+
+func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) finding {
+	return finding{kind, metav1.ConditionFalse, reason, message}
+}
+
+// findings are the conditions of the namespace called name, in the order in which they decide Ready. rejected is what the
+// API server said when it refused its keys.
+func findings(s *forest.Snapshot, name, rejected string) []finding {
+	return []finding{halted(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name)}
+}
+
+func halted(s *forest.Snapshot, name string) finding {
+	if halt := s.Place(name).Halt; halt.Reason != "" {
+		return finding{v1alpha1.ConditionHalted, metav1.ConditionTrue, halt.Reason, halt.Message}
+	}
+	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "the way to a root is sound, or there is none to lose"}
+}
+
+func parentApplied(s *forest.Snapshot, name, rejected string) finding {
+	const kind = v1alpha1.ConditionParentApplied
+	request, h := s.Request(name), s.Hierarchy(name)
+	asked, overruled := s.Overruled(name)
+	switch {
+	case len(request.Obstacles) > 0:
+		return bad(kind, request.Obstacles[0].Reason, sentences(request.Obstacles))
+	case request.Asked && rejected != "":
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the API server refuses to place the namespace: " + rejected}
+	case request.Asked:
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed"}
+	case overruled:
+		stands := s.Namespace(name).Parent()
+		return bad(kind, v1alpha1.ReasonLabelChanged, fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
+			name, asked, stands, stands))
+	case h == nil || h.Parent == nil:
+		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent asks for nothing; the namespace stays where it is")
+	}
+	return good(kind, v1alpha1.ReasonApplied, "the namespace stands where spec.parent asks")
+}
+
+func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
+	const kind = v1alpha1.ConditionMetadataSynced
+	refused := s.RefusedKeys(name)
+	switch {
+	case s.Place(name).Halted():
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted, "nothing is written while the namespace is halted"}
+	case rejected != "":
+		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
+	case s.TemplateProblem(name) != "":
+		return bad(kind, v1alpha1.ReasonTemplateMissing, s.TemplateProblem(name)+"; what came from it stays")
+	case len(refused) > 0:
+		return bad(kind, v1alpha1.ReasonKeyNotAllowed, "not transferred, because the configuration does not allow them: "+forest.Few(refused))
+	}
+	return good(kind, v1alpha1.ReasonSynced, "the namespace carries what those above it say")
+}
+
+func childrenReady(s *forest.Snapshot, name string) finding {
+	const kind = v1alpha1.ConditionChildrenReady
+	h := s.Hierarchy(name)
+	if h == nil || len(h.Required) == 0 {
+		return good(kind, v1alpha1.ReasonNoneRequired, "spec.requiredChildren is empty")
+	}
+	if !s.Place(name).InTree() {
+		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or halted, so its required children can't be made")
+	}
+	obstacles := unmet(s, name)
+	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
+		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
+		if len(these) > 0 {
+			return bad(kind, reason, sentences(these))
+		}
+	}
+	return good(kind, v1alpha1.ReasonAllPresent, "every required child exists")
+}
+
+// sentences joins what obstacles say, five of them at most.
+func sentences(obstacles []forest.Obstacle) string {
+	var texts []string
+	for _, o := range obstacles {
+		texts = append(texts, o.Message)
+	}
+	return forest.First(texts, forest.Named, "; ")
+}
+
+// ready sums findings up.
+func ready(s *forest.Snapshot, name string, all []finding) finding {
+	for _, f := range all {
+		if f.bad() || f.status == metav1.ConditionUnknown {
+			return bad(v1alpha1.ConditionReady, f.reason, f.message)
+		}
+	}
+	if s.Place(name).Kind == forest.None {
+		return good(v1alpha1.ConditionReady, v1alpha1.ReasonNotInForest, name+" is in no tree")
+	}
+	return good(v1alpha1.ConditionReady, v1alpha1.ReasonSettled, name+" is what its place and this object ask for")
+}

@@ -1,0 +1,60 @@
+package hierarchy
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Copies tells what is wrong with copies.
+type Copies interface {
+	// Known says whether everything was looked at since the start. Before that, nobody knows what is in order.
+	Known() bool
+	// Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order.
+	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
+}
+
+// mostCopies are how many copies a message names.
+const mostCopies = 10
+
+// propagated says whether the copies in the namespace called name, and in those below it, are what they should be.
+func propagated(s *forest.Snapshot, name string, copies Copies) finding {
+	const kind = v1alpha1.ConditionPropagated
+	own := copies.Troubles(slices.Values([]string{name}))
+	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval} {
+		if texts := told(own, reason, describe); len(texts) > 0 {
+			return bad(kind, reason, forest.First(texts, mostCopies, "; "))
+		}
+	}
+	below := copies.Troubles(s.Below(name))
+	if s.KindOf(s.Namespace(name)) == forest.Template { // what else goes wrong in its trees is no matter of a template
+		below = slices.DeleteFunc(below, func(t propagate.Trouble) bool { return t.From != name })
+	}
+	if texts := told(below, v1alpha1.ReasonConflict, locate); len(texts) > 0 {
+		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
+	}
+	return good(kind, v1alpha1.ReasonInSync, "the copies here and below are what their sources say")
+}
+
+// told are the texts of the troubles with that reason.
+func told(troubles []propagate.Trouble, reason v1alpha1.Reason, text func(propagate.Trouble) string) []string {
+	var texts []string
+	for _, t := range troubles {
+		if t.Reason == reason {
+			texts = append(texts, text(t))
+		}
+	}
+	return texts
+}
+
+func describe(t propagate.Trouble) string {
+	return fmt.Sprintf("%s %q from %q: %s", t.Slot.Kind.Kind, t.Slot.Name, t.From, t.Text)
+}
+
+func locate(t propagate.Trouble) string {
+	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
+}

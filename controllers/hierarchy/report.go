@@ -1,0 +1,268 @@
+package hierarchy
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// mostChildren are how many children a status names.
+const mostChildren = 1000
+
+// Reporter writes the status of HierarchyConfigurations, and makes one where a namespace has something to report and none.
+type Reporter struct {
+	Client client.Client
+	Index  *index.Index
+	Events record.EventRecorder
+	// Rejected is what the API server said when it refused the keys of a namespace, or "".
+	Rejected func(namespace string) string
+	// Waiting are the namespaces to which any change may make a difference.
+	Waiting func(index.Change) iter.Seq[string]
+	// Copies tells what is wrong with copies; nil where nothing is propagated.
+	Copies      Copies
+	Concurrency int
+	// Pace is the least time between two looks at one namespace, and so between two writes, and how long something must be wrong with a namespace
+	// before it gets an object that says so.
+	Pace time.Duration
+
+	queue   atomic.Pointer[queue] // once it is there
+	last    sync.Map              // name of a namespace → when it was looked at
+	wanting sync.Map              // name of a namespace → since when it needs an object, or a place
+}
+
+// SetupWithManager runs the reporter with mgr.
+func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(troubled{r.Client}); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("hierarchy-report").
+		For(&v1alpha1.HierarchyConfiguration{}).
+		WatchesRawSource(r.Index.Source(r.reported)).
+		WatchesRawSource(source.Func(r.listen)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		Complete(r)
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func (r *Reporter) listen(_ context.Context, q queue) error {
+	r.queue.Store(&q)
+	return nil
+}
+
+// Again looks at namespaces again because of their copies, when it is likely that what passes by itself has passed.
+func (r *Reporter) Again(namespaces ...string) {
+	q := r.queue.Load()
+	if q == nil {
+		return // not the leader yet: everything is looked at when it becomes one
+	}
+	for _, name := range namespaces {
+		(*q).AddAfter(request(name), r.Pace)
+	}
+}
+
+func request(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
+}
+
+// reported are the namespaces whose status a change may show in: those that changed, their parents, those that want their
+// names for a child, and those that wait.
+func (r *Reporter) reported(c index.Change) []reconcile.Request {
+	found := map[string]bool{}
+	for name := range r.Waiting(c) {
+		found[name] = true
+	}
+	for _, name := range c.Namespaces {
+		found[name] = true
+		for _, s := range []*forest.Snapshot{c.Old, c.New} {
+			if n := s.Namespace(name); n != nil && n.Parent() != "" {
+				found[n.Parent()] = true
+			}
+			for _, sub := range s.SubsNamed(name) {
+				found[sub.Parent] = true
+			}
+		}
+	}
+	requests := make([]reconcile.Request, 0, len(found))
+	for name := range found {
+		requests = append(requests, request(name))
+	}
+	return requests
+}
+
+// Reconcile brings the status of one HierarchyConfiguration up to date.
+func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s := r.Index.Snapshot()
+	n := s.Namespace(req.Namespace)
+	if req.Name != v1alpha1.HierarchyConfigurationName || n == nil || n.Terminating || s.Protected(n.Name) {
+		r.last.Delete(req.Namespace)
+		r.wanting.Delete(req.Namespace)
+		return ctrl.Result{}, nil
+	}
+	hc := &v1alpha1.HierarchyConfiguration{}
+	err := r.Client.Get(ctx, req.NamespacedName, hc)
+	if apierrors.IsNotFound(err) {
+		return r.demand(ctx, s, n.Name)
+	}
+	if err != nil || !s.Hierarchy(n.Name).Is(index.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
+		return ctrl.Result{}, err // the forest is yet to learn of it, and then asks again
+	}
+	if request := s.Request(n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
+		if left := r.since(n.Name); left > 0 { // it is about to be placed
+			return ctrl.Result{RequeueAfter: left}, nil
+		}
+	} else {
+		r.wanting.Delete(n.Name)
+	}
+	if wait := r.wait(n.Name, hc.Status.ObservedGeneration != hc.Generation); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
+	}
+	now := hc.DeepCopy()
+	r.fill(s, now)
+	if equality.Semantic.DeepEqual(hc.Status, now.Status) {
+		return ctrl.Result{}, nil
+	}
+	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	if err != nil && !apierrors.IsConflict(err) && !gone(err) {
+		return ctrl.Result{}, fmt.Errorf("writing the status of HierarchyConfiguration %s: %w", req.NamespacedName, err)
+	}
+	if err == nil {
+		r.announce(hc, now)
+	}
+	return index.AfterRace(err)
+}
+
+// wait is how long the next look must wait; where it need not, the time is noted. What answers a user waits less.
+func (r *Reporter) wait(namespace string, asked bool) time.Duration {
+	pace := r.Pace
+	if asked {
+		pace /= 10
+	}
+	if before, ok := r.last.Load(namespace); ok {
+		if left := pace - time.Since(before.(time.Time)); left > 0 {
+			return left
+		}
+	}
+	r.last.Store(namespace, time.Now())
+	return 0
+}
+
+// since is how long a namespace must still wait before it is told that something is not as it should be.
+func (r *Reporter) since(name string) (left time.Duration) {
+	first, _ := r.wanting.LoadOrStore(name, time.Now())
+	return r.Pace - time.Since(first.(time.Time))
+}
+
+// demand makes an object in a namespace that has had something to report at two looks.
+func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
+	if len(s.Children(name)) > 0 { // else a look costs nothing
+		if wait := r.wait(name, false); wait > 0 {
+			return ctrl.Result{RequeueAfter: wait}, nil
+		}
+	}
+	if !r.needed(s, name) {
+		r.wanting.Delete(name)
+		return ctrl.Result{}, nil
+	}
+	if left := r.since(name); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{
+		Namespace: name, Name: v1alpha1.HierarchyConfigurationName, Labels: managedBy,
+	}}
+	err := r.Client.Create(ctx, hc, client.FieldOwner(v1alpha1.OperatorName))
+	if err != nil && !apierrors.IsAlreadyExists(err) && !gone(err) {
+		return ctrl.Result{}, fmt.Errorf("making a HierarchyConfiguration in namespace %s: %w", name, err)
+	}
+	r.wanting.Delete(name)
+	return ctrl.Result{}, nil
+}
+
+// needed says whether somebody must be told of something in a namespace: what is wrong, or a child that no SubNamespace
+// shows.
+func (r *Reporter) needed(s *forest.Snapshot, name string) bool {
+	if slices.ContainsFunc(r.findings(s, name, nil), finding.wrong) {
+		return true
+	}
+	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
+}
+
+// fill writes into the status what is true now.
+func (r *Reporter) fill(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration) {
+	name, status := hc.Namespace, &hc.Status
+	children, place := s.Children(name), s.Place(name)
+	status.ObservedGeneration = hc.Generation
+	status.Parent, status.Depth = s.Namespace(name).Parent(), nil
+	status.ChildCount = int32(len(children)) //nolint:gosec // bounded by the number of namespaces
+	status.Children = children[:min(len(children), mostChildren)]
+	if place.InTree() {
+		depth := int32(place.Depth()) //nolint:gosec // at most 128
+		status.Depth = &depth
+	}
+	all := r.findings(s, name, v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionPropagated))
+	for _, f := range append(all, ready(s, name, all)) {
+		v1alpha1.SetCondition(&status.Conditions, hc.Generation, f.kind, f.status, f.reason, f.message)
+	}
+}
+
+// findings are all that is known of a namespace. Until every copy was looked at after a start, what is known of them is what
+// was reported before it, if anything.
+func (r *Reporter) findings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
+	all := findings(s, name, r.Rejected(name))
+	switch {
+	case r.Copies == nil:
+	case r.Copies.Known():
+		all = append(all, propagated(s, name, r.Copies))
+	case was != nil:
+		all = append(all, finding{v1alpha1.ConditionPropagated, was.Status, v1alpha1.Reason(was.Reason), was.Message})
+	}
+	return all
+}
+
+// announce tells of conditions that became bad, and of a namespace that goes on.
+func (r *Reporter) announce(before, now *v1alpha1.HierarchyConfiguration) {
+	for _, c := range now.Status.Conditions {
+		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), wrong(c.Type, c.Status)
+		was := v1alpha1.FindCondition(before.Status.Conditions, kind)
+		if was != nil && was.Reason == c.Reason && was.Status == c.Status {
+			continue
+		}
+		switch {
+		case kind == v1alpha1.ConditionHalted && !bad && was != nil && wrong(was.Type, was.Status):
+			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed), "the namespace is halted no longer")
+		case kind == v1alpha1.ConditionHalted && bad:
+			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonHalted), c.Reason+": "+c.Message)
+		case kind == v1alpha1.ConditionParentApplied && bad && reason != v1alpha1.ReasonLabelChanged:
+			moves.WithLabelValues("hierarchy", "refused").Inc()
+			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonParentRefused), c.Message)
+		case slices.Contains(toldAsIs, reason) && bad && kind != v1alpha1.ConditionReady:
+			r.Events.Event(now, corev1.EventTypeWarning, c.Reason, c.Message)
+		}
+	}
+}
+
+// toldAsIs are the reasons of conditions that are reasons of Events too.
+var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict}

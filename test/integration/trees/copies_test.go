@@ -1,0 +1,205 @@
+package trees_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const copies = v1alpha1.ConditionPropagated
+
+func source(namespace, name string) *corev1.Secret {
+	return build.Source(build.Secret(namespace, name, namespace), v1alpha1.ModeUpdate)
+}
+
+// inSync is said of a HierarchyConfiguration of a namespace whose copies, and those below it, are what they should be.
+func inSync() types.GomegaMatcher {
+	return say(copies, metav1.ConditionTrue, v1alpha1.ReasonInSync)
+}
+
+var _ = Describe("copies are reported", func() {
+	It("HIER-K2 HIER-K3 where one is kept out by somebody's object", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("k2-org"), build.Child("k2-team-a", "k2-org"), build.Child("k2-team-b", "k2-org"), build.Child("k2-svc-1", "k2-team-a"))
+		key := build.Annotated(source("k2-org", "db"), v1alpha1.AnnotationSelect, "!"+v1alpha1.TreeLabel("k2-team-b"))
+		shared.put(ctx, key)
+		copied := func(namespace string) func(context.Context) error {
+			return shared.is(build.Secret(namespace, "db", ""))
+		}
+		for _, name := range []string{"k2-team-a", "k2-svc-1"} {
+			Eventually(copied(name)).WithContext(ctx).Should(there())
+		}
+		Expect(copied("k2-team-b")(ctx)).To(gone())
+		shared.wish(ctx, "k2-svc-1", build.Below("k2-team-b"))
+		Eventually(copied("k2-svc-1")).WithContext(ctx).Should(gone())
+		shared.wish(ctx, "k2-svc-1", build.Below("k2-team-a"))
+		Eventually(copied("k2-svc-1")).WithContext(ctx).Should(there())
+
+		own := build.Secret("k2-team-b", "db", "theirs")
+		shared.put(ctx, own)
+		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(inSync())
+		edit(ctx, shared, key, func(s *corev1.Secret) { delete(s.Annotations, v1alpha1.AnnotationSelect) })
+		Eventually(shared.hier("k2-team-b")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k2-org": an object of that name exists`))
+		Eventually(shared.hier("k2-org")).WithContext(ctx).Should(And(settled(),
+			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict, `k2-team-b: Secret "db"`)))
+		Expect(shared.read(ctx, build.Secret("k2-team-b", "db", ""))).To(HaveField("Data", HaveKeyWithValue("key", []byte("theirs"))))
+		shared.drop(ctx, own)
+		for _, name := range []string{"k2-team-b", "k2-org"} {
+			Eventually(shared.hier(name)).WithContext(ctx).Should(And(settled(), inSync()))
+		}
+	})
+
+	It("HIER-K4 where a lower source has the name of an upper one", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("k4-org"), build.Child("k4-team-a", "k4-org"), build.Child("k4-svc-1", "k4-team-a"), source("k4-team-a", "db"))
+		Eventually(shared.is(build.Secret("k4-svc-1", "db", ""))).WithContext(ctx).Should(there())
+		shared.put(ctx, source("k4-org", "db"))
+		Eventually(shared.hier("k4-team-a")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k4-org"`))
+		Eventually(shared.hier("k4-org")).WithContext(ctx).Should(And(settled(), say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
+		Expect(shared.read(ctx, build.Secret("k4-svc-1", "db", ""))).To(carry(v1alpha1.LabelInheritedFrom, "k4-org"))
+	})
+})
+
+var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, func() {
+	var own cluster
+	BeforeAll(func(ctx SpecContext) {
+		own = startWorld(ctx, test.Options{WithoutPolicies: true, Operator: test.OperatorOptions{Config: fixture}})
+	})
+
+	It("HIER-T5 a tree label that nobody but us sets goes", func(ctx SpecContext) {
+		own.put(ctx, build.Root("t5-org"), build.Namespace("t5-plain", v1alpha1.TreeLabel("t5-org"), "1", "theirs", "1"))
+		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
+		own.label(ctx, "t5-plain", v1alpha1.TreeLabel("t5-org")+"=1")
+		Eventually(own.ns("t5-plain")).WithContext(ctx).Should(And(lack(v1alpha1.TreeLabel("t5-org")), carry("theirs", "1")))
+	})
+
+	It("HIER-V1 HIER-V2 a copy must go before others come", func(ctx SpecContext) {
+		own.put(ctx, build.Root("v1-org"), build.Child("v1-a", "v1-org"), build.Child("v1-b", "v1-org"), build.Child("v1-svc", "v1-a"), build.Child("v1-job", "v1-svc"))
+		for from, names := range map[string][]string{"v1-org": {"o1", "o2"}, "v1-a": {"a1", "a2", "a3", "a4", "same"}, "v1-b": {"b1", "b2", "b3", "b4", "same"}} {
+			for _, name := range names {
+				own.put(ctx, source(from, name))
+			}
+		}
+		for _, name := range []string{"o1", "o2", "a1", "a2", "a3", "a4", "same"} {
+			for _, namespace := range []string{"v1-svc", "v1-job"} {
+				Eventually(own.is(build.Secret(namespace, name, ""))).WithContext(ctx).Should(there())
+			}
+		}
+		same := own.read(ctx, build.Secret("v1-svc", "same", ""))
+		kept := []client.Object{own.read(ctx, build.Secret("v1-svc", "o1", "")), own.read(ctx, build.Secret("v1-svc", "o2", ""))}
+		held := own.read(ctx, build.Secret("v1-svc", "a1", ""))
+		held.SetFinalizers([]string{"example.com/hold"})
+		Expect(own.Admin().Update(ctx, held)).To(Succeed())
+		seen := own.secrets(ctx, "v1-svc")
+		own.wish(ctx, "v1-svc", build.Below("v1-b"))
+		for _, name := range []string{"b1", "b2", "b3", "b4"} {
+			Eventually(own.is(build.Secret("v1-job", name, ""))).WithContext(ctx).Should(there())
+		}
+		Eventually(own.hier("v1-svc")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonWaitingForRemoval, `Secret "a1" from "v1-a"`))
+		Expect(own.is(build.Secret("v1-svc", "b1", ""))(ctx)).To(gone())
+		held = own.read(ctx, build.Secret("v1-svc", "a1", ""))
+		held.SetFinalizers(nil)
+		Expect(own.Admin().Update(ctx, held)).To(Succeed())
+		Eventually(own.hier("v1-svc")).WithContext(ctx).Should(And(applied(), inSync()))
+		for _, name := range []string{"b1", "b2", "b3", "b4", "same"} {
+			Eventually(own.is(build.Secret("v1-svc", name, ""))).WithContext(ctx).Should(there())
+		}
+		Eventually(seen.order).WithContext(ctx).Should(HaveExactElements(
+			watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Deleted, watch.Added, watch.Added, watch.Added, watch.Added, watch.Added))
+		Expect(own.read(ctx, build.Secret("v1-svc", "same", "")).GetUID()).NotTo(Equal(same.GetUID()))
+		for _, was := range kept {
+			now := own.read(ctx, build.Secret("v1-svc", was.GetName(), ""))
+			Expect([]string{string(now.GetUID()), now.GetResourceVersion()}).To(Equal([]string{string(was.GetUID()), was.GetResourceVersion()}))
+		}
+	})
+})
+
+// happened are the events of the Secrets of a namespace, but for changes.
+type happened struct {
+	mu     sync.Mutex
+	events []watch.EventType
+}
+
+func (h *happened) order() []watch.EventType {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.events
+}
+
+// secrets watches the Secrets of a namespace from now until the case ends.
+func (c cluster) secrets(ctx context.Context, namespace string) *happened {
+	GinkgoHelper()
+	list := &corev1.SecretList{}
+	Expect(c.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	w, err := c.Admin().Watch(ctx, &corev1.SecretList{}, client.InNamespace(namespace), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(w.Stop)
+	h := &happened{}
+	go func() {
+		for event := range w.ResultChan() {
+			if event.Type == watch.Modified {
+				continue
+			}
+			h.mu.Lock()
+			h.events = append(h.events, event.Type)
+			h.mu.Unlock()
+		}
+	}()
+	return h
+}
+
+var _ = Describe("the operator starts anew in a forest with problems", Ordered, ContinueOnFailure, func() {
+	var own restarted
+	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
+
+	It("HIER-R1 and writes nothing", func(ctx SpecContext) {
+		const many, orphans = 500, 10
+		own.put(ctx, build.Root("r1-org"), source("r1-org", "db"))
+		atOnce(10, func(i int) {
+			for j := range many / 10 {
+				own.put(ctx, build.Child(fmt.Sprintf("r1-%d", i*many/10+j), "r1-org"))
+			}
+		})
+		for i := range orphans {
+			own.put(ctx, build.Child(fmt.Sprintf("r1-orphan-%d", i), fmt.Sprintf("r1-gone-%d", i)))
+		}
+		own.put(ctx, build.Secret("r1-0", "blocked", "x"), source("r1-org", "blocked"))
+		for i := range orphans {
+			Eventually(own.hier(fmt.Sprintf("r1-orphan-%d", i))).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing))
+		}
+		Eventually(own.hier("r1-0")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict))
+		Eventually(own.hier("r1-org")).WithContext(ctx).Should(And(HaveField("Status.ChildCount", BeEquivalentTo(many)),
+			say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
+		for i := range many {
+			Eventually(own.is(build.Secret(fmt.Sprintf("r1-%d", i), "db", ""))).WithContext(ctx).Should(there())
+		}
+		written := func(since audit.Position) func(context.Context) ([]string, error) {
+			return own.writesThat(since, func(r audit.Request) bool {
+				return r.Resource == "namespaces" || r.Resource == "hierarchyconfigurations" || r.Resource == "secrets" && r.Verb != "create"
+			})
+		}
+		Eventually(func(g Gomega) {
+			g.Consistently(written(own.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
+		}).WithContext(ctx).Should(Succeed(), "everything is settled")
+		own.stop()
+		since := own.mark(ctx)
+		own.start(ctx)
+		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		// It has come to the end of its queue, and has looked at every copy.
+		own.put(ctx, build.Child("r1-last", "r1-org"))
+		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
+		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
+	})
+})

@@ -1,0 +1,189 @@
+package trees_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const (
+	halted  = v1alpha1.ConditionHalted
+	refused = v1alpha1.ConditionParentApplied
+)
+
+var _ = Describe("a namespace is halted", func() {
+	It("HIER-C1 HIER-C2 HIER-C5 in a cycle and below it, until somebody opens it", func(ctx SpecContext) {
+		// The cycle grows out of a sound tree, so that there is something to lose: a > b > c > d.
+		shared.put(ctx, build.Root("c1-root"), build.Child("c1-a", "c1-root"), build.Child("c1-b", "c1-a"), build.Child("c1-c", "c1-b"), build.Child("c1-d", "c1-c"),
+			build.Secret("c1-a", "of-a", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+			build.Secret("c1-b", "of-b", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+			build.Secret("c1-c", "of-c", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		for _, copied := range []client.Object{build.Secret("c1-d", "of-a", ""), build.Secret("c1-d", "of-b", ""), build.Secret("c1-d", "of-c", "")} {
+			Eventually(shared.is(copied)).WithContext(ctx).Should(there())
+		}
+		shared.label(ctx, "c1-a", v1alpha1.LabelParent+"=c1-c")
+		const text = "c1-a -> c1-c -> c1-b -> c1-a"
+		for _, name := range []string{"c1-a", "c1-b", "c1-c"} {
+			Eventually(shared.hier(name)).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonInCycle, text), HaveField("Status.Depth", BeNil())))
+			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Halted"))
+		}
+		Eventually(shared.hier("c1-d")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonAncestorHalted))
+		kept := shared.read(ctx, build.Secret("c1-d", "of-c", ""))
+		shared.put(ctx, build.Secret("c1-a", "late", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		shared.drop(ctx, build.Secret("c1-b", "of-b", ""))
+		shared.quiet(ctx, 30*time.Second, "c1-a", "c1-b", "c1-c", "c1-d")
+		Expect(shared.is(build.Secret("c1-d", "of-b", ""))(ctx)).To(there())
+		Expect(shared.is(build.Secret("c1-d", "late", ""))(ctx)).To(gone())
+
+		shared.label(ctx, "c1-c", v1alpha1.LabelParent+"-", v1alpha1.LabelType+"="+v1alpha1.TypeRoot)
+		Eventually(shared.is(build.Secret("c1-d", "of-b", ""))).WithContext(ctx).Should(gone())
+		Eventually(shared.is(build.Secret("c1-b", "late", ""))).WithContext(ctx).Should(there())
+		Expect(shared.read(ctx, build.Secret("c1-d", "of-c", "")).GetUID()).To(Equal(kept.GetUID()))
+		for _, name := range []string{"c1-a", "c1-b", "c1-c", "c1-d"} {
+			Eventually(shared.hier(name)).WithContext(ctx).Should(And(settled(), say(halted, metav1.ConditionFalse, v1alpha1.ReasonActive)))
+			Eventually(shared.hierEvents(name)).WithContext(ctx).Should(ContainElement("Resumed"))
+		}
+		// Nobody holds a member of a cycle.
+		shared.label(ctx, "c1-c", v1alpha1.LabelType+"-", v1alpha1.LabelParent+"=c1-b")
+		Eventually(shared.hier("c1-b")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonInCycle))
+		shared.drop(ctx, build.Namespace("c1-b"))
+		Eventually(shared.is(build.Namespace("c1-b"))).WithContext(ctx).Should(gone())
+		Eventually(shared.hier("c1-c")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing, "parent namespace c1-b does not exist"))
+		for _, name := range []string{"c1-a", "c1-d"} {
+			Eventually(shared.hier(name)).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonAncestorHalted, "c1-c"))
+		}
+	})
+
+	It("HIER-C3 never by two requests at once, 50 times", func(ctx SpecContext) {
+		const pairs = 50
+		shared.put(ctx, build.Root("c3-root"))
+		for i := range pairs {
+			shared.put(ctx, build.Child(fmt.Sprintf("c3-a%d", i), "c3-root"), build.Child(fmt.Sprintf("c3-b%d", i), "c3-root"))
+		}
+		for i := range pairs {
+			atOnce(2, func(j int) {
+				names := []string{fmt.Sprintf("c3-a%d", i), fmt.Sprintf("c3-b%d", i)}
+				shared.wish(ctx, names[j], build.Below(names[1-j]))
+			})
+		}
+		for i := range pairs {
+			a, b := fmt.Sprintf("c3-a%d", i), fmt.Sprintf("c3-b%d", i)
+			Eventually(func(g Gomega) {
+				g.Expect([]bool{shared.holds(ctx, a, applied()), shared.holds(ctx, b, applied())}).To(ConsistOf(true, false))
+				g.Expect([]bool{
+					shared.holds(ctx, a, unready(refused, v1alpha1.ReasonWouldCycle, "would make a cycle")),
+					shared.holds(ctx, b, unready(refused, v1alpha1.ReasonWouldCycle, "would make a cycle")),
+				}).To(ConsistOf(true, false))
+			}).WithContext(ctx).Should(Succeed(), "pair %d", i)
+			for _, name := range []string{a, b} {
+				Expect(shared.hierEvents(name)(ctx)).NotTo(ContainElement("Halted"))
+			}
+		}
+	})
+
+	It("HIER-C4 no longer than its reason lasts: a request that would close a cycle is carried out when it would not", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("c4-a"), build.Child("c4-b", "c4-a"))
+		Eventually(shared.ns("c4-b")).WithContext(ctx).Should(standing("c4-a", "1"))
+		shared.wish(ctx, "c4-a", build.Below("c4-b"))
+		Eventually(shared.hier("c4-a")).WithContext(ctx).Should(unready(refused, v1alpha1.ReasonWouldCycle, "c4-a -> c4-b -> c4-a"))
+		Eventually(shared.hierEvents("c4-a")).WithContext(ctx).Should(ContainElement("ParentRefused"))
+		shared.label(ctx, "c4-b", v1alpha1.LabelParent+"-", v1alpha1.LabelType+"="+v1alpha1.TypeRoot)
+		Eventually(shared.hier("c4-a")).WithContext(ctx).Should(And(applied(), shown("c4-b", 1)))
+	})
+
+	It("HIER-O3 by a parent that is in no tree", func(ctx SpecContext) {
+		shared.put(ctx, build.Namespace("o3-p"), build.Namespace("o3-x"), build.Root("o3-root"))
+		shared.wish(ctx, "o3-x", build.Below("o3-p"))
+		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(unready(halted, v1alpha1.ReasonParentNotManaged, "o3-p"),
+			say(refused, metav1.ConditionTrue, v1alpha1.ReasonApplied)))
+		shared.label(ctx, "o3-p", v1alpha1.LabelType+"="+v1alpha1.TypeRoot)
+		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(applied(), shown("o3-p", 1)))
+		shared.label(ctx, "o3-p", v1alpha1.LabelType+"-")
+		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentNotManaged))
+		shared.wish(ctx, "o3-p", build.Below("o3-root"))
+		Eventually(shared.hier("o3-x")).WithContext(ctx).Should(And(applied(), shown("o3-p", 2)))
+	})
+
+	It("HIER-O5 HIER-O6 HIER-D1 by a parent that goes, and keeps what it has until the parent is back", func(ctx SpecContext) {
+		held := build.Held(build.ConfigMap("o5-p", "hangs", "x"))
+		shared.put(ctx, build.Root("o5-org"), build.Child("o5-p", "o5-org"), build.Child("o5-x", "o5-p"), held)
+		for from, name := range map[string]string{"o5-org": "key", "o5-p": "lost"} {
+			shared.put(ctx, build.Secret(from, name, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+			Eventually(shared.is(build.Secret("o5-x", name, ""))).WithContext(ctx).Should(there())
+		}
+		key, lost := shared.read(ctx, build.Secret("o5-x", "key", "")), shared.read(ctx, build.Secret("o5-x", "lost", ""))
+		shared.drop(ctx, build.Namespace("o5-p"))
+		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentTerminating, "o5-p"))
+		shared.letGo(ctx, held)
+		Eventually(shared.is(build.Namespace("o5-p"))).WithContext(ctx).Should(gone())
+		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing, "o5-p"))
+		shared.quiet(ctx, 10*time.Second, "o5-x")
+		Expect(shared.now(ctx, "o5-x")).To(And(active(), standing("o5-org", "2"), standing("o5-p", "1")))
+		Expect(shared.read(ctx, build.Secret("o5-x", "key", "")).GetUID()).To(Equal(key.GetUID()))
+		Expect(shared.read(ctx, build.Secret("o5-x", "lost", "")).GetUID()).To(Equal(lost.GetUID()))
+		shared.put(ctx, build.Child("o5-p", "o5-org"))
+		Eventually(shared.is(build.Secret("o5-x", "lost", ""))).WithContext(ctx).Should(gone())
+		Eventually(shared.hier("o5-x")).WithContext(ctx).Should(settled())
+		Expect(shared.read(ctx, build.Secret("o5-x", "key", "")).GetUID()).To(Equal(key.GetUID()))
+	})
+
+	It("HIER-T4 by what a backup brings with it, no longer than needed", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t4-org"))
+		stale := func(name, parent string) client.Object {
+			return build.Annotated(build.Child(name, parent, v1alpha1.TreeLabel("t4-elsewhere"), "3", v1alpha1.TreeLabel(name), "0"),
+				v1alpha1.AnnotationAncestry, "t4-elsewhere/"+parent+"/"+name)
+		}
+		shared.put(ctx, stale("t4-here", "t4-org"), stale("t4-early", "t4-late"))
+		Eventually(shared.ns("t4-here")).WithContext(ctx).Should(And(standing("t4-org", "1"), lack(v1alpha1.TreeLabel("t4-elsewhere")),
+			noted(v1alpha1.AnnotationAncestry, "t4-org/t4-here")))
+		Eventually(shared.hier("t4-early")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentMissing))
+		shared.put(ctx, build.Child("t4-late", "t4-org"))
+		Eventually(shared.ns("t4-early")).WithContext(ctx).Should(And(standing("t4-org", "2"), lack(v1alpha1.TreeLabel("t4-elsewhere"))))
+	})
+})
+
+var _ = Describe("a tree", func() {
+	It("HIER-T2 is selected by its labels", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t2-org"), build.Child("t2-a", "t2-org"), build.Child("t2-b", "t2-a"))
+		Eventually(shared.ns("t2-b")).WithContext(ctx).Should(standing("t2-org", "2"))
+		label := v1alpha1.TreeLabel("t2-org")
+		for selector, want := range map[string][]string{
+			label: {"t2-org", "t2-a", "t2-b"}, label + "," + label + " notin (0)": {"t2-a", "t2-b"}, label + "=1": {"t2-a"},
+		} {
+			Eventually(shared.selected).WithArguments(ctx, selector).Should(ConsistOf(want))
+		}
+	})
+
+	It("HIER-T3 moves with one write a namespace", func(ctx SpecContext) {
+		const many = 300
+		shared.put(ctx, build.Root("t3-org"), build.Root("t3-other"), build.Child("t3-team", "t3-org"))
+		names := []string{"t3-team"}
+		atOnce(10, func(i int) {
+			for j := range many / 10 {
+				shared.put(ctx, build.Child(fmt.Sprintf("t3-%d", i*many/10+j), "t3-team"))
+			}
+		})
+		for i := range many {
+			names = append(names, fmt.Sprintf("t3-%d", i))
+		}
+		under := func(root string) func() []string {
+			return func() []string {
+				return shared.selected(ctx, v1alpha1.TreeLabel(root)+","+v1alpha1.TreeLabel(root)+" notin (0)")
+			}
+		}
+		Eventually(under("t3-org")).Should(HaveLen(many + 1))
+		since := shared.mark(ctx)
+		shared.label(ctx, "t3-team", v1alpha1.LabelParent+"=t3-other")
+		Eventually(under("t3-other")).Should(HaveLen(many + 1))
+		Expect(under("t3-org")()).To(BeEmpty())
+		shared.quiet(ctx, 3*time.Second, names...)
+		Expect(shared.namespaceWrites(since, names...)(ctx)).To(HaveLen(many + 1))
+	})
+})

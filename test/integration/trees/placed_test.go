@@ -1,0 +1,278 @@
+package trees_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// shown is said of a status: the parent and the depth.
+func shown(parent string, depth int32) types.GomegaMatcher {
+	return And(HaveField("Status.Parent", parent), HaveField("Status.Depth", HaveValue(Equal(depth))))
+}
+
+// applied is said of a HierarchyConfiguration whose namespace stands where it asks.
+func applied() types.GomegaMatcher {
+	return And(settled(), say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonApplied))
+}
+
+// place makes a root, and a plain namespace that asks for a place below it.
+func (c cluster) place(ctx SpecContext, name, root string) {
+	GinkgoHelper()
+	c.put(ctx, build.Root(root), build.Namespace(name))
+	c.wish(ctx, name, build.Below(root))
+	Eventually(c.hier(name)).WithContext(ctx).Should(applied())
+}
+
+var _ = Describe("a HierarchyConfiguration", func() {
+	It("HIER-P1 places a namespace with one write", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("p1-org"), build.Namespace("p1-solo"))
+		since := shared.mark(ctx)
+		shared.wish(ctx, "p1-solo", build.Below("p1-org"))
+		Eventually(shared.hier("p1-solo")).WithContext(ctx).Should(And(applied(), shown("p1-org", 1)))
+		Expect(shared.now(ctx, "p1-solo")).To(And(carry(v1alpha1.LabelParent, "p1-org"), standing("p1-org", "1"), standing("p1-solo", "0"),
+			noted(v1alpha1.AnnotationAncestry, "p1-org/p1-solo")))
+		Eventually(shared.hierEvents("p1-solo")).WithContext(ctx).Should(ConsistOf("ParentChanged"))
+		shared.quiet(ctx, 10*time.Second, "p1-solo")
+		Expect(shared.namespaceWrites(since, "p1-solo")(ctx)).To(HaveLen(1))
+		Eventually(shared.hier("p1-org")).WithContext(ctx).Should(And(
+			HaveField("ObjectMeta.Labels", HaveKeyWithValue("app.kubernetes.io/managed-by", v1alpha1.OperatorName)), HaveField("Spec", BeZero()),
+			HaveField("Status.Children", ConsistOf("p1-solo")), HaveField("Status.ChildCount", BeEquivalentTo(1))), "an unbound child is listed")
+	})
+
+	DescribeTable("HIER-P2 withdraws its request", func(ctx SpecContext, prefix string, wishes ...build.Wish) {
+		org, solo, below := prefix+"-org", prefix+"-solo", prefix+"-below"
+		shared.place(ctx, solo, org)
+		shared.put(ctx, build.Child(below, solo), build.Secret(solo, "own", "x"), build.Secret(org, "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		for _, name := range []string{solo, below} {
+			Eventually(shared.is(build.Secret(name, "key", ""))).WithContext(ctx).Should(there())
+		}
+		shared.wish(ctx, solo, wishes...)
+		Eventually(shared.ns(solo)).WithContext(ctx).Should(And(lack(v1alpha1.LabelParent), carry(v1alpha1.LabelType, v1alpha1.TypeRoot),
+			noted(v1alpha1.AnnotationAncestry, solo), lack(v1alpha1.TreeLabel(org))))
+		Eventually(shared.ns(below)).WithContext(ctx).Should(And(standing(solo, "1"), lack(v1alpha1.TreeLabel(org))))
+		for _, name := range []string{solo, below} {
+			Eventually(shared.is(build.Secret(name, "key", ""))).WithContext(ctx).Should(gone())
+		}
+		Expect(shared.is(build.Secret(solo, "own", ""))(ctx)).To(there())
+		Eventually(shared.hier(solo)).WithContext(ctx).Should(And(settled(), shown("", 0)))
+	}, Entry("by the field removed", "p2-a"), Entry("by a wish to be a root", "p2-b", build.Below("")))
+
+	It("HIER-P3 HIER-P4 gives way to a label, and says so", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("p3-other"))
+		shared.place(ctx, "p3-solo", "p3-org")
+		shared.label(ctx, "p3-solo", v1alpha1.LabelParent+"=p3-other")
+		Eventually(shared.hier("p3-solo")).WithContext(ctx).Should(And(shown("p3-other", 1), HaveField("Spec.Parent", HaveValue(Equal("p3-org"))),
+			unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonLabelChanged,
+				`p3-solo was moved from "p3-org" to "p3-other" by its label; set spec.parent to "p3-other", or delete this object`)))
+		since := shared.mark(ctx)
+		shared.quiet(ctx, time.Minute, "p3-solo")
+		Expect(shared.now(ctx, "p3-solo")).To(standing("p3-other", "1"))
+		Eventually(shared.hierEvents("p3-solo")).WithContext(ctx).Should(ContainElement("LabelChanged"))
+		shared.wish(ctx, "p3-solo", build.Below("p3-other"))
+		Eventually(shared.hier("p3-solo")).WithContext(ctx).Should(And(applied(), shown("p3-other", 1)))
+		Expect(shared.namespaceWrites(since, "p3-solo")(ctx)).To(HaveLen(1), "the record of the request")
+	})
+
+	It("HIER-P8 HIER-P9 outlives manifests that know nothing of it", func(ctx SpecContext) {
+		shared.place(ctx, "p8-solo", "p8-org")
+		manifest := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p8-solo","labels":{"theirs":"1"}}}`
+		since := shared.mark(ctx)
+		for _, args := range [][]string{{"apply"}, {"apply", "--server-side"}} {
+			_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, append(args, "-f", "-")...)
+			Expect(code).To(BeZero(), problem)
+			Expect(shared.now(ctx, "p8-solo")).To(standing("p8-org", "1"))
+		}
+		shared.quiet(ctx, 3*time.Second, "p8-solo")
+		Expect(shared.namespaceWrites(since, "p8-solo")(ctx)).To(BeEmpty())
+		_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "replace", "-f", "-")
+		Expect(code).To(BeZero(), problem)
+		Eventually(shared.ns("p8-solo")).WithContext(ctx).Should(And(carry(v1alpha1.LabelParent, "p8-org"), standing("p8-org", "1"),
+			noted(v1alpha1.AnnotationAncestry, "p8-org/p8-solo"), carry("theirs", "1")))
+		// Where a label alone placed it, nothing asks for that place again.
+		shared.put(ctx, build.Child("p9-solo", "p8-org"), build.Secret("p8-org", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate),
+			build.Secret("p9-solo", "own", "x"))
+		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(there())
+		_, problem, code = shared.KubectlWith(ctx, controlplane.Admin, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"p9-solo"}}`, "replace", "-f", "-")
+		Expect(code).To(BeZero(), problem)
+		Eventually(shared.is(build.Secret("p9-solo", "key", ""))).WithContext(ctx).Should(gone())
+		Expect(shared.now(ctx, "p9-solo")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.TreeLabel("p8-org"))))
+		Expect(shared.is(build.Secret("p9-solo", "own", ""))(ctx)).To(there())
+	})
+
+	It("HIER-P10 is changed faster than it is carried out", func(ctx SpecContext) {
+		shared.place(ctx, "p10-solo", "p10-org")
+		shared.put(ctx, build.Root("p10-other"), build.Child("p10-team", "p10-org"))
+		for _, from := range []string{"p10-org", "p10-other", "p10-team"} {
+			shared.put(ctx, build.Secret(from, "of-"+from, "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		}
+		Eventually(shared.is(build.Secret("p10-solo", "of-p10-org", ""))).WithContext(ctx).Should(there())
+		shared.wish(ctx, "p10-solo", build.Below("p10-other"))
+		shared.wish(ctx, "p10-solo", build.Below("p10-team"))
+		Eventually(shared.hier("p10-solo")).WithContext(ctx).Should(And(applied(), shown("p10-team", 2)))
+		Eventually(shared.is(build.Secret("p10-solo", "of-p10-team", ""))).WithContext(ctx).Should(there())
+		Eventually(shared.is(build.Secret("p10-solo", "of-p10-other", ""))).WithContext(ctx).Should(gone())
+		Expect(shared.is(build.Secret("p10-solo", "of-p10-org", ""))(ctx)).To(there())
+	})
+
+	It("HIER-S1 HIER-S2 HIER-S3 says nothing about a namespace that a SubNamespace owns", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s1-org"), build.Root("s1-other"))
+		shared.grow(ctx, "s1-org/s1-x")
+		for _, wishes := range [][]build.Wish{{}, {build.Below("s1-org")}, {}} {
+			shared.wish(ctx, "s1-x", wishes...)
+			Eventually(shared.hier("s1-x")).WithContext(ctx).Should(And(settled(), shown("s1-org", 1)))
+			Expect(shared.now(ctx, "s1-x")).To(And(lack(v1alpha1.LabelType), standing("s1-org", "1")))
+		}
+		shared.wish(ctx, "s1-x", build.Below("s1-other"))
+		Eventually(shared.hier("s1-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonBound, "bound to SubNamespace s1-org/s1-x"))
+		Eventually(shared.hierEvents("s1-x")).WithContext(ctx).Should(ContainElement("ParentRefused"))
+		Expect(shared.now(ctx, "s1-x")).To(standing("s1-org", "1"))
+		shared.drop(ctx, subNamespace("s1-org/s1-x"))
+		Eventually(shared.is(build.Namespace("s1-x"))).WithContext(ctx).Should(gone())
+	})
+
+	It("HIER-T1 names every ancestor on what it places, however long the names", func(ctx SpecContext) {
+		var chain []string
+		for i := range 4 {
+			chain = append(chain, fmt.Sprintf("t1-%d-%s", i, "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-abcdefg"[:58]))
+			Expect(chain[i]).To(HaveLen(63))
+			if i == 0 {
+				shared.put(ctx, build.Root(chain[0]))
+				continue
+			}
+			shared.put(ctx, build.Namespace(chain[i]))
+			shared.wish(ctx, chain[i], build.Below(chain[i-1]))
+		}
+		Eventually(shared.hier(chain[3])).WithContext(ctx).Should(applied())
+		last := shared.now(ctx, chain[3])
+		for i, name := range chain {
+			Expect(last).To(standing(name, fmt.Sprint(3-i)))
+		}
+		Expect(last).To(noted(v1alpha1.AnnotationAncestry, chain[0]+"/"+chain[1]+"/"+chain[2]+"/"+chain[3]))
+	})
+
+	It("HIER-A3 in a namespace that is in no tree reports that, and touches nothing", func(ctx SpecContext) {
+		solo := build.Namespace("a3-solo")
+		shared.put(ctx, solo)
+		shared.wish(ctx, "a3-solo")
+		Eventually(shared.hier("a3-solo")).WithContext(ctx).Should(say(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNotInForest))
+		Expect(shared.now(ctx, "a3-solo")).To(HaveField("ObjectMeta.ResourceVersion", solo.ResourceVersion))
+		shared.label(ctx, "a3-solo", "a=b")
+		shared.quiet(ctx, 5*time.Second, "a3-solo")
+	})
+
+	It("HIER-A4 is applied again and again without an end", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("a4-org"))
+		manifest := `{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"a4-org"},` +
+			`"spec":{"allowCascadingDeletion":false,"requiredChildren":[],"propagatedLabels":[]}}`
+		apply := func() *v1alpha1.HierarchyConfiguration {
+			GinkgoHelper()
+			_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "apply", "-f", "-")
+			Expect(code).To(BeZero(), problem)
+			hc, err := shared.hier("a4-org")(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			return hc
+		}
+		apply()
+		Eventually(shared.hier("a4-org")).WithContext(ctx).Should(settled())
+		before := apply()
+		Consistently(apply).WithTimeout(test.Quiet(30 * time.Second)).WithPolling(time.Second).Should(And(
+			HaveField("ObjectMeta.ResourceVersion", before.ResourceVersion), HaveField("ObjectMeta.Generation", before.Generation)))
+	})
+})
+
+var _ = Describe("the CRD of HierarchyConfigurations", func() {
+	DescribeTable("HIER-A1 HIER-A2 judges what is written", func(ctx SpecContext, name, spec string, words ...string) {
+		if shared.is(build.Namespace("a1-ns"))(ctx) != nil {
+			_ = shared.Admin().Create(ctx, build.Namespace("a1-ns"))
+		}
+		manifest := fmt.Sprintf(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":%q,"namespace":"a1-ns"},"spec":%s}`, name, spec)
+		Expect(json.Valid([]byte(manifest))).To(BeTrue(), manifest)
+		_, problem, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "create", "--dry-run=server", "-f", "-")
+		if len(words) == 0 {
+			Expect(code).To(BeZero(), problem)
+		}
+		for _, word := range words {
+			Expect(problem).To(ContainSubstring(word))
+		}
+	},
+		Entry("another name", "other", `{}`, `the name must be "hierarchy"; a namespace holds one HierarchyConfiguration`),
+		Entry("no name of a namespace", "hierarchy", `{"parent":"Not.A.Name"}`, "spec.parent", "Invalid value", "Not.A.Name"),
+		Entry("too long a name", "hierarchy", fmt.Sprintf(`{"parent":%q}`, fmt.Sprintf("%064d", 0)), "spec.parent", "Too long"),
+		Entry("a required child that is no name", "hierarchy", `{"requiredChildren":["x.y"]}`, "spec.requiredChildren[0]", "x.y"),
+		Entry("a required child twice", "hierarchy", `{"requiredChildren":["c","c"]}`, "spec.requiredChildren[1]", "Duplicate value"),
+		Entry("a field that is none", "hierarchy", `{"parnt":"org"}`, "unknown field", "spec.parnt"),
+		Entry("a tree label", "hierarchy", `{"propagatedLabels":["a.tree.tenancy.warren.dev/depth"]}`, "keys of tenancy.warren.dev and its subdomains can't be propagated"),
+		Entry("a key of ours", "hierarchy", `{"overriddenLabels":["tenancy.warren.dev/type"]}`, "keys of tenancy.warren.dev and its subdomains can't be propagated"),
+		Entry("a key that only looks like ours", "hierarchy", `{"propagatedLabels":["xtenancy.warren.dev/ok"]}`),
+	)
+})
+
+var _ = Describe("the operator is away while namespaces are placed", Ordered, ContinueOnFailure, func() {
+	var own restarted
+	BeforeAll(func(ctx SpecContext) { own.begin(ctx) })
+
+	It("HIER-P6 HIER-P7 the label stands", func(ctx SpecContext) {
+		own.put(ctx, build.Root("p7-other"))
+		own.place(ctx, "p6-solo", "p6-org")
+		own.place(ctx, "p7-solo", "p7-org")
+		own.stop()
+		own.drop(ctx, build.Hierarchy("p6-solo"))
+		own.put(ctx, build.Hierarchy("p6-solo"))
+		own.label(ctx, "p7-solo", v1alpha1.LabelParent+"=p7-other")
+		own.start(ctx)
+		Eventually(own.hier("p7-solo")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonLabelChanged))
+		Expect(own.now(ctx, "p7-solo")).To(standing("p7-other", "1"))
+		Eventually(own.ns("p6-solo")).WithContext(ctx).Should(And(unnoted(v1alpha1.AnnotationAppliedParent), standing("p6-org", "1"), lack(v1alpha1.LabelType)))
+		Eventually(own.hier("p6-solo")).WithContext(ctx).Should(And(settled(), say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonNotRequested)))
+	})
+
+	It("HIER-O1 manifests come in any order", func(ctx SpecContext) {
+		for order := range 3 {
+			p := fmt.Sprintf("o1-%d", order)
+			files := forestManifests(p)
+			dir := GinkgoT().TempDir()
+			for i, manifest := range files {
+				// kubectl sorts a folder by name.
+				at := (i*7 + order*5) % len(files)
+				Expect(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d-%02d.json", at, i)), []byte(manifest), 0o600)).To(Succeed())
+			}
+			_, first, _ := own.Kubectl(ctx, controlplane.Admin, "apply", "-f", dir)
+			if first != "" {
+				Expect(first).To(And(ContainSubstring("not found"), Not(ContainSubstring("halted"))))
+			}
+			_, second, code := own.Kubectl(ctx, controlplane.Admin, "apply", "-f", dir)
+			Expect(code).To(BeZero(), second)
+			Eventually(own.hier(p + "-d")).WithContext(ctx).Should(And(applied(), shown(p+"-c", 4)))
+			Eventually(own.is(build.Secret(p+"-d", "key", ""))).WithContext(ctx).Should(there())
+			Expect(own.now(ctx, p+"-d")).To(noted(v1alpha1.AnnotationAncestry, p+"-r/"+p+"-a/"+p+"-b/"+p+"-c/"+p+"-d"))
+		}
+	})
+})
+
+// forestManifests are a root, a source in it, and a chain of four namespaces that ask for their places.
+func forestManifests(p string) []string {
+	manifests := []string{
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"%s-r","labels":{"tenancy.warren.dev/type":"root"}}}`, p),
+		fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"key","namespace":"%s-r","labels":{"tenancy.warren.dev/propagate":"update"}}}`, p),
+	}
+	for i, name := range []string{"a", "b", "c", "d"} {
+		parent := []string{"r", "a", "b", "c"}[i]
+		manifests = append(manifests,
+			fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"%s-%s"}}`, p, name),
+			fmt.Sprintf(`{"apiVersion":"tenancy.warren.dev/v1alpha1","kind":"HierarchyConfiguration","metadata":{"name":"hierarchy","namespace":"%s-%s"},"spec":{"parent":"%s-%s"}}`, p, name, p, parent))
+	}
+	return manifests
+}
