@@ -28,15 +28,15 @@ func unmet(s *forest.Snapshot, name string) []forest.Obstacle {
 	}
 	var obstacles []forest.Obstacle
 	for _, child := range slices.Sorted(slices.Values(h.Required)) {
-		if o := childObstacle(s, name, child); o.Exists() {
+		if o := childObstacle(s, name, child, 0); o.Exists() {
 			obstacles = append(obstacles, o)
 		}
 	}
 	return obstacles
 }
 
-// childObstacle is what keeps one required child from being there.
-func childObstacle(s *forest.Snapshot, parent, name string) forest.Obstacle {
+// childObstacle is what keeps one required child from being there, where so many others of the same parent are under way.
+func childObstacle(s *forest.Snapshot, parent, name string, underWay int) forest.Obstacle {
 	sub, child, place := s.Sub(parent, name), s.Namespace(name), s.Place(parent)
 	why := func(reason v1alpha1.Reason, message string) forest.Obstacle {
 		return forest.Obstacle{Reason: reason, Message: message}
@@ -62,7 +62,7 @@ func childObstacle(s *forest.Snapshot, parent, name string) forest.Obstacle {
 		if o := s.DepthObstacle(parent); o.Exists() {
 			return o
 		}
-		if full := s.NoRoom(place.Path[0], 0, 1); full != "" {
+		if full := s.NoRoom(place.Path[0], underWay, 1); full != "" {
 			return why(v1alpha1.ReasonLimitExceeded, name+": "+full)
 		}
 	}
@@ -87,11 +87,19 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
 		return nil
 	}
 	var failed []error
+	underWay := 0
 	for _, name := range h.Required {
 		old := s.Namespace(name) // one that is going goes first
-		if s.Sub(parent, name) != nil || old != nil && old.Terminating || childObstacle(s, parent, name).Reason != v1alpha1.ReasonChildPending {
+		if s.Sub(parent, name) != nil {
+			if old == nil {
+				underWay++
+			}
 			continue
 		}
+		if old != nil && old.Terminating || childObstacle(s, parent, name, underWay).Reason != v1alpha1.ReasonChildPending {
+			continue
+		}
+		underWay++
 		sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
 		switch err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName)); {
 		case err == nil:
