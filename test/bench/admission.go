@@ -65,7 +65,7 @@ func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
 	}
 	var results []result
 	for _, r := range requests {
-		results = append(results, r.judge(spent[r.id][true], spent[r.id][false], b.scale.small))
+		results = append(results, r.judge(spent[r.id][true], spent[r.id][false]))
 	}
 	return results, b.setWalls(ctx, walls, true)
 }
@@ -175,7 +175,7 @@ func (b *bench) setWalls(ctx context.Context, walls []client.Object, up bool) er
 }
 
 // judge compares the medians of the rounds.
-func (r request) judge(with, without []time.Duration, small bool) result {
+func (r request) judge(with, without []time.Duration) result {
 	var ratios []float64
 	for i := range with {
 		ratios = append(ratios, float64(with[i])/float64(without[i]))
@@ -183,7 +183,7 @@ func (r request) judge(with, without []time.Duration, small bool) result {
 	w, wo := median(with), median(without)
 	limit := time.Duration(r.ratio*float64(wo)) + r.slack
 	return result{
-		id: r.id, passed: w <= limit || small,
+		id: r.id, passed: w <= limit,
 		text: fmt.Sprintf("%s p50 without %.2fms with %.2fms ratio %.2f (min %.2f max %.2f) budget %.2fms",
 			r.name, ms(wo), ms(w), median(ratios), slices.Min(ratios), slices.Max(ratios), ms(limit)),
 	}

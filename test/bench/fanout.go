@@ -85,7 +85,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	}
 	var results []result
 	for phase, name := range phases {
-		results = append(results, quotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase, b.scale.small))
+		results = append(results, quotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase))
 	}
 	return append(results, f.requests.result()), nil
 }
@@ -256,7 +256,7 @@ func (q *requests) result() result {
 	n := float64(q.copies)
 	turns := q.copies / (q.bench.scale.sources * q.bench.scale.children)
 	sources := turns * q.bench.scale.sources
-	r := result{id: "B4", text: fmt.Sprintf(
+	r := result{id: "B4", counted: true, text: fmt.Sprintf(
 		"requests per copy: create %.2f update %.2f delete %.2f, reads of copies %d, reads of sources %.2f a version, looks for a lost source and its namespace %.2f, others %d %v",
 		float64(q.creates)/n, float64(q.updates)/n, float64(q.deletes)/n, q.copyReads,
 		float64(q.sourceReads-q.lossReads)/float64(2*sources), float64(2*q.lossReads)/float64(sources), len(q.others), q.others)}

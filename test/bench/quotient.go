@@ -10,7 +10,7 @@ import (
 const budget = 1.15
 
 // quotient judges one phase by the median of the rounds' quotients.
-func quotient(id, name string, floor, operator []times, phase int, small bool) result {
+func quotient(id, name string, floor, operator []times, phase int) result {
 	var quotients []float64
 	var f, o []time.Duration
 	for i := range floor {
@@ -22,7 +22,7 @@ func quotient(id, name string, floor, operator []times, phase int, small bool) r
 		id: id,
 		text: fmt.Sprintf("%s floor %.2fs operator %.2fs ratio %.2f (min %.2f max %.2f) budget %.2f", name,
 			median(f).Seconds(), median(o).Seconds(), ratio, slices.Min(quotients), slices.Max(quotients), budget),
-		passed: small || ratio <= budget,
+		passed: ratio <= budget,
 	}
 }
 

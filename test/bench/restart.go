@@ -68,7 +68,7 @@ func restart(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := result{id: "B5", passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0",
+	r := result{id: "B5", counted: true, passed: len(writes) == 0, text: fmt.Sprintf("restart %d copies, writes until %s after ready: %d budget 0",
 		b.scale.sources*b.scale.children+50, b.scale.idle, len(writes))}
 	for i, w := range writes {
 		if i < 5 {

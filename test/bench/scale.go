@@ -112,7 +112,7 @@ func peakMemory(pid int) (float64, error) {
 // judge makes the line of B8 out of the runs, the largest last. growth is the exponent of time over namespaces.
 func judge(runs []cold) result {
 	last := runs[len(runs)-1]
-	r := result{id: "B8", passed: last.took <= 600*time.Second && last.peak <= 1<<30}
+	r := result{id: "B8", counted: true, passed: last.took <= 600*time.Second && last.peak <= 1<<30}
 	for _, c := range runs {
 		r.text += fmt.Sprintf("\n   %6d namespaces %7d copies %6.1fs peak %5.0f MiB writes after a restart %d", c.namespaces, c.copies, c.took.Seconds(), c.peak/mebibyte, c.writes)
 		r.passed = r.passed && c.writes == 0
