@@ -112,6 +112,7 @@ type Engine struct {
 	repairs  *repairs
 	found    map[propagate.Slot]string // how drift was found that waits to be put right, if not by the watch
 	fanouts  fanouts
+	moves    moves
 	events   map[told]time.Time
 	leading  bool
 	known    bool // everything was looked at since this replica leads
@@ -142,6 +143,7 @@ func New(o Options, s Settings) (*Engine, error) {
 		repairs:  newRepairs(),
 		found:    map[propagate.Slot]string{},
 		fanouts:  newFanouts(),
+		moves:    moves{},
 		events:   map[told]time.Time{},
 	}
 	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
@@ -253,6 +255,9 @@ func (e *Engine) forestChanged(c index.Change) {
 	e.mu.Lock()
 	e.world.Forest = c.New
 	e.moved(c)
+	if e.leading {
+		e.moves.begin(c, time.Now())
+	}
 	var keys []key
 	for _, namespace := range c.Namespaces {
 		keys = append(keys, namespaceKey(namespace))
@@ -305,8 +310,10 @@ func (e *Engine) enqueueSlotsIn(namespace string) {
 	for slot := range e.troubles[namespace] { // also what is wanted there no longer
 		slots = append(slots, slot)
 	}
+	ended := e.moves.looked(namespace, slots, e.world.Plan)
 	e.mu.Unlock()
 	e.enqueue(slotKeys(slots)...)
+	observeMoves(ended)
 }
 
 // Reconfigure puts other settings in force: every kind whose mode changed, and all if the rules did, is watched anew.

@@ -79,11 +79,12 @@ func (f fanouts) answered(slot propagate.Slot) (ended []*fanout) {
 	return ended
 }
 
-// answeredFor notes that a slot has its answer, whatever it is, and reports the fan-outs that this ends.
+// answeredFor notes that a slot has its answer, whatever it is, and reports the fan-outs and moves that this ends.
 func (e *Engine) answeredFor(slot propagate.Slot) {
 	e.mu.Lock()
-	ended := e.fanouts.answered(slot)
+	ended, moved := e.fanouts.answered(slot), e.moves.answered(slot)
 	e.mu.Unlock()
+	observeMoves(moved)
 	for _, way := range ended {
 		fanoutSeconds.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, way.verb).Observe(time.Since(way.since).Seconds())
 	}

@@ -27,11 +27,20 @@ var (
 	}, []string{"group", "kind"})
 	fanoutSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "warren_propagation_fanout_seconds", Help: "From the event of a source to the last answer about its copies.",
-		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		Buckets: durations,
 	}, []string{"group", "kind", "verb"})
+	settleSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "warren_hierarchy_settle_seconds", Help: "From the event of a namespace with another parent to the last answer about copies in it and below.",
+		Buckets: durations,
+	})
 )
 
-func init() { metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds) }
+// durations are the buckets of what takes from one request to thousands, in seconds.
+var durations = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+
+func init() {
+	metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds, settleSeconds)
+}
 
 // count counts a write by its answer; code 0 stands for none.
 func count(slot propagate.Slot, verb string, err error) {

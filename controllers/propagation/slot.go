@@ -42,6 +42,7 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 	switch action.Verb {
 	case propagate.Nothing:
 		if action.Reason == v1alpha1.ReasonConflict {
+			e.answeredFor(slot)
 			e.conflict(slot, action, false)
 			return
 		}
@@ -65,7 +66,9 @@ func (e *Engine) fill(ctx context.Context, slot propagate.Slot) {
 		e.failed(slot, action, err)
 		return
 	}
-	e.answeredFor(slot)
+	if action.Reason != v1alpha1.ReasonWaitingForRemoval {
+		e.answeredFor(slot)
+	}
 	e.settled(slot, action)
 	e.overtaken(slot, action)
 }

@@ -102,13 +102,14 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		held := own.read(ctx, build.Secret("v1-svc", "a1", ""))
 		held.SetFinalizers([]string{"example.com/hold"})
 		Expect(own.Admin().Update(ctx, held)).To(Succeed())
-		seen := own.secrets(ctx, "v1-svc")
+		seen, settled := own.secrets(ctx, "v1-svc"), own.settled(ctx)
 		own.wish(ctx, "v1-svc", build.Below("v1-b"))
 		for _, name := range []string{"b1", "b2", "b3", "b4"} {
 			Eventually(own.is(build.Secret("v1-job", name, ""))).WithContext(ctx).Should(there())
 		}
 		Eventually(own.hier("v1-svc")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonWaitingForRemoval, `Secret "a1" from "v1-a"`))
 		Expect(own.is(build.Secret("v1-svc", "b1", ""))(ctx)).To(gone())
+		Expect(own.settled(ctx)).To(Equal(settled))
 		held = own.read(ctx, build.Secret("v1-svc", "a1", ""))
 		held.SetFinalizers(nil)
 		Expect(own.Admin().Update(ctx, held)).To(Succeed())
@@ -123,8 +124,50 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 			now := own.read(ctx, build.Secret("v1-svc", was.GetName(), ""))
 			Expect([]string{string(now.GetUID()), now.GetResourceVersion()}).To(Equal([]string{string(was.GetUID()), was.GetResourceVersion()}))
 		}
+		Expect(own.settled(ctx)).To(Equal(settled+1), "the move was measured when all was there")
+	})
+
+	It("HIER-V3 the operator is killed between the removals and what comes after them", func(ctx SpecContext) {
+		own.put(ctx, build.Root("v3-org"), build.Child("v3-a", "v3-org"), build.Child("v3-b", "v3-org"), build.Child("v3-svc", "v3-a"),
+			source("v3-org", "o1"), source("v3-a", "a1"), source("v3-a", "same"), source("v3-b", "b1"), source("v3-b", "same"))
+		for _, name := range []string{"o1", "a1", "same"} {
+			Eventually(own.is(build.Secret("v3-svc", name, ""))).WithContext(ctx).Should(there())
+		}
+		kept := own.read(ctx, build.Secret("v3-svc", "o1", ""))
+		held := build.Held(own.read(ctx, build.Secret("v3-svc", "a1", "")))
+		Expect(own.Admin().Update(ctx, held)).To(Succeed())
+		own.wish(ctx, "v3-svc", build.Below("v3-b"))
+		Eventually(own.hier("v3-svc")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonWaitingForRemoval, `Secret "a1" from "v3-a"`))
+		Expect(own.Operator.Kill()).To(Succeed())
+		own.letGo(ctx, held)
+		Expect(own.Operator.Start(ctx)).To(Succeed())
+		Eventually(own.is(build.Secret("v3-svc", "b1", ""))).WithContext(ctx).Should(there())
+		Eventually(own.hier("v3-svc")).WithContext(ctx).Should(And(applied(), inSync()))
+		Expect(own.read(ctx, build.Secret("v3-svc", "same", ""))).To(carry(v1alpha1.LabelInheritedFrom, "v3-b"))
+		Expect(own.is(build.Secret("v3-svc", "a1", ""))(ctx)).To(gone())
+		Expect(own.read(ctx, build.Secret("v3-svc", "o1", "")).GetResourceVersion()).To(Equal(kept.GetResourceVersion()))
+
+		Expect(own.Operator.Kill()).To(Succeed())
+		since := own.mark(ctx)
+		Expect(own.Operator.Start(ctx)).To(Succeed())
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
 	})
 })
+
+// settled is how many moves the operator has measured.
+func (c cluster) settled(ctx context.Context) float64 {
+	GinkgoHelper()
+	m, err := c.Operator.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return m.Value("warren_hierarchy_settle_seconds_count", nil)
+}
+
+// wrote are the writes since then to Namespaces, their HierarchyConfigurations and copies that exist.
+func (c cluster) wrote(since audit.Position) func(context.Context) ([]string, error) {
+	return c.writesThat(since, func(r audit.Request) bool {
+		return r.Resource == "namespaces" || r.Resource == "hierarchyconfigurations" || r.Resource == "secrets" && r.Verb != "create"
+	})
+}
 
 // happened are the events of the Secrets of a namespace, but for changes.
 type happened struct {
@@ -185,21 +228,16 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		for i := range many {
 			Eventually(own.is(build.Secret(fmt.Sprintf("r1-%d", i), "db", ""))).WithContext(ctx).Should(there())
 		}
-		written := func(since audit.Position) func(context.Context) ([]string, error) {
-			return own.writesThat(since, func(r audit.Request) bool {
-				return r.Resource == "namespaces" || r.Resource == "hierarchyconfigurations" || r.Resource == "secrets" && r.Verb != "create"
-			})
-		}
 		Eventually(func(g Gomega) {
-			g.Consistently(written(own.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
+			g.Consistently(own.wrote(own.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
 		}).WithContext(ctx).Should(Succeed(), "everything is settled")
 		own.stop()
 		since := own.mark(ctx)
 		own.start(ctx)
-		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
 		// It has come to the end of its queue, and has looked at every copy.
 		own.put(ctx, build.Child("r1-last", "r1-org"))
 		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
-		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
+		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
 	})
 })
