@@ -40,7 +40,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("SEC-W1 are in nobody's way", func(ctx SpecContext) {
+	It("SEC-W1 HIER-D4 are in nobody's way", func(ctx SpecContext) {
 		f.othersWork(ctx, "w1")
 		f.quick(ctx, "delete pay-web", func(ctx context.Context, i int) error {
 			return f.Admin().Delete(ctx, build.Namespace(fmt.Sprintf("pay-web-w1-%d", i)))
@@ -48,7 +48,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		f.drains(ctx, "holder-w1")
 	})
 
-	It("SEC-W2 let nothing through that they judge", func(ctx SpecContext) {
+	It("SEC-W2 HIER-D4 let nothing through that they judge", func(ctx SpecContext) {
 		for what, r := range f.askedAbout() {
 			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
 		}
@@ -63,15 +63,16 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		// An upper bound, not a claim about speed: 3 s are the webhook's.
 		began := time.Now()
 		Expect(f.Admin().Delete(ctx, build.Namespace("pay-web-w3"))).To(Succeed())
-		Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+		Expect(time.Since(began)).To(BeNumerically("<", 9*time.Second))
 		Expect(calls.Load()).NotTo(BeZero())
 		f.drains(ctx, "holder-w3")
 
-		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second}
+		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
+			"a HierarchyConfiguration": 8 * time.Second}
 		for what, r := range f.askedAbout() {
 			began := time.Now()
 			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
-			Expect(time.Since(began)).To(BeNumerically("<", timeouts[what]+2*time.Second), what)
+			Expect(time.Since(began)).To(BeNumerically("<", timeouts[what]+4*time.Second), what)
 		}
 		Expect(f.metadata(ctx)).To(Succeed())
 	}, SpecTimeout(3*time.Minute))
@@ -135,6 +136,9 @@ func (f *fixture) askedAbout() map[string]request {
 		},
 		"a SubNamespace": func(ctx context.Context) error {
 			return f.As("alice").Create(ctx, build.SubNamespace("payments", "pay-new"), client.DryRunAll)
+		},
+		"a HierarchyConfiguration": func(ctx context.Context) error {
+			return f.As("carol").Create(ctx, build.Hierarchy("plain", build.Below("payments")), client.DryRunAll)
 		},
 		"an LNamespace's spec": func(ctx context.Context) error {
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"users":[{"kind":"User","name":"dave"}]}}`))
