@@ -79,7 +79,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	}
 	s.keys = &hierarchy.Reconciler{Client: mgr.GetClient(), Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
 	s.namespaces = &hierarchy.Reporter{
-		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.keys.Rejected, Waiting: s.keys.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
+		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.keys.Rejected, Refused: s.keys.Refused, Waiting: s.keys.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
 	}
 	s.report = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()

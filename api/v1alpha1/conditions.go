@@ -134,6 +134,7 @@ const (
 	ReasonInvalidSource    Reason = "InvalidSource"
 	ReasonSourceExcluded   Reason = "SourceExcluded"
 	ReasonConflictResolved Reason = "ConflictResolved"
+	ReasonShadowed         Reason = "Shadowed"
 )
 
 // Reasons of Events on the operator's Deployment.

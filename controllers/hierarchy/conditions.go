@@ -34,9 +34,9 @@ func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) fi
 }
 
 // findings are the conditions of the namespace called name, in the order in which they decide Ready. rejected is what the
-// API server said when it refused its keys.
-func findings(s *forest.Snapshot, name, rejected string) []finding {
-	return []finding{halted(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name)}
+// API server said when it refused its keys, refused when it refused its required children.
+func findings(s *forest.Snapshot, name, rejected, refused string) []finding {
+	return []finding{halted(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name, refused)}
 }
 
 func halted(s *forest.Snapshot, name string) finding {
@@ -83,7 +83,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	return good(kind, v1alpha1.ReasonSynced, "the namespace carries what those above it say")
 }
 
-func childrenReady(s *forest.Snapshot, name string) finding {
+func childrenReady(s *forest.Snapshot, name, refused string) finding {
 	const kind = v1alpha1.ConditionChildrenReady
 	h := s.Hierarchy(name)
 	if h == nil || len(h.Required) == 0 {
@@ -95,7 +95,10 @@ func childrenReady(s *forest.Snapshot, name string) finding {
 	obstacles := unmet(s, name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
 		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
-		if len(these) > 0 {
+		switch {
+		case len(these) > 0 && reason == v1alpha1.ReasonChildPending && refused != "":
+			return bad(kind, reason, refused)
+		case len(these) > 0:
 			return bad(kind, reason, sentences(these))
 		}
 	}

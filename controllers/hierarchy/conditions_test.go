@@ -133,7 +133,7 @@ func TestFindings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := findings(tc.s, "x", tc.rejected)
+			all := findings(tc.s, "x", tc.rejected, "")
 			r := ready(tc.s, "x", all)
 			got := []string{string(r.status) + " " + string(r.reason) + ": " + r.message}
 			for _, f := range all {
@@ -232,5 +232,18 @@ func TestMovedVia(t *testing.T) {
 				t.Errorf("\n%s\nmovedVia: want %q, got %q", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+func TestRefusedChildren(t *testing.T) {
+	const refused = "making the required SubNamespace x/a: no"
+	for want, s := range map[string]*forest.Snapshot{
+		refused: grown(root("x"), requiring("x", "a")),
+		"namespace b exists and is no sub-namespace: choose another name, or delete it": grown(root("x"), named("b"), requiring("x", "a", "b")),
+		"every required child exists": grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, requiring("x", "a")),
+	} {
+		if got := childrenReady(s, "x", refused).message; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -34,7 +34,8 @@ type Reconciler struct {
 	Concurrency int
 
 	moving   sync.Mutex // held while a namespace is placed elsewhere
-	rejected sync.Map   // name of a namespace → what the API server said of our write
+	rejected answers    // by namespace: what the API server said of its keys
+	refused  answers    // by namespace: what it said of its required children
 	waiting  sync.Map   // names of namespaces that ask for what can't be given yet
 }
 
@@ -80,10 +81,31 @@ func (r *Reconciler) Waiting(c index.Change) iter.Seq[string] {
 }
 
 // Rejected is what the API server said when it refused the keys of a namespace, or "".
-func (r *Reconciler) Rejected(namespace string) string {
-	text, _ := r.rejected.Load(namespace)
+func (r *Reconciler) Rejected(namespace string) string { return r.rejected.of(namespace) }
+
+// Refused is what it said when it refused required children of a namespace, or "".
+func (r *Reconciler) Refused(namespace string) string { return r.refused.of(namespace) }
+
+// answers are refusals of the API server, by namespace.
+type answers struct{ sync.Map }
+
+func (a *answers) of(namespace string) string {
+	text, _ := a.Load(namespace)
 	s, _ := text.(string)
 	return s
+}
+
+// note remembers a refusal, or that there is none any more. It says whether this is news.
+func (a *answers) note(namespace string, err error) bool {
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return false // it says nothing about what is asked for
+	}
+	if err == nil {
+		_, was := a.LoadAndDelete(namespace)
+		return was
+	}
+	_, already := a.Swap(namespace, err.Error())
+	return !already
 }
 
 // Reconcile brings one namespace to what it should be.
@@ -94,18 +116,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write comes sooner
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
-	case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
-		if _, already := r.rejected.Swap(req.Name, err.Error()); !already {
-			r.Index.Touch(req.Name) // its SubNamespace and its HierarchyConfiguration say so
-		}
-		return ctrl.Result{}, err
-	case err != nil:
-		return ctrl.Result{}, err
 	}
-	if _, was := r.rejected.LoadAndDelete(req.Name); was {
-		r.Index.Touch(req.Name)
+	news := r.rejected.note(req.Name, err)
+	if err == nil {
+		err = r.requireChildren(ctx, req.Name)
+		news = r.refused.note(req.Name, err) || news
 	}
-	return ctrl.Result{}, r.requireChildren(ctx, req.Name)
+	if news {
+		r.Index.Touch(req.Name) // its SubNamespace and its HierarchyConfiguration say so
+	}
+	return ctrl.Result{}, err
 }
 
 // settle writes what differs. Where a HierarchyConfiguration asks for another place, that is judged and written before

@@ -38,6 +38,8 @@ type Reporter struct {
 	Events record.EventRecorder
 	// Rejected is what the API server said when it refused the keys of a namespace, or "".
 	Rejected func(namespace string) string
+	// Refused is what it said when it refused required children of a namespace, or "".
+	Refused func(namespace string) string
 	// Waiting are the namespaces to which any change may make a difference.
 	Waiting func(index.Change) iter.Seq[string]
 	// Copies tells what is wrong with copies; nil where nothing is propagated.
@@ -231,7 +233,7 @@ func (r *Reporter) fill(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration)
 // findings are all that is known of a namespace. Until every copy was looked at after a start, what is known of them is what
 // was reported before it, if anything.
 func (r *Reporter) findings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
-	all := findings(s, name, r.Rejected(name))
+	all := findings(s, name, r.Rejected(name), r.Refused(name))
 	switch {
 	case r.Copies == nil:
 	case r.Copies.Known():

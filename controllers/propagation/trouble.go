@@ -105,8 +105,13 @@ func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen b
 	if say {
 		uid, e.troubles.of(slot).told = source.UID, true
 	}
+	lower := e.world.Source(slot)
 	lowest, highest := e.settings.RetryMin, min(e.settings.RetryMax, e.Timing.ConflictMax)
 	e.mu.Unlock()
+	if say && lower != nil && lower.Mode != v1alpha1.ModeNone {
+		e.sourceEvent(slot, lower.UID, corev1.EventTypeWarning, v1alpha1.ReasonShadowed,
+			fmt.Sprintf("%s/%s takes precedence: below, its copies stand where those of this object would", action.Source.Namespace, action.Source.Name))
+	}
 	if say {
 		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonConflict,
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))

@@ -2,6 +2,7 @@ package propagation_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -191,8 +192,7 @@ var _ = Describe("a copy", func() {
 		}).Should(Equal(map[string]int{f.a: 29, f.a1: 29, f.b: 29}))
 	})
 
-	// The page's PROP-P11 also asks for a condition.
-	It("that exceeds the server's limit is refused, told, and delays nobody", func(ctx SpecContext) {
+	It("PROP-P11 that exceeds the server's limit is refused, told, and delays nobody", func(ctx SpecContext) {
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		const limit = 256 << 10 // of all annotations together
 		s.Annotations = map[string]string{"long": strings.Repeat("x", limit-len("long"))}
@@ -200,6 +200,7 @@ var _ = Describe("a copy", func() {
 		f.create(ctx, s)
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonCopyRejected).
 			Should(ContainElement(ContainSubstring("may not be more than")), explain(world))
+		f.says(ctx, map[string]string{f.a: fmt.Sprintf("Rejected: Secret %q from %q", "s", f.acme)})
 		other := given(ctx, "other")
 		f.copied(ctx, other, f.tree()...)
 		refused := func(ctx context.Context) int { return l.writes(ctx)["create"] - 3 }

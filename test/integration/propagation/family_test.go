@@ -3,11 +3,13 @@ package propagation_test
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -112,6 +114,27 @@ func (f *family) reports(ctx context.Context, namespace string) []v1alpha1.Hiera
 	list := &v1alpha1.HierarchyConfigurationList{}
 	Expect(f.Admin().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	return list.Items
+}
+
+// report is what the namespace's HierarchyConfiguration says of its copies: "Conflict: Secret …"; "" where there is none.
+func (f *family) report(ctx context.Context, namespace string) string {
+	hc := &v1alpha1.HierarchyConfiguration{}
+	if f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc) != nil {
+		return ""
+	}
+	c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated)
+	if c == nil || (c.Status == metav1.ConditionTrue) != (c.Reason == string(v1alpha1.ReasonInSync)) {
+		return fmt.Sprint(c)
+	}
+	return c.Reason + ": " + c.Message
+}
+
+// says expects reports that begin so, one for each namespace.
+func (f *family) says(ctx context.Context, reports map[string]string) {
+	GinkgoHelper()
+	for namespace, report := range reports {
+		Eventually(ctx, f.report).WithArguments(namespace).Should(HavePrefix(report))
+	}
 }
 
 // events are the messages of the Events on an object with that reason; "" means any.

@@ -2,6 +2,7 @@ package propagation_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -77,8 +78,7 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		f.copied(ctx, headless, f.tree()...)
 	})
 
-	// The page's PROP-I5 also asks for a condition.
-	It("is kept as it was where a change is refused for good", func(ctx SpecContext) {
+	It("PROP-I5 is kept as it was where a change is refused for good", func(ctx SpecContext) {
 		lower := build.Source(build.Service(f.a, "s", 80), v1alpha1.ModeUpdate)
 		f.create(ctx, lower)
 		Eventually(ctx, f.standing).WithArguments(lower, f.a1).Should(HaveLen(1))
@@ -89,6 +89,7 @@ var _ = Describe("a copy of a kind with a will of its own", func() {
 		f.copied(ctx, upper, f.b)
 		Eventually(ctx, f.events).WithArguments(upper, v1alpha1.ReasonCopyRejected).
 			Should(ContainElement(ContainSubstring("may not change once set")))
+		f.says(ctx, map[string]string{f.a1: fmt.Sprintf("Rejected: Service %q from %q", "s", f.acme)})
 		Expect(at(ctx, f, lower, f.a1)).To(Equal(before))
 	})
 

@@ -2,10 +2,10 @@ package propagation_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,19 +31,22 @@ var _ = Describe("where something else stands", func() {
 		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
 	}
 
-	// The page's PROP-K1 and PROP-K2 also ask for conditions.
-	It("the copy waits, and comes when the place is free", func(ctx SpecContext) {
+	It("PROP-K1 PROP-K2 the copy waits, and comes when the place is free", func(ctx SpecContext) {
 		own := build.Secret(f.a, "s", "own")
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, own, s)
 		f.copied(ctx, s, f.a1, f.b)
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(ConsistOf(ContainSubstring(f.a)))
+		f.says(ctx, map[string]string{
+			f.a: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.acme), f.acme: fmt.Sprintf("DescendantConflict: %s: Secret %q", f.a, "s"),
+		})
 		l := f.ledger(ctx, "secrets")
 		unchanged(ctx, own)
 		Expect(l.writes(ctx)).To(BeEmpty(), "a conflict is not tried again by POST")
 		f.remove(ctx, own)
 		Eventually(ctx, f.differs).WithArguments(s, f.a).Should(Succeed())
 		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflictResolved).Should(HaveLen(1))
+		f.says(ctx, map[string]string{f.a: "InSync", f.acme: "InSync"})
 	})
 
 	It("as a source of its own, the copy from above comes soon after it has gone", func(ctx SpecContext) {
@@ -120,38 +123,22 @@ var _ = Describe("where something else stands", func() {
 		Expect(f.events(ctx, s, v1alpha1.ReasonConflict)).To(BeEmpty())
 	})
 
-	// The page's PROP-I8 also asks for a condition.
-	It("a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {
-		match := &admissionregistrationv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
-			MatchLabels: map[string]string{"kubernetes.io/metadata.name": f.b}}}
-		policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: f.b},
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
-				MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
-					RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
-					}}}},
-				Validations: []admissionregistrationv1.Validation{{Expression: "object.metadata.name != 'm'", Message: "no m here"}},
-			},
-		}
-		bound := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: f.b},
-			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName: f.b, MatchResources: match,
-				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			},
-		}
+	It("PROP-I8 a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {
+		policy, bound := build.Policy(f.b, corev1.SchemeGroupVersion.WithResource("configmaps"), "object.metadata.name != 'm'", "no m here")
 		f.create(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
 		Eventually(ctx, func(ctx context.Context) bool {
 			return apierrors.IsInvalid(f.Admin().Create(ctx, build.ConfigMap(f.b, "m", "1"), client.DryRunAll))
 		}).Should(BeTrue(), "the policy is in force")
 		m := build.Source(build.ConfigMap(f.acme, "m", "1"), v1alpha1.ModeUpdate)
+		l := f.ledger(ctx, "configmaps")
 		f.create(ctx, m)
 		f.copied(ctx, m, f.a, f.a1)
 		Eventually(ctx, f.events).WithArguments(m, v1alpha1.ReasonCopyRejected).Should(ConsistOf(ContainSubstring("no m here")))
+		f.says(ctx, map[string]string{f.b: fmt.Sprintf("Rejected: ConfigMap %q from %q", "m", f.acme)})
+		Expect(l.writes(ctx)["create"]-2).To(BeNumerically("<=", 12), l.String)
 		f.remove(ctx, bound)
 		Eventually(ctx, f.differs).WithArguments(m, f.b).Should(Succeed())
+		f.says(ctx, map[string]string{f.b: "InSync"})
 	})
 })

@@ -2,6 +2,7 @@ package propagation_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -99,8 +100,7 @@ var _ = Describe("of two sources of one name", func() {
 	var f *family
 	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
 
-	// The page's PROP-W1 and PROP-W2 also ask for conditions.
-	It("the upper one wins, in place, and the lower one comes back", func(ctx SpecContext) {
+	It("PROP-W1 PROP-W2 the upper one wins, in place, and the lower one comes back", func(ctx SpecContext) {
 		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
 		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
 		f.create(ctx, lower)
@@ -111,11 +111,16 @@ var _ = Describe("of two sources of one name", func() {
 		f.copied(ctx, upper, f.a1, f.b)
 		l.come(ctx, counts{"update": 1, "create": 1})
 		Expect(at(ctx, f, lower, f.a).ResourceVersion).To(Equal(lower.ResourceVersion))
+		f.says(ctx, map[string]string{
+			f.a: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.acme), f.acme: fmt.Sprintf("DescendantConflict: %s: Secret %q", f.a, "s"),
+		})
+		Eventually(ctx, f.events).WithArguments(lower, v1alpha1.ReasonShadowed).Should(ConsistOf(ContainSubstring(f.acme + "/s takes precedence")))
 		f.remove(ctx, upper)
 		f.copied(ctx, lower, f.a1)
 		f.absent(ctx, lower, f.b)
 		l.come(ctx, counts{"update": 2, "create": 1, "delete": 1})
 		Expect(at(ctx, f, lower, f.a1).UID).To(Equal(uid))
+		f.says(ctx, map[string]string{f.a: "InSync", f.acme: "InSync"})
 	})
 
 	It("PROP-W3 with what can't be changed in place, the copy is made anew", func(ctx SpecContext) {

@@ -2,6 +2,7 @@ package propagation_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -45,8 +46,7 @@ var _ = Describe("a template", func() {
 		l.come(ctx, counts{"create": 4})
 	})
 
-	// The page's PROP-T2 also asks for a condition.
-	It("of a template comes first", func(ctx SpecContext) {
+	It("PROP-T2 of a template comes first", func(ctx SpecContext) {
 		t2 := f.prefix + "t2"
 		f.create(ctx, build.Template(t2, v1alpha1.LabelTemplate, f.tmpl))
 		refer(ctx, f.acme, t2)
@@ -55,6 +55,7 @@ var _ = Describe("a template", func() {
 		f.copied(ctx, outer, instance()...)
 		f.copied(ctx, u, append(instance(), t2)...)
 		Expect(at(ctx, f, inner, t2).ResourceVersion).To(Equal(inner.ResourceVersion))
+		f.says(ctx, map[string]string{t2: fmt.Sprintf("Conflict: Secret %q from %q", "s", f.tmpl)})
 	})
 
 	It("PROP-T3 reaches a plain instance, and changes nothing else of it", func(ctx SpecContext) {

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/audit"
@@ -52,6 +53,22 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
 		Expect(shared.now(ctx, "s8-c1").UID).NotTo(Equal(was.UID))
 		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(settled())
+	})
+
+	It("which a policy of somebody else refuses", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("refused-x"))
+		policy, bound := build.Policy("refused-x", v1alpha1.GroupVersion.WithResource("subnamespaces"), "object.metadata.name != 'refused-c'", "not this one")
+		shared.put(ctx, policy, bound)
+		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(shared.Admin().Delete(ctx, bound)) })
+		Eventually(func() error {
+			return shared.Admin().Create(ctx, subNamespace("refused-x/refused-c"), client.DryRunAll)
+		}).WithContext(ctx).Should(MatchError(ContainSubstring("not this one")))
+		shared.wish(ctx, "refused-x", build.Requiring("refused-c", "refused-d"))
+		Eventually(shared.sub("refused-x/refused-d")).WithContext(ctx).Should(beReady())
+		Eventually(shared.hier("refused-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending,
+			"making the required SubNamespace refused-x/refused-c: ", "not this one"))
+		shared.drop(ctx, bound)
+		Eventually(shared.hier("refused-x")).WithContext(ctx).Should(settled())
 	})
 
 	It("where there is no room, or no tree", func(ctx SpecContext) {
