@@ -51,13 +51,17 @@ func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	}
 	var all []propagate.Trouble
 	for namespace := range namespaces {
-		for slot, t := range e.troubles[namespace] {
-			if t.reason != "" && !t.silent {
-				all = append(all, propagate.Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
+		told := map[propagate.Slot]bool{}
+		if w := e.waiting[namespace]; w != nil && w.told {
+			for _, t := range e.inTheWay(namespace) {
+				told[t.Slot] = true
+				all = append(all, t)
 			}
 		}
-		if w := e.waiting[namespace]; w != nil && w.told {
-			all = append(all, e.inTheWay(namespace)...)
+		for slot, t := range e.troubles[namespace] {
+			if t.reason != "" && !t.silent && !told[slot] {
+				all = append(all, propagate.Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
+			}
 		}
 	}
 	slices.SortFunc(all, propagate.Trouble.Compare)
@@ -75,6 +79,8 @@ func (e *Engine) inTheWay(namespace string) []propagate.Trouble {
 		text := "it is yet to be removed before others come"
 		if c.Kept != nil && len(c.Kept.Finalizers) > 0 {
 			text = fmt.Sprintf("it is yet to be removed before others come, and has the finalizer %s", c.Kept.Finalizers[0])
+		} else if t := e.troubles.of(slot); t != nil && t.reason == v1alpha1.ReasonRejected {
+			text = "it is yet to be removed before others come, and that is refused: " + t.text
 		}
 		all = append(all, propagate.Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From, Text: text})
 	}
@@ -92,6 +98,19 @@ func (e *Engine) hold(namespace string) {
 	if e.waiting[namespace] == nil {
 		e.waiting[namespace] = &pause{since: time.Now()}
 	}
+}
+
+// waitsNoLonger ends the pause of a namespace. It says whether there was one. The caller holds the lock.
+func (e *Engine) waitsNoLonger(namespace string) bool {
+	w := e.waiting[namespace]
+	if w == nil {
+		return false
+	}
+	delete(e.waiting, namespace)
+	if w.told {
+		e.tell(namespace)
+	}
+	return true
 }
 
 // tellOfStuck tells of namespaces in which nothing has moved for a while.

@@ -186,11 +186,34 @@ func (e *Engine) removeAnswered(ctx context.Context, r schema.GroupVersionResour
 	e.mu.Lock()
 	if e.removing[slot.Namespace]--; e.removing[slot.Namespace] == 0 {
 		delete(e.removing, slot.Namespace)
-		keys = e.released(slot.Namespace)
+		if err == nil {
+			keys = e.released(slot.Namespace)
+		} else {
+			keys = e.unbarred(slot.Namespace)
+		}
 	}
 	e.mu.Unlock()
 	e.enqueue(keys...)
 	return err
+}
+
+// unbarred are the slots in namespace that need not wait for a removal that has failed, which is tried again by itself. The
+// caller holds the lock.
+func (e *Engine) unbarred(namespace string) []key {
+	var keys []key
+	waits := false
+	for _, slot := range e.world.SlotsIn(namespace) {
+		switch action := e.world.Plan(slot); {
+		case action.Reason == v1alpha1.ReasonWaitingForRemoval:
+			waits = true
+		case action.Verb == propagate.Create || action.Verb == propagate.Update:
+			keys = append(keys, slotKey(slot))
+		}
+	}
+	if !waits {
+		e.waitsNoLonger(namespace)
+	}
+	return keys
 }
 
 func (e *Engine) remove(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, over *propagate.Copy) error {

@@ -214,13 +214,8 @@ func (f *feed) copyGone(slot propagate.Slot) []key {
 // released are the keys to look at because a copy in namespace has changed or gone while something there waits for
 // removals. The caller holds the lock.
 func (e *Engine) released(namespace string) []key {
-	w := e.waiting[namespace]
-	if w == nil {
+	if !e.waitsNoLonger(namespace) {
 		return nil
-	}
-	delete(e.waiting, namespace)
-	if w.told {
-		e.tell(namespace)
 	}
 	return []key{namespaceKey(namespace)}
 }

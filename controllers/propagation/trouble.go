@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -123,10 +124,7 @@ func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen b
 
 // rejected notes that the API server refuses a copy.
 func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err error) {
-	text := err.Error()
-	if len(text) > 256 {
-		text = text[:256] + "…"
-	}
+	text := cut(err.Error(), 512)
 	e.mu.Lock()
 	t, first := e.trouble(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: text})
 	source := e.world.Source(action.Source)
@@ -138,9 +136,17 @@ func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err erro
 	e.mu.Unlock()
 	if first && uid != "" {
 		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
-			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text))
+			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, cut(text, 256)))
 	}
 	e.queue.AddAfter(slotKey(slot), backoff(lowest, highest, t.tries))
+}
+
+// cut is the beginning of a text, of so many bytes at most.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // retryLater is for what fails without being refused: no connection, 429, 5xx.

@@ -51,9 +51,10 @@ var namespaceRows = []row{
 		{bob, []request{create("pod pay-web/breakout",
 			`{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`)}, podSecurity, "baseline", 403},
 	}},
-	{name: "SEC-N3 a sudoer moves his namespace, and takes it out of the forest", tries: []try{
+	{name: "SEC-N3 SUB-M6 a sudoer moves his namespace, and takes it out of the forest", tries: []try{
 		refused(bob, "refused: $D/parent",
-			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
+			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", spelled("$D/parent=victim"), "--overwrite"),
+			merge("namespace pay-web", ours("$D/parent", "victim"), "status"), merge("namespace pay-web", ours("$D/parent", "null"))),
 		refused(bob, "refused: $D/type", merge("namespace payments", ours("$D/type", "null"))),
 		refused(bob, "refused: $D/bound", merge("namespace pay-web", ours("$D/bound", "null"))),
 	}},
@@ -92,9 +93,10 @@ var namespaceRows = []row{
 		refused(carol, "$D/parent",
 			merge("namespace plain", forged["$D/parent"], "status"), put("namespace plain", forged["$D/parent"], "finalize")),
 	}},
-	{name: "SEC-N12 who may create namespaces makes one in a tree", tries: []try{
+	{name: "SEC-N12 SUB-T13 who may create namespaces makes one in a tree", tries: []try{
 		refused(erin, "$D/parent", create("namespace intruder", ours("$D/parent", "victim"))),
 		allowed(erin, create("namespace erins", ``)),
+		refused(bob, "refused: $D/bound", merge("namespace payments", ours("$D/bound", `"true"`))),
 	}},
 	{name: "SEC-N13 rights to one namespace, or to patch alone, are no cluster admin's", tries: []try{
 		refused(named, "refused: x", merge("namespace pay-web", ours("x", `"y"`)), put("namespace pay-web", ours("x", `"y"`))),
@@ -109,12 +111,20 @@ var namespaceRows = []row{
 		refused(patcher, "$D/protected", merge("namespace argocd", ours("$D/protected", "null"))),
 		refused(patcher, "", merge("namespace kube-system", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
 	}},
-	{name: "SEC-N16 even a cluster admin can't give a namespace a wrong shape", tries: []try{
-		invalid(clara, "label $D/type must be root or template", merge("namespace plain", ours("$D/type", "not-a-root"))),
-		invalid(clara, "labels $D/parent and template can't be empty", merge("namespace plain", ours("$D/parent", `""`))),
-		invalid(clara, "its own parent or template would make a cycle", merge("namespace plain", ours("$D/parent", "plain"))),
-		invalid(clara, "a sub-namespace can't be a root or a template", merge("namespace payments", ours("$D/parent", "victim"))),
-		invalid(clara, "a sub-namespace can't reference a template", merge("namespace inst", ours("$D/parent", "victim"))),
+	{name: "SEC-N16 SUB-T1 SUB-T2 SUB-T3 SUB-T12 even a cluster admin can't give a namespace a wrong shape", tries: []try{
+		invalid(clara, "label $D/type must be root or template",
+			merge("namespace plain", ours("$D/type", "not-a-root")), create("namespace misshapen", ours("$D/type", "not-a-root"))),
+		invalid(clara, "labels $D/parent and template can't be empty",
+			merge("namespace plain", ours("$D/parent", `""`)), create("namespace misshapen", ours("$D/parent", `""`))),
+		invalid(clara, "its own parent or template would make a cycle",
+			merge("namespace plain", ours("$D/parent", "plain")), merge("namespace plain", ours("$D/template", "plain")),
+			create("namespace misshapen", ours("$D/parent", "misshapen")), create("namespace misshapen", ours("$D/template", "misshapen"))),
+		invalid(clara, "a sub-namespace can't be a root or a template",
+			merge("namespace payments", ours("$D/parent", "victim")), merge("namespace tmpl", ours("$D/parent", "victim")),
+			create("namespace misshapen", ours("$D/parent", "victim, $D/type: root")),
+			create("namespace misshapen", ours("$D/parent", "victim, $D/type: template"))),
+		invalid(clara, "a sub-namespace can't reference a template",
+			merge("namespace inst", ours("$D/parent", "victim")), create("namespace misshapen", ours("$D/parent", "victim, $D/template: tmpl"))),
 		refused(clara, "kube-system is a protected namespace",
 			merge("namespace kube-system", ours("$D/type", "root")), merge("namespace plain", ours("$D/parent", "kube-system"))),
 		refused(clara, "argocd is a protected namespace", merge("namespace argocd", ours("$D/parent", "victim"))),

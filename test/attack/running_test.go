@@ -107,8 +107,7 @@ var _ = Describe("with the operator running", func() {
 		Expect(namespace.Labels).NotTo(HaveKey(level))
 	})
 
-	// SEC-W4 asks for the condition Rejected too.
-	It("mutating admission that strips our labels leaves no orphan", func(ctx SpecContext) {
+	It("SEC-W4 mutating admission that strips our labels leaves no orphan", func(ctx SpecContext) {
 		strip := stripping("stripped")
 		err := f.Admin().Create(ctx, strip)
 		if meta.IsNoMatchError(err) {
@@ -127,10 +126,25 @@ var _ = Describe("with the operator running", func() {
 		f.given(ctx, alice, create("configmap payments/stripped", `{metadata: {labels: {$D/propagate: update}}, data: {key: one}}`))
 		Eventually(ctx, f.eventsOf).WithArguments("payments", "stripped", v1alpha1.ReasonCopyRejected).ShouldNot(BeEmpty())
 		Expect(f.look(ctx, "configmap pay-secret/stripped")).To(BeNil())
+		Eventually(ctx, f.propagated).WithArguments("pay-secret").Should(Equal(string(v1alpha1.ReasonRejected)))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.appears(ctx, "configmap pay-secret/stripped")
+		Eventually(ctx, f.propagated).WithArguments("pay-secret").Should(Equal(string(v1alpha1.ReasonInSync)))
 	})
 })
+
+// propagated is what the HierarchyConfiguration of a namespace says of its copies.
+func (f *fixture) propagated(ctx context.Context, namespace string) (string, error) {
+	hc := build.Hierarchy(namespace)
+	if err := f.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+		return "", err
+	}
+	c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated)
+	if c == nil {
+		return "", nil
+	}
+	return c.Reason, nil
+}
 
 // stripping takes the label of copies off ConfigMaps of one name.
 func stripping(name string) *admissionregistrationv1.MutatingAdmissionPolicy {

@@ -246,8 +246,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		unlawful(ctx, "m20-x", "other", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
 		unlawful(ctx, "m20-x", "", "m20-x is bound to SubNamespace team-b/m20-x, which owns its place")
 	})
-	// HIER-M22, but for the depth of 128, which package authority shows.
-	It("enters a tenant only where there is room", func(ctx SpecContext) {
+	It("HIER-M22 enters a tenant only where there is room", func(ctx SpecContext) {
 		shared.tenant(ctx, build.Tenant("m22-small").Limits(1, -1))
 		shared.tenant(ctx, build.Tenant("m22-flat").Limits(-1, 1))
 		unlawful(ctx, "svc-1", "m22-small", "tenant m22-small allows 1 sub-namespaces (0 in use)")

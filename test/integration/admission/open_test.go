@@ -64,8 +64,7 @@ var _ = Describe("with open-access", Ordered, func() {
 		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
 	})
 
-	// SUB-D4 for the configuration.
-	It("and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
+	It("SUB-D4 and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
 		open.put(ctx, build.Root("d4-root"))
 		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
 		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"context"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -65,19 +66,31 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.sub("d3-payments", "d3-pay-web")(ctx)).To(active())
 	})
 
-	// SUB-D4 for the LNamespace.
-	It("with children goes in the second in which its tenant allows it", func(ctx SpecContext) {
-		shared.tenant(ctx, build.Tenant("d4-payments"))
-		shared.grow(ctx, "d4-payments/d4-pay-web", "d4-pay-web/d4-deep1", "d4-pay-web/d4-deep2")
-		lns := shared.lns(ctx, "d4-payments")
-		before := lns.DeepCopy()
-		lns.Spec.AllowCascadingDeletion = true
-		Expect(shared.Admin().Patch(ctx, lns, client.MergeFrom(before))).To(Succeed())
-		Expect(shared.kubectl(ctx, "delete", "subnamespace", "d4-pay-web", "-n", "d4-payments", "--wait=false")).To(HaveField("Code", 0))
-		for _, name := range []string{"d4-pay-web", "d4-deep1", "d4-deep2"} {
+	// kubectl may have to try again: the webhook hears of it a moment later.
+	DescribeTable("SUB-D4 with children goes where that has just been allowed", func(ctx SpecContext, prefix string, allowIt func(ctx context.Context, tenant, child string)) {
+		tenant, child := prefix+"-payments", prefix+"-pay-web"
+		below := []string{prefix + "-deep1", prefix + "-deep2"}
+		shared.tenant(ctx, build.Tenant(tenant))
+		shared.grow(ctx, tenant+"/"+child, child+"/"+below[0], child+"/"+below[1])
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", child, "-n", tenant)).To(refuse("has sub-namespaces (" + strings.Join(below, ", ") + ")"))
+		allowIt(ctx, tenant, child)
+		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", child, "-n", tenant, "--wait=false").Should(allow())
+		for _, name := range append(below, child) {
 			Eventually(shared.gone(build.Namespace(name))).WithContext(ctx).Should(Succeed())
 		}
-	})
+	},
+		Entry("by its own HierarchyConfiguration", "d4a", func(ctx context.Context, _, child string) {
+			Expect(shared.wish(ctx, build.Hierarchy(child, build.Cascades))).To(allow())
+		}),
+		Entry("by its parent's", "d4b", func(ctx context.Context, tenant, _ string) {
+			Expect(shared.wish(ctx, build.Hierarchy(tenant, build.Cascades))).To(allow())
+		}),
+		Entry("by its tenant", "d4c", func(ctx context.Context, tenant, _ string) {
+			lns := shared.lns(ctx, tenant)
+			before := lns.DeepCopy()
+			lns.Spec.AllowCascadingDeletion = true
+			Expect(shared.Admin().Patch(ctx, lns, client.MergeFrom(before))).To(Succeed())
+		}))
 
 	It("SUB-N1 keeps to the naming policy of its root", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("app-team1"))
@@ -121,8 +134,7 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("l2-none", "l2-y"))).To(refuse("allows 0 sub-namespaces"))
 	})
 
-	// HIER-O7 with webhooks.
-	It("whose name namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
+	It("HIER-O7 whose name namespaces wait for is made only by who has authority over them", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o7-mallory"), build.Child("o7-x", "o7-p"))
 		shared.put(ctx, build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o7-mallory", "o7-p"), "--as=mallory").

@@ -144,7 +144,6 @@ var _ = Describe("an operator", Ordered, func() {
 		}).WithContext(ctx).Should(And(MatchError(apierrors.IsForbidden, "is a 403"), MatchError(ContainSubstring("l is a copy of kinds/l"))))
 	})
 
-	// SEC-W4 but for the condition.
 	It("counts what its own cage refuses, and leaves no orphan", func(ctx SpecContext) {
 		never, fail := admissionregistrationv1.NeverReinvocationPolicy, admissionregistrationv1.Fail
 		policy := &admissionregistrationv1.MutatingAdmissionPolicy{

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("a namespace that moves", func() {
@@ -53,6 +55,28 @@ var _ = Describe("a namespace that moves", func() {
 		Expect(at(ctx, f, old[2], f.a).UID).NotTo(Equal(uid))
 		ofTemplate := func(r audit.Request) bool { return r.Name == "above" && r.IsWrite() }
 		Expect(l.count(ctx, ofTemplate)).To(BeEmpty())
+	})
+
+	It("PROP-V2 waits where a removal is refused, and there alone", func(ctx SpecContext) {
+		old, now := sources(ctx, f.acme, "one", "two"), sources(ctx, f.zeta, "three")
+		copied(ctx, old, f.a, f.a1)
+		policy, bound := build.Policy(f.a, admissionv1.Delete, corev1.SchemeGroupVersion.WithResource("secrets"), "oldObject.metadata.name != 'one'", "it stays")
+		f.create(ctx, policy, bound)
+		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(f.Admin().Delete(ctx, bound)) })
+		Eventually(ctx, func(ctx context.Context) error {
+			return f.As(controlplane.Operator).Delete(ctx, build.Secret(f.a, "one", ""), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("it stays")))
+		l := f.ledger(ctx, "secrets")
+		f.move(ctx, f.a, f.zeta)
+		copied(ctx, now, f.a1)
+		Eventually(ctx, f.report).WithArguments(f.a).Should(And(HavePrefix("WaitingForRemoval: "), ContainSubstring(`Secret "one"`)))
+		Expect(l.count(ctx, func(r audit.Request) bool { return r.Namespace == f.a && r.Verb == "create" })).To(BeEmpty(), l.String)
+		refused := l.count(ctx, func(r audit.Request) bool { return r.Namespace == f.a && r.Verb == "delete" && r.Code == 403 })
+		Expect(refused["delete"]).To(BeNumerically("<", 100), "with a back-off")
+		f.remove(ctx, bound)
+		copied(ctx, now, f.a)
+		f.absent(ctx, old[0], f.a, f.a1)
+		f.says(ctx, map[string]string{f.a: "InSync"})
 	})
 
 	It("PROP-V3 to and fro fifty times ends with exactly what belongs there", func(ctx SpecContext) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,11 +13,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("an operator behind a bad line", Ordered, func() {
@@ -90,9 +93,36 @@ func answers(ctx context.Context, url string) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-var _ = Describe("an operator that loses a right", func() {
+var _ = Describe("an operator that loses a right", Ordered, func() {
+	var f *family
+	BeforeAll(func(ctx SpecContext) { f = grow(ctx, start(ctx, setup{})) })
+
+	It("PROP-I1 hands out no Role that it may not, and all others", func(ctx SpecContext) {
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-manager"}}
+		Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
+		held := role.DeepCopy().Rules
+		change(ctx, f, role, func(role *rbacv1.ClusterRole) {
+			for i := range role.Rules {
+				role.Rules[i].Verbs = slices.DeleteFunc(role.Rules[i].Verbs, func(verb string) bool { return verb == "escalate" })
+			}
+		})
+		unheld, other := build.Role(f.acme, "unheld", "create"), build.Role(f.acme, "other", "get")
+		other.Rules[0].Resources = []string{"configmaps"}
+		Eventually(ctx, func(ctx context.Context) error {
+			return f.As(controlplane.Operator).Create(ctx, unheld.DeepCopy(), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("not currently held")))
+		f.create(ctx, unheld, other)
+		f.copied(ctx, other, f.tree()...)
+		for _, namespace := range f.tree() {
+			Eventually(ctx, f.report).WithArguments(namespace).Should(And(
+				HavePrefix(fmt.Sprintf("Rejected: Role %q from %q", "unheld", f.acme)), ContainSubstring("not currently held")))
+		}
+		f.staysAbsent(ctx, unheld, f.tree()...)
+		change(ctx, f, role, func(role *rbacv1.ClusterRole) { role.Rules = held })
+		f.copied(ctx, unheld, f.tree()...)
+	})
+
 	It("PROP-R5 deletes nothing, says so, and goes on when it is back", func(ctx SpecContext) {
-		f := grow(ctx, start(ctx, setup{}))
 		source := func(name string) client.Object {
 			s := build.Source(build.Secret(f.acme, name, "1"), v1alpha1.ModeUpdate)
 			f.create(ctx, s)

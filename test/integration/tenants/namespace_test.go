@@ -159,8 +159,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(f.Admin().Create(ctx, system)).To(MatchError(ContainSubstring("default and kube-* are reserved names")))
 	})
 
-	// ACC-N09 but for the condition of a HierarchyConfiguration.
-	It("is ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
+	It("ACC-N09 is ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
 		f := of(world, "n09")
 		shop, template := f.own("shop2"), f.own("missing")
 		f.settle(ctx, build.Tenant(shop).Template(template))
@@ -169,7 +168,19 @@ var _ = Describe("the Namespace of a tenant", func() {
 			return v1alpha1.FindCondition(f.get(ctx, shop).Status.Conditions, v1alpha1.ConditionNamespaceReady).Message
 		}
 		Eventually(said).WithContext(ctx).Should(ContainSubstring("template " + template + " does not exist"))
+		synced := func() string {
+			hc := build.Hierarchy(shop)
+			if err := f.read(ctx, hc)(); err != nil {
+				return err.Error()
+			}
+			if c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionMetadataSynced); c != nil {
+				return c.Reason
+			}
+			return ""
+		}
+		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonTemplateMissing)))
 		f.create(ctx, build.Template(template))
+		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonSynced)))
 		Eventually(said).WithContext(ctx).ShouldNot(ContainSubstring("template"))
 		Expect(f.messages(ctx, shop, v1alpha1.ReasonTemplateMissing)()).To(HaveLen(1))
 	})

@@ -161,6 +161,18 @@ var _ = Describe("a name is taken", func() {
 		Consistently(shared.ns("k3-legacy")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(active())
 	})
 
+	It("SUB-T13 by a child that a cluster admin unbinds, until he binds it again", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("t13-payments"))
+		shared.grow(ctx, "t13-payments/t13-web")
+		before := shared.now(ctx, "t13-web")
+		shared.label(ctx, "t13-web", v1alpha1.LabelBound+"-")
+		Eventually(shared.sub("t13-payments/t13-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict, "is not bound"))
+		shared.quiet(ctx, 3*time.Second, "t13-web")
+		shared.label(ctx, "t13-web", v1alpha1.LabelBound+"="+v1alpha1.True)
+		Eventually(shared.sub("t13-payments/t13-web")).WithContext(ctx).Should(beReady())
+		Expect(shared.now(ctx, "t13-web")).To(And(HaveField("ObjectMeta.UID", before.UID), HaveField("ObjectMeta.Annotations", before.Annotations)))
+	})
+
 	It("SUB-K5 by whoever is first, and for good", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("k5-a"), build.Root("k5-b"))
 		all := shared.follow(ctx)

@@ -57,10 +57,10 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
 	})
 
-	// HIER-O7 without webhooks, but for the condition of a HierarchyConfiguration.
-	It("that is gone, and whose name somebody else takes: he gets nobody who waits for it", func(ctx SpecContext) {
+	It("HIER-O7 that is gone, and whose name somebody else takes: he gets nobody who waits for it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
-			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"))
+			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
+			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.ns("o7-x")).WithContext(ctx).Should(standing("o7-org", "2"))
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(beReady())
 		shared.drop(ctx, build.Namespace("o7-p"))
@@ -70,9 +70,11 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Eventually(shared.is(build.Secret("o7-p", "bait", "x"))).WithContext(ctx).Should(there())
 		Eventually(shared.sub("o7-x/o7-below")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged,
 			"ParentReplaced", "parent namespace o7-p is not the one that stood at o7-org/o7-p, it stands at o7-mallory/o7-p"))
+		Eventually(shared.hier("o7-x")).WithContext(ctx).Should(unready(halted, v1alpha1.ReasonParentReplaced))
 		shared.quiet(ctx, 5*time.Second, "o7-x", "o7-below")
 		for _, name := range []string{"o7-x", "o7-below"} {
 			Expect(shared.is(build.Secret(name, "bait", "x"))(ctx)).To(gone())
+			Expect(shared.is(build.RoleBinding(name, "mallory", "admin"))(ctx)).To(gone())
 		}
 		// A cluster admin may accept it.
 		shared.annotate(ctx, "o7-x", v1alpha1.AnnotationAncestry+"-")

@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -57,7 +58,7 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 
 	It("which a policy of somebody else refuses", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("refused-x"))
-		policy, bound := build.Policy("refused-x", v1alpha1.GroupVersion.WithResource("subnamespaces"), "object.metadata.name != 'refused-c'", "not this one")
+		policy, bound := build.Policy("refused-x", admissionv1.Create, v1alpha1.GroupVersion.WithResource("subnamespaces"), "object.metadata.name != 'refused-c'", "not this one")
 		shared.put(ctx, policy, bound)
 		DeferCleanup(func(ctx SpecContext) { _ = client.IgnoreNotFound(shared.Admin().Delete(ctx, bound)) })
 		Eventually(func() error {

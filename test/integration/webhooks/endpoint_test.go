@@ -40,7 +40,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("SEC-W1 HIER-D4 are in nobody's way", func(ctx SpecContext) {
+	It("SEC-W1 HIER-D4 SUB-T14 are in nobody's way", func(ctx SpecContext) {
 		f.othersWork(ctx, "w1")
 		f.quick(ctx, "delete pay-web", func(ctx context.Context, i int) error {
 			return f.Admin().Delete(ctx, build.Namespace(fmt.Sprintf("pay-web-w1-%d", i)))
@@ -48,7 +48,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		f.drains(ctx, "holder-w1")
 	})
 
-	It("SEC-W2 HIER-D4 let nothing through that they judge", func(ctx SpecContext) {
+	It("SEC-W2 HIER-D4 SUB-T14 let nothing through that they judge", func(ctx SpecContext) {
 		for what, r := range f.askedAbout() {
 			Expect(r(ctx)).To(MatchError(ContainSubstring("failed calling webhook")), what)
 		}
@@ -67,7 +67,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 		Expect(calls.Load()).NotTo(BeZero())
 		f.drains(ctx, "holder-w3")
 
-		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
+		timeouts := map[string]time.Duration{"type=root on plain": 3 * time.Second, "another parent": 3 * time.Second, "a SubNamespace": 5 * time.Second, "an LNamespace's spec": 5 * time.Second,
 			"a HierarchyConfiguration": 8 * time.Second}
 		for what, r := range f.askedAbout() {
 			began := time.Now()
@@ -133,6 +133,9 @@ func (f *fixture) askedAbout() map[string]request {
 	return map[string]request{
 		"type=root on plain": func(ctx context.Context) error {
 			return f.Admin().Patch(ctx, build.Namespace("plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
+		},
+		"another parent": func(ctx context.Context) error {
+			return f.Admin().Patch(ctx, build.Namespace("pay-web"), labelled(v1alpha1.LabelParent, "holder-w3"), client.DryRunAll)
 		},
 		"a SubNamespace": func(ctx context.Context) error {
 			return f.As("alice").Create(ctx, build.SubNamespace("payments", "pay-new"), client.DryRunAll)
