@@ -59,10 +59,8 @@ func addOutput(cmd *cobra.Command) *choice {
 
 // show prints the trees that begin at names, or all of them.
 func (p *plugin) show(ctx context.Context, names []string, format string) error {
-	for _, name := range names {
-		if err := checkName("namespace", name); err != nil {
-			return err
-		}
+	if err := checkNamespaces(names...); err != nil {
+		return err
 	}
 	api, err := p.connect()
 	if err != nil {

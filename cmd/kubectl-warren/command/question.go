@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -97,9 +95,7 @@ func (p *plugin) resource(name string) (found schema.GroupResource, namespaced b
 
 // mustExist fails if the caller can see that there is no such namespace.
 func mustExist(cmd *cobra.Command, api client.Reader, name string) error {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := api.Get(cmd.Context(), client.ObjectKey{Name: name}, namespace)
+	_, err := readNamespace(cmd.Context(), api, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %q", name)

@@ -69,9 +69,8 @@ func (p *plugin) warren() *cobra.Command {
 		Use:   warrenName,
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
-	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
-	sub.AddCommand(p.list())
-	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	sub := p.sub()
+	warren.AddCommand(sub, p.create(), p.subDelete(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
 	for _, group := range []*cobra.Command{warren, sub, completionOf(warren)} {
 		requireSubcommand(group)
