@@ -70,6 +70,11 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 	if err != nil {
 		return err
 	}
+	return p.draw(view, names, format, "No trees found.")
+}
+
+// draw prints the trees of a view that begin at names, or all of them; nothing is what to say where there are none.
+func (p *plugin) draw(view tree.View, names []string, format, nothing string) (err error) {
 	var nodes []*tree.Node
 	if len(names) == 0 {
 		nodes = view.All()
@@ -77,7 +82,7 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 		return err
 	}
 	if len(nodes) == 0 && (format == "" || format == outputWide) {
-		fmt.Fprintln(p.streams.ErrOut, "No trees found.")
+		fmt.Fprintln(p.streams.ErrOut, nothing)
 		return nil
 	}
 	return p.print(nodes, format)

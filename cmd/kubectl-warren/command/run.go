@@ -69,10 +69,10 @@ func (p *plugin) warren() *cobra.Command {
 		Use:   warrenName,
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
-	sub := p.sub()
-	warren.AddCommand(sub, p.create(), p.subDelete(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	sub, ns, template := p.sub(), p.ns(), p.template()
+	warren.AddCommand(sub, ns, template, p.create(), p.subDelete(), p.describe(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
-	for _, group := range []*cobra.Command{warren, sub, completionOf(warren)} {
+	for _, group := range []*cobra.Command{warren, sub, ns, template, completionOf(warren)} {
 		requireSubcommand(group)
 	}
 	return warren

@@ -141,11 +141,16 @@ func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Na
 	case !s.reported:
 		return nil, true, nil
 	}
+	return s.unseen(), true, nil
+}
+
+// unseen is what is known of a namespace, by what its parent told, without reading it.
+func (s step) unseen() *forest.Namespace {
 	labels := map[string]string{v1alpha1.LabelParent: s.parent}
 	if s.bound {
 		labels[v1alpha1.LabelBound] = v1alpha1.True
 	}
-	return &forest.Namespace{Name: s.name, Labels: labels}, true, nil
+	return &forest.Namespace{Name: s.name, Labels: labels}
 }
 
 // hasNamespace says whether, by its status, a SubNamespace has made its namespace and the namespace is still there.
