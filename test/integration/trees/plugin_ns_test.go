@@ -116,8 +116,8 @@ var _ = Describe("kubectl warren sets the type and the template of a namespace",
 		DeferCleanup(server.Close)
 		for why, args := range map[string][]string{
 			`invalid type "foo": must be root, template or none`: {"ns", "set-type", "x6-x", "foo"},
-			"contradict each other: a root has no parent":         {"set", "x6-x", "--root", "--parent", "x6-y"},
-			"contradict each other: give one":                     {"set", "x6-x", "-a", "-f"},
+			"contradict each other: a root has no parent":        {"set", "x6-x", "--root", "--parent", "x6-y"},
+			"contradict each other: give one":                    {"set", "x6-x", "-a", "-f"},
 		} {
 			Expect(shared.fails(ctx, controlplane.Admin, append(args, "-s", server.URL)...)).To(ContainSubstring(why))
 		}
