@@ -30,13 +30,12 @@ func (p *plugin) config() (*rest.Config, error) {
 func (p *plugin) connect() (client.Client, error) { return p.connectBy(knownResources()) }
 
 // connectDiscovering returns a client for every kind that the API server has, in the form of metadata.
-func (p *plugin) connectDiscovering() (client.Client, meta.RESTMapper, error) {
+func (p *plugin) connectDiscovering() (client.Client, error) {
 	mapper, err := p.flags.ToRESTMapper()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	api, err := p.connectBy(mapper)
-	return api, mapper, err
+	return p.connectBy(mapper)
 }
 
 func (p *plugin) connectBy(mapper meta.RESTMapper) (client.Client, error) {

@@ -18,25 +18,14 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 )
 
-// origin says from where a copy came, and in which mode; ok is false for an object that is none. What the operator wrote tells,
-// and not the label alone.
-func origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mode string, ok bool) {
-	from = meta.Labels[v1alpha1.LabelInheritedFrom]
-	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
-	slot := propagate.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
-	return from, hash.Mode, from != "" && hash.Place == propagate.PlaceOf(slot, from)
-}
-
-// derived are kinds that Kubernetes writes by itself, so that nobody has them copied.
-var derived = []string{"Event", "Endpoints", "EndpointSlice", "ControllerRevision", "CSIStorageCapacity"}
-
-// propagable are the kinds of which there may be copies: what the API server has, but for derived ones and our own.
+// propagable are the kinds that the API server has and of which there may be copies.
 func (p *plugin) propagable() ([]schema.GroupVersionKind, error) {
 	api, err := p.flags.ToDiscoveryClient()
 	if err != nil {
@@ -54,8 +43,9 @@ func (p *plugin) propagable() ([]schema.GroupVersionKind, error) {
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			if resource.Namespaced && version.Group != v1alpha1.GroupVersion.Group && !slices.Contains(derived, resource.Kind) {
-				kinds = append(kinds, version.WithKind(resource.Kind))
+			kind := version.WithKind(resource.Kind)
+			if resource.Namespaced && config.CanBePropagated(kind.GroupKind()) {
+				kinds = append(kinds, kind)
 			}
 		}
 	}
@@ -64,7 +54,7 @@ func (p *plugin) propagable() ([]schema.GroupVersionKind, error) {
 
 // resourcesIn are the copies and the sources that stand in a namespace. Kinds that the user may not list are named in a warning.
 func (p *plugin) resourcesIn(ctx context.Context, namespace string) ([]describe.Resource, error) {
-	api, _, err := p.connectDiscovering()
+	api, err := p.connectDiscovering()
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +102,7 @@ func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersio
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := eachOf(ctx, api, list, func(object runtime.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
-		if from, mode, ok := origin(kind.GroupKind(), m); ok {
+		if from, mode, ok := trace.Origin(kind.GroupKind(), m); ok {
 			found = append(found, describe.Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: from, Mode: mode})
 		}
 	}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelInheritedFrom})

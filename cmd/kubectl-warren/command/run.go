@@ -87,7 +87,7 @@ func (p *plugin) warren() *cobra.Command {
 	}, "kubectl warren")
 	groups := []*cobra.Command{p.sub(), p.ns(), p.template(), p.configuration()}
 	warren.AddCommand(groups...)
-	warren.AddCommand(p.create(), p.subDelete(), p.describe(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	warren.AddCommand(p.create(), p.subDelete(), p.describe(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.trace(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
 	for _, group := range append(groups, warren, completionOf(warren)) {
 		requireSubcommand(group)

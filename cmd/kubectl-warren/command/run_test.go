@@ -174,7 +174,7 @@ func TestConfigFlags(t *testing.T) {
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
 	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
 		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a", "kubectl-warren describe a", "kubectl-warren ns set-type a root",
-		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
 			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)
@@ -206,7 +206,7 @@ func TestCompletion(t *testing.T) {
 		line []string
 		want string
 	}{
-		"commands":                {[]string{"kubectl_complete-warren", "tr"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"commands":                {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
 		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
 		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
 		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},

@@ -47,6 +47,10 @@ func TestRefusalsAboutNamespaces(t *testing.T) {
 		"set a wrong template":     {"kubectl-warren template set a b/c", `invalid namespace name "b/c"` + noName},
 		"unset two":                {"kubectl-warren template unset a b", "name one namespace, not 2: kubectl warren template unset NAMESPACE"},
 		"templates with -n":        {"kubectl-warren template list -n a", "--namespace is not used by this command"},
+		"trace nothing":            {"kubectl-warren trace -n x", "name one object, such as secret/registry, not 0: kubectl warren trace KIND/NAME"},
+		"trace a kind":             {"kubectl-warren trace secret -n x", `invalid object "secret": must be KIND/NAME, such as secret/registry`},
+		"trace too much":           {"kubectl-warren trace secret/x/y -n x", `invalid object "secret/x/y": must be KIND/NAME, such as secret/registry`},
+		"trace in a wrong place":   {"kubectl-warren trace secret/x -n x.y", `invalid namespace name "x.y"` + noName},
 		"a wrong template":         {"kubectl-warren template list A", `invalid namespace name "A"` + noName},
 	})
 }

@@ -171,6 +171,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
 			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"}, {"template", "list", "base"},
 			{"template", "set", "plain", "base"}, {"template", "unset", "plain"}, {"config", "view"},
+			{"trace", "secret/x", "-n", "pay-web"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(BeZero(), "%v: %s", args, problems)
@@ -179,7 +180,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		for _, args := range [][]string{
 			{"list", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
 			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"}, {"sub", "cut", "nosuch"},
-			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"}, {"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"},
+			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"}, {"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"}, {"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(Equal(1), "%v", args)
