@@ -228,6 +228,8 @@ func (c Case) ofCopy(from, mode string) []string {
 	switch {
 	case !ok:
 		return append(notes, c.untouched())
+	case s == nil && c.frozen() != "":
+		return append(notes, c.frozen())
 	case c.unlisted():
 		return append(notes, c.notListed()+": it stays as it is")
 	case mode == v1alpha1.ModeCreate:
@@ -257,6 +259,8 @@ func (c Case) whyAbsent() []string {
 		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
 	case s != nil:
 		return []string{"a copy from " + at + " is due" + c.propagated()}
+	case c.frozen() != "":
+		return []string{c.frozen()}
 	}
 	var notes []string
 	if sources.Unknown != "" {
@@ -265,6 +269,8 @@ func (c Case) whyAbsent() []string {
 	switch {
 	case len(c.Above) == 0:
 		notes = append(notes, "nothing is above "+c.Slot.Namespace+" from which it could come")
+	case slices.ContainsFunc(c.Above, func(p Place) bool { return p.Unread }):
+		notes = append(notes, "nothing that you may read above "+c.Slot.Namespace+" asks for it here")
 	default:
 		notes = append(notes, "nothing above "+c.Slot.Namespace+" asks for it here")
 	}
@@ -272,6 +278,16 @@ func (c Case) whyAbsent() []string {
 		notes = append(notes, "the configuration can't be read: whether it has this kind among propagation.kinds is not seen")
 	}
 	return notes
+}
+
+// frozen names the namespace above whose source can't be judged; "" if there is none.
+func (c Case) frozen() string {
+	for _, p := range c.Above {
+		if s := c.source(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
+			return "nothing of this name is written or removed here until that in " + p.Namespace + " is in order: it is " + c.found(p)
+		}
+	}
+	return ""
 }
 
 func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }

@@ -55,6 +55,11 @@ func selecting(selector string) *metav1.PartialObjectMetadata {
 	return o
 }
 
+func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	o.DeletionTimestamp = &metav1.Time{}
+	return o
+}
+
 // copied is a copy in web, as the operator writes it.
 func copied(from, mode string) *metav1.PartialObjectMetadata {
 	o := object(v1alpha1.LabelInheritedFrom, from, v1alpha1.LabelPropagate, mode)
@@ -88,6 +93,7 @@ func TestOf(t *testing.T) {
 		"its source selects others":  {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)}, "Copy org org>mid>web update; its source asks for it no longer: it goes"},
 		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))}, "Copy mid mid>web update; the source in base, nearer the root, takes its place"},
 		"from elsewhere":             {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)}, "Copy shop shop>web update; namespace shop is not above any more: it goes"},
+		"its source is broken":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)}, `Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
 		"of a kind as a whole":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)}, "Copy org org>mid>web update"},
 		"of a kind not configured": {
 			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Configured: true},
@@ -114,6 +120,14 @@ func TestOf(t *testing.T) {
 			trace.Case{View: grown(), Above: above(nil, nil, nil)},
 			"Absent; nothing above web asks for it here; the configuration can't be read: whether it has this kind among propagation.kinds is not seen",
 		},
+		"what could ask is broken": {
+			trace.Case{View: grown(), Above: above(nil, ended(source(update)), nil)},
+			"Absent; nothing of this name is written or removed here until that in org is in order: it is a source that is being deleted",
+		},
+		"what could ask is unread": {
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: propagate.OptIn, Configured: true},
+			"Absent; nothing that you may read above web asks for it here",
+		},
 		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true}, "Absent; the configuration doesn't have Secret among propagation.kinds"},
 		"the kind is removed":        {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: propagate.Remove, Configured: true}, "Absent; the configuration has copies of Secret removed"},
 		"the kind as a whole":        {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: propagate.All, Configured: true}, "Absent; a copy from org is due, and not there yet"},
@@ -138,13 +152,12 @@ func TestOf(t *testing.T) {
 }
 
 func TestWrite(t *testing.T) {
-	finalized, broken := source(v1alpha1.ModeUpdate), source("sometimes")
+	finalized := source(v1alpha1.ModeUpdate)
 	finalized.Finalizers = []string{"x/y"}
 	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: propagate.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"}, Above: append(above(source("none"), selecting("x=y"), object()),
-		trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized}, trace.Place{Namespace: "b", Unread: true},
-		trace.Place{Namespace: "broken", Object: broken})}
+		trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized}, trace.Place{Namespace: "b", Unread: true})}
 	const want = `There is no secret/key in c.
-Note:  nothing above c asks for it here
+Note:  nothing that you may read above c asks for it here
 Note:  the configuration can't be read: whether it has this kind among propagation.kinds is not seen
 
 NAMESPACE   SECRET/KEY
@@ -154,7 +167,6 @@ mid         no source: it lacks the label tenancy.warren.dev/propagate
 web         a copy of that in org
 a           never propagated: it has finalizers (x/y)
 b           you may not look
-broken      no sound source: label tenancy.warren.dev/propagate must be create, update or none, not "sometimes"
 `
 	var text bytes.Buffer
 	if err := trace.Of(c).Write(&text); err != nil {
