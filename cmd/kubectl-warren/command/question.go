@@ -69,7 +69,7 @@ func (p *plugin) resource(name string) (found schema.GroupResource, namespaced b
 	switch {
 	case err == nil:
 		return mapping.Resource.GroupResource(), mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
-	case errors.As(err, &unserved) && slices.Contains(unlisted, unserved.GroupResource.Resource):
+	case errors.As(err, &unserved) && slices.Contains(unlisted, unserved.Resource):
 		return unserved.GroupResource, false, nil
 	}
 	return found, false, err

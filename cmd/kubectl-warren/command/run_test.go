@@ -207,6 +207,8 @@ func TestCompletion(t *testing.T) {
 		want string
 	}{
 		"commands":                {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"types of a namespace":    {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
+		"no new name":             {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
 		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
 		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
 		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},

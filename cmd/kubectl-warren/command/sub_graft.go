@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -34,12 +35,8 @@ func (p *plugin) graft(ctx context.Context, name, parent string, c change) error
 	if err != nil {
 		return err
 	}
-	hc, err := readHierarchy(ctx, api, name)
-	if err != nil {
+	if err := checkGraft(ctx, api, name, parent); err != nil {
 		return err
-	}
-	if hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != "" && *hc.Spec.Parent != parent {
-		return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s --parent %s first", name, name, parent)
 	}
 	namespace, changed, err := relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
@@ -66,4 +63,23 @@ func (p *plugin) graft(ctx context.Context, name, parent string, c change) error
 		}
 	}
 	return p.printRelabelled(namespace, changed, c, "grafted")
+}
+
+// checkGraft refuses what would end halfway: where no SubNamespace can be made, or another place is asked for.
+func checkGraft(ctx context.Context, api client.Reader, name, parent string) error {
+	above, err := readNamespace(ctx, api, parent)
+	if err != nil {
+		return err
+	}
+	if above.Labels[v1alpha1.LabelType] != v1alpha1.TypeRoot && above.Labels[v1alpha1.LabelParent] == "" {
+		return fmt.Errorf("namespace %s is neither a root nor a sub-namespace", parent)
+	}
+	hc, err := readHierarchy(ctx, api, name)
+	if err != nil {
+		return err
+	}
+	if hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != "" && *hc.Spec.Parent != parent {
+		return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s --parent %s first", name, name, parent)
+	}
+	return nil
 }

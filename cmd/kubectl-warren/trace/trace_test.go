@@ -176,8 +176,8 @@ b           you may not look
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	text.Reset()
-	copy := trace.Of(trace.Case{View: grown(), Slot: slot, Here: copied("org", v1alpha1.ModeUpdate), Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
-	if err := copy.Write(&text); err != nil {
+	org := trace.Of(trace.Case{View: grown(), Slot: slot, Here: copied("org", v1alpha1.ModeUpdate), Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
+	if err := org.Write(&text); err != nil {
 		t.Fatal(err)
 	}
 	const ofCopy = `secret/key in web is a copy of that in org.

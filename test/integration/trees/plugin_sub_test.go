@@ -205,7 +205,9 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	})
 
 	It("SUB-N6 judges no name of a namespace that exists", func(ctx SpecContext) {
-		own.put(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"))
+		own.put(ctx, build.Root("app-n6"), build.Namespace("n6-legacy"), build.Namespace("n6-plain"))
+		Expect(own.fails(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "n6-plain")).To(Equal("namespace n6-plain is neither a root nor a sub-namespace"))
+		Expect(own.now(ctx, "n6-legacy")).To(And(lack(v1alpha1.LabelParent), lack(v1alpha1.LabelBound)))
 		Expect(own.fails(ctx, controlplane.Admin, "sub", "create", "n6-new", "app-n6")).To(ContainSubstring("breaks the naming policy of root app-n6"))
 		own.done(ctx, controlplane.Admin, "sub", "graft", "n6-legacy", "app-n6")
 		Eventually(own.sub("app-n6/n6-legacy")).WithContext(ctx).Should(beReady())

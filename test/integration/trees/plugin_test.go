@@ -119,7 +119,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			build.Child("legacy", "payments"),
 			build.Template("base"), build.Template("ci", v1alpha1.LabelTemplate, "base"), build.Namespace("solo", v1alpha1.LabelTemplate, "ci"),
 			build.Child("lost", "gone"), build.Child("lost-2", "lost"),
-			build.Child("a", "b"), build.Child("b", "c"), build.Child("c", "a"), build.Namespace("plain"))
+			build.Child("a", "b"), build.Child("b", "c"), build.Child("c", "a"), build.Namespace("plain"), build.Namespace("x8-plain"))
 		const many = 1000
 		atOnce(8, func(i int) {
 			for j := i; j < many; j += 8 {
@@ -171,7 +171,8 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
 			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"}, {"template", "list", "base"},
 			{"template", "set", "plain", "base"}, {"template", "unset", "plain"}, {"config", "view"},
-			{"trace", "secret/x", "-n", "pay-web"},
+			{"trace", "secret/x", "-n", "pay-web"}, {"who-can", "get", "pods", "-n", "org"}, {"why", "carol", "get", "pods", "-n", "org"},
+			{"set", "solo", "-a"}, {"protect", "x8-plain", "--off"}, {"protect", "x8-plain"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(BeZero(), "%v: %s", args, problems)
