@@ -35,7 +35,7 @@ func (p *plugin) trace() *cobra.Command {
 			"which it could come. What you may not read is told.",
 		Example:           "  kubectl warren trace secret/registry -n pay-web",
 		Annotations:       map[string]string{usesNamespace: "yes"},
-		Args:              exactly("one object, such as secret/registry"),
+		Args:              exactly("one object"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	operator := addOperatorNamespace(cmd)
