@@ -31,6 +31,9 @@ const (
 	AnnotationCascading = Domain + "/cascading"
 	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it.
 	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
+	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace: what a move that was
+	// interrupted goes on from. The operator decides nothing from it.
+	AnnotationMovedFrom = Domain + "/moved-from"
 	// AnnotationCreator on an LNamespace is the user who made it, where the configuration counts.
 	AnnotationCreator = Domain + "/creator"
 

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +66,11 @@ var neverPropagated = map[string][]string{
 	"coordination.k8s.io": {"Lease"},
 	"discovery.k8s.io":    {"EndpointSlice"},
 	"events.k8s.io":       {"Event"},
+}
+
+// CanBePropagated says whether a namespaced kind may be among propagation.kinds.
+func CanBePropagated(kind schema.GroupKind) bool {
+	return !isOurs(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
 }
 
 // neverDistributed are kinds that a ResourceDistribution may not hold, beside all of RBAC. distribution.md 2.7.

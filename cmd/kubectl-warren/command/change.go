@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -28,6 +30,9 @@ func addChange(cmd *cobra.Command) change {
 // rehearsed says that nothing is to be sent.
 func (c change) rehearsed() bool { return c.dryRun.value == dryRunClient }
 
+// sent says that what was sent is stored, so that something comes of it.
+func (c change) sent() bool { return c.dryRun.value == dryRunNone }
+
 // client changes the cluster, or only lets the API server judge.
 func (c change) client(api client.Client) client.Client {
 	if c.dryRun.value == dryRunServer {
@@ -36,14 +41,27 @@ func (c change) client(api client.Client) client.Client {
 	return api
 }
 
-// printDone prints what was done to an object, which knows its kind, or the object.
-func (p *plugin) printDone(object client.Object, c change, operation string) error {
+// manifest is an object of ours as one would write it: without status, and without the empty fields of a Go struct, so that it
+// can be kept in a file.
+func manifest(object client.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	delete(fields, "status")
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
+// told is what was done, and whether only for show.
+func (c change) told(operation string) string {
 	switch c.dryRun.value {
 	case dryRunClient:
 		operation += " (dry run)"
 	case dryRunServer:
 		operation += " (server dry run)"
 	}
+	return operation
+}
+
+// printDone prints what was done to an object, which knows its kind, or the object.
+func (p *plugin) printDone(object client.Object, c change, operation string) error {
 	var text bytes.Buffer
 	var err error
 	switch format := c.output.value; format {
@@ -51,7 +69,7 @@ func (p *plugin) printDone(object client.Object, c change, operation string) err
 		object.SetManagedFields(nil)
 		err = writeAs(&text, format, object)
 	default:
-		err = (&printers.NamePrinter{ShortOutput: format == outputName, Operation: operation}).PrintObj(object, &text)
+		err = (&printers.NamePrinter{ShortOutput: format == outputName, Operation: c.told(operation)}).PrintObj(object, &text)
 	}
 	if err == nil {
 		_, err = text.WriteTo(p.streams.Out)

@@ -12,6 +12,24 @@ import (
 // completionPatience bounds how long a press of the tab key may take.
 const completionPatience = "3s"
 
+// completeFirst offers the namespaces in trees for the first arguments of a command.
+func (p *plugin) completeFirst(most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(named) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return p.completeNamespaces(cmd, named, begun)
+	}
+}
+
+// completeParent offers the namespaces in trees for the second argument; the first is a new name.
+func (p *plugin) completeParent(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(named) != 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return p.completeNamespaces(cmd, named, begun)
+}
+
 // completeNamespaces offers the namespaces in trees that are not named yet; none where the user may not list namespaces.
 func (p *plugin) completeNamespaces(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if !cmd.Flags().Changed("request-timeout") {

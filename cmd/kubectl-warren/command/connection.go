@@ -27,7 +27,18 @@ func (p *plugin) config() (*rest.Config, error) {
 
 // connect returns a client for Warren's kinds and those of Kubernetes that the commands need. It knows their resources, so
 // it asks for no discovery.
-func (p *plugin) connect() (client.Client, error) {
+func (p *plugin) connect() (client.Client, error) { return p.connectBy(knownResources()) }
+
+// connectDiscovering returns a client for every kind that the API server has, in the form of metadata.
+func (p *plugin) connectDiscovering() (client.Client, error) {
+	mapper, err := p.flags.ToRESTMapper()
+	if err != nil {
+		return nil, err
+	}
+	return p.connectBy(mapper)
+}
+
+func (p *plugin) connectBy(mapper meta.RESTMapper) (client.Client, error) {
 	config, err := p.config()
 	if err != nil {
 		return nil, err
@@ -41,10 +52,15 @@ func (p *plugin) connect() (client.Client, error) {
 			return nil, err
 		}
 	}
+	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: fieldOwner, FieldValidation: metav1.FieldValidationStrict})
+}
+
+func knownResources() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Event"), meta.RESTScopeNamespace)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
 	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("Role"), meta.RESTScopeNamespace)
@@ -60,5 +76,5 @@ func (p *plugin) connect() (client.Client, error) {
 	mapper.Add(v1alpha1.GroupVersion.WithKind("LNamespace"), meta.RESTScopeRoot)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("SubNamespace"), meta.RESTScopeNamespace)
 	mapper.Add(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"), meta.RESTScopeNamespace)
-	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper, FieldOwner: fieldOwner, FieldValidation: metav1.FieldValidationStrict})
+	return mapper
 }

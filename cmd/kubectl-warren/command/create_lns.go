@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -68,7 +67,7 @@ func (p *plugin) createTenant(ctx context.Context, tenant *newTenant, name strin
 	return p.printDone(lns, tenant.change, "created")
 }
 
-// object is the LNamespace that the flags describe, without the empty fields of a Go struct, so that it can be kept in a file.
+// object is the LNamespace that the flags describe.
 func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
 	if err := checkName("LNamespace", name); err != nil {
 		return nil, err
@@ -84,7 +83,5 @@ func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
 	if t.costCenter != "" || t.owner != "" {
 		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: t.costCenter, Owner: t.owner}
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(lns)
-	delete(fields, "status")
-	return &unstructured.Unstructured{Object: fields}, err
+	return manifest(lns)
 }

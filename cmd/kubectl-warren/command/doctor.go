@@ -30,10 +30,7 @@ func (p *plugin) doctor() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
-	namespace := cmd.Flags().String("operator-namespace", "warren-system", "Namespace of the operator")
-	if err := cmd.RegisterFlagCompletionFunc("operator-namespace", cobra.NoFileCompletions); err != nil {
-		panic(err) // the flag was just added
-	}
+	namespace := addOperatorNamespace(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.examine(cmd.Context(), *namespace, output.value) }
 	return cmd
 }

@@ -59,10 +59,8 @@ func addOutput(cmd *cobra.Command) *choice {
 
 // show prints the trees that begin at names, or all of them.
 func (p *plugin) show(ctx context.Context, names []string, format string) error {
-	for _, name := range names {
-		if err := checkName("namespace", name); err != nil {
-			return err
-		}
+	if err := checkNamespaces(names...); err != nil {
+		return err
 	}
 	api, err := p.connect()
 	if err != nil {
@@ -72,6 +70,11 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 	if err != nil {
 		return err
 	}
+	return p.draw(view, names, format, "No trees found.")
+}
+
+// draw prints the trees of a view that begin at names, or all of them; nothing is what to say where there are none.
+func (p *plugin) draw(view tree.View, names []string, format, nothing string) (err error) {
 	var nodes []*tree.Node
 	if len(names) == 0 {
 		nodes = view.All()
@@ -79,7 +82,7 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 		return err
 	}
 	if len(nodes) == 0 && (format == "" || format == outputWide) {
-		fmt.Fprintln(p.streams.ErrOut, "No trees found.")
+		fmt.Fprintln(p.streams.ErrOut, nothing)
 		return nil
 	}
 	return p.print(nodes, format)

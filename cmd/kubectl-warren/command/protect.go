@@ -2,14 +2,10 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -21,13 +17,8 @@ func (p *plugin) protect() *cobra.Command {
 		Short: "Keep a namespace out of every tree, for good",
 		Long: "Keep a namespace out of every tree, for good: by the label " + v1alpha1.LabelProtected + ", which the policies know.\n" +
 			"Protect the platform's own namespaces: nothing, not even a stolen token of the operator, can then place them in a tenant's tree.",
-		Example: "  kubectl warren protect monitoring\n  kubectl warren protect monitoring --off",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one namespace, not %d: kubectl warren protect NAMESPACE", len(args))
-			}
-			return nil
-		},
+		Example:           "  kubectl warren protect monitoring\n  kubectl warren protect monitoring --off",
+		Args:              exactly("one namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	off := cmd.Flags().Bool("off", false, "Take the protection off")
@@ -39,40 +30,27 @@ func (p *plugin) protect() *cobra.Command {
 }
 
 func (p *plugin) setProtected(ctx context.Context, name string, on bool, c change) error {
-	if err := checkName("namespace", name); err != nil {
+	if err := checkNamespaces(name); err != nil {
 		return err
 	}
 	api, err := p.connect()
 	if err != nil {
 		return err
 	}
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := api.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
-		return err
-	}
-	operation, value := "protected", any(v1alpha1.True)
+	operation, value := "protected", v1alpha1.True
 	if !on {
-		operation, value = "unprotected", nil
+		operation, value = "unprotected", ""
 	}
-	_, labelled := namespace.Labels[v1alpha1.LabelProtected]
-	if unchanged := on && namespace.Labels[v1alpha1.LabelProtected] == v1alpha1.True || !on && !labelled; unchanged {
-		return p.printDone(namespace, c, "unchanged")
-	}
-	if on && inTree(namespace) {
-		return fmt.Errorf("namespace %s belongs to a tree: take it out first, then protect it", name)
-	}
-	if c.rehearsed() {
-		return p.printDone(namespace, c, operation)
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{v1alpha1.LabelProtected: value}}})
+	namespace, changed, err := relabel(ctx, api, name, c, func(namespace *metav1.PartialObjectMetadata) (labels, error) {
+		if on && namespace.Labels[v1alpha1.LabelProtected] != v1alpha1.True && inTree(namespace) {
+			return nil, fmt.Errorf("namespace %s belongs to a tree: take it out first, then protect it", name)
+		}
+		return labels{v1alpha1.LabelProtected: value}, nil
+	})
 	if err != nil {
 		return err
 	}
-	if err := c.client(api).Patch(ctx, namespace, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		return err
-	}
-	return p.printDone(namespace, c, operation)
+	return p.printRelabelled(namespace, changed, c, operation)
 }
 
 // inTree says whether a namespace is a root, a template or below another.

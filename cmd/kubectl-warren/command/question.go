@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,9 +64,32 @@ func (p *plugin) resource(name string) (found schema.GroupResource, namespaced b
 	if name == "*" {
 		return schema.GroupResource{Group: "*", Resource: "*"}, true, nil
 	}
+	mapping, err := p.mapping(name)
+	var unserved unservedError
+	switch {
+	case err == nil:
+		return mapping.Resource.GroupResource(), mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+	case errors.As(err, &unserved) && slices.Contains(unlisted, unserved.Resource):
+		return unserved.GroupResource, false, nil
+	}
+	return found, false, err
+}
+
+// unservedError names a resource that the API server doesn't have.
+type unservedError struct {
+	name string
+	schema.GroupResource
+}
+
+func (e unservedError) Error() string {
+	return fmt.Sprintf("the API server has no resource %q: kubectl api-resources lists them", e.name)
+}
+
+// mapping finds the kind of a resource.
+func (p *plugin) mapping(name string) (*meta.RESTMapping, error) {
 	mapper, err := p.flags.ToRESTMapper()
 	if err != nil {
-		return found, false, err
+		return nil, err
 	}
 	full, short := schema.ParseResourceArg(strings.ToLower(name))
 	candidates := []schema.GroupVersionResource{short.WithVersion("")}
@@ -77,29 +98,23 @@ func (p *plugin) resource(name string) (found schema.GroupResource, namespaced b
 	}
 	for _, candidate := range candidates {
 		var kind schema.GroupVersionKind
-		var mapping *meta.RESTMapping
 		if kind, err = mapper.KindFor(candidate); err != nil {
 			continue
 		}
-		if mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
-			continue
+		var found *meta.RESTMapping
+		if found, err = mapper.RESTMapping(kind.GroupKind(), kind.Version); err == nil {
+			return found, nil
 		}
-		return mapping.Resource.GroupResource(), mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 	}
-	switch {
-	case !meta.IsNoMatchError(err):
-		return found, false, err
-	case slices.Contains(unlisted, short.Resource):
-		return short, false, nil
+	if meta.IsNoMatchError(err) {
+		return nil, unservedError{name, short}
 	}
-	return found, false, fmt.Errorf("the API server has no resource %q: kubectl api-resources lists them", name)
+	return nil, err
 }
 
 // mustExist fails if the caller can see that there is no such namespace.
 func mustExist(cmd *cobra.Command, api client.Reader, name string) error {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := api.Get(cmd.Context(), client.ObjectKey{Name: name}, namespace)
+	_, err := readNamespace(cmd.Context(), api, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no namespace %q", name)

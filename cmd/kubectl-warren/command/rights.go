@@ -44,13 +44,8 @@ func (p *plugin) access() *cobra.Command {
 		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree or of\n" +
 			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
 			"What you may not read is told at the end; ask a cluster admin for the rest.",
-		Example: "  kubectl warren access payments\n  kubectl warren access payments -o json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one tenant, not %d: kubectl warren access TENANT", len(args))
-			}
-			return nil
-		},
+		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
+		Args:              exactly("one tenant"),
 		ValidArgsFunction: p.completeTenant,
 	}
 	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")

@@ -3,6 +3,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,8 +18,8 @@ import (
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
-// status: 0, or 1 after any error; vet has more. An error is one line on ErrOut, and then nothing is written to Out, but for what
-// doctor and vet found.
+// status: 0, or 1 after any error; vet has more. An error is one line on ErrOut, or one for each problem of a file, and then
+// nothing is written to Out, but for what doctor and vet found.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	p := &plugin{flags: genericclioptions.NewConfigFlags(true), streams: streams, build: build}
@@ -29,10 +30,25 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	}
 	top.SetArgs(rest)
 	if err := top.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
+		for _, sentence := range sentences(err) {
+			fmt.Fprintln(streams.ErrOut, "error: "+sentence)
+		}
 		return status(err)
 	}
 	return 0
+}
+
+// problems is an error of several sentences, one line each.
+type problems []string
+
+func (p problems) Error() string { return strings.Join(p, "\n") }
+
+func sentences(err error) []string {
+	var many problems
+	if errors.As(err, &many) {
+		return many
+	}
+	return []string{failure.Sentence(err)}
 }
 
 // Names of the program.
@@ -69,11 +85,11 @@ func (p *plugin) warren() *cobra.Command {
 		Use:   warrenName,
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
-	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
-	sub.AddCommand(p.list())
-	warren.AddCommand(sub, p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	groups := []*cobra.Command{p.sub(), p.ns(), p.template(), p.configuration()}
+	warren.AddCommand(groups...)
+	warren.AddCommand(p.create(), p.subDelete(), p.describe(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.trace(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
 	warren.InitDefaultCompletionCmd()
-	for _, group := range []*cobra.Command{warren, sub, completionOf(warren)} {
+	for _, group := range append(groups, warren, completionOf(warren)) {
 		requireSubcommand(group)
 	}
 	return warren

@@ -151,6 +151,12 @@ func TestRefusals(t *testing.T) {
 		"no context":              {"kubectl-warren list --context nope", `kubeconfig and flags: context "nope" does not exist`},
 		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "kubeconfig and flags: stat /nofile: no such file or directory"},
 	}
+	refuse(t, cases)
+}
+
+// refuse carries out command lines that end in an error.
+func refuse(t *testing.T, cases map[string]struct{ line, want string }) {
+	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := answer{1, "", "error: " + c.want + "\n"}
@@ -166,7 +172,9 @@ func TestConfigFlags(t *testing.T) {
 	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
 		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
+		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a", "kubectl-warren describe a", "kubectl-warren ns set-type a root",
+		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
 		if got.status != 0 || got.errOut != "" {
 			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)
@@ -198,7 +206,9 @@ func TestCompletion(t *testing.T) {
 		line []string
 		want string
 	}{
-		"commands":                {[]string{"kubectl_complete-warren", "tr"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"commands":                {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"types of a namespace":    {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
+		"no new name":             {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
 		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
 		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
 		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},

@@ -29,12 +29,7 @@ func (p *plugin) set() *cobra.Command {
 		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
 		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
 			"  kubectl warren set payments --allow-cascading-deletion",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("name one namespace, not %d: kubectl warren set NAMESPACE", len(args))
-			}
-			return nil
-		},
+		Args:              exactly("one namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
@@ -57,7 +52,7 @@ func (p *plugin) set() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.configure(cmd.Context(), args[0], fields, change)
+		return p.setHierarchy(cmd.Context(), args[0], fields, change)
 	}
 	return cmd
 }
@@ -91,46 +86,66 @@ func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
 	return fields, nil
 }
 
-// configure writes fields of the spec of a namespace's HierarchyConfiguration, which it makes where there is none.
-func (p *plugin) configure(ctx context.Context, name string, fields map[string]any, c change) error {
-	if err := checkName("namespace", name); err != nil {
+func (p *plugin) setHierarchy(ctx context.Context, name string, fields map[string]any, c change) error {
+	if err := checkNamespaces(name); err != nil {
 		return err
 	}
 	api, err := p.connect()
 	if err != nil {
 		return err
 	}
-	spec, err := json.Marshal(map[string]any{"spec": fields})
+	hc, operation, err := configure(ctx, api, name, fields, c)
 	if err != nil {
 		return err
 	}
+	return p.printDone(hc, c, operation)
+}
+
+// readHierarchy reads the HierarchyConfiguration of a namespace; nil if it has none.
+func readHierarchy(ctx context.Context, api client.Reader, namespace string) (*v1alpha1.HierarchyConfiguration, error) {
 	hc := &v1alpha1.HierarchyConfiguration{}
-	key := client.ObjectKey{Namespace: name, Name: v1alpha1.HierarchyConfigurationName}
-	err = api.Get(ctx, key, hc)
-	absent := apierrors.IsNotFound(err)
-	if err != nil && !absent {
-		return err
+	err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return hc, err
+}
+
+// configure writes fields of the spec of a namespace's HierarchyConfiguration, which it makes where there is none, and says what
+// was done. The object knows its kind.
+func configure(ctx context.Context, api client.Client, name string, fields map[string]any, c change) (
+	hc *v1alpha1.HierarchyConfiguration, operation string, err error,
+) {
+	spec, err := json.Marshal(map[string]any{"spec": fields})
+	if err != nil {
+		return nil, "", err
+	}
+	if hc, err = readHierarchy(ctx, api, name); err != nil {
+		return nil, "", err
+	}
+	absent := hc == nil
+	if absent {
+		hc = &v1alpha1.HierarchyConfiguration{}
+		hc.Namespace, hc.Name = name, v1alpha1.HierarchyConfigurationName
 	}
 	before := hc.Spec.DeepCopy()
 	if err := json.Unmarshal(spec, hc); err != nil {
-		return err
+		return nil, "", err
 	}
-	hc.Namespace, hc.Name = key.Namespace, key.Name
-	hc.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"))
-	operation, send := "configured", func() error {
-		return c.client(api).Patch(ctx, hc, client.RawPatch(types.MergePatchType, spec))
-	}
-	if absent {
-		operation, send = "created", func() error { return c.client(api).Create(ctx, hc) }
-	} else if equality.Semantic.DeepEqual(*before, hc.Spec) {
-		return p.printDone(hc, c, "unchanged")
-	}
-	if c.rehearsed() {
-		return p.printDone(hc, c, operation)
-	}
-	if err := send(); err != nil {
-		return err
+	switch {
+	case absent:
+		operation = "created"
+		if !c.rehearsed() {
+			err = c.client(api).Create(ctx, hc)
+		}
+	case equality.Semantic.DeepEqual(*before, hc.Spec):
+		operation = "unchanged"
+	default:
+		operation = "configured"
+		if !c.rehearsed() {
+			err = c.client(api).Patch(ctx, hc, client.RawPatch(types.MergePatchType, spec))
+		}
 	}
 	hc.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"))
-	return p.printDone(hc, c, operation)
+	return hc, operation, err
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,10 +37,11 @@ type vetted struct {
 
 // vetOptions are the flags of vet.
 type vetOptions struct {
-	role, namespace string
-	output          *choice
-	write           bool
-	dir, note       string
+	role      string
+	namespace *string
+	output    *choice
+	write     bool
+	dir, note string
 }
 
 // vet is the command "vet".
@@ -55,13 +55,12 @@ func (p *plugin) vet() *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o := &vetOptions{output: addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)}
+	o := &vetOptions{output: addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML), namespace: addOperatorNamespace(cmd)}
 	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to look at, in place of access.userClusterRole of the operator's configuration")
-	cmd.Flags().StringVar(&o.namespace, "operator-namespace", "warren-system", "Namespace of the operator")
 	cmd.Flags().BoolVar(&o.write, "write", false, "Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
 	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")
 	cmd.Flags().StringVar(&o.note, "note", "not reviewed", "With --write, what the review of the list has shown")
-	for _, name := range []string{"role", "operator-namespace", "note"} {
+	for _, name := range []string{"role", "note"} {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions); err != nil {
 			panic(err) // the flag was just added
 		}
@@ -98,7 +97,7 @@ func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
 	}
 	name := o.role
 	if name == "" {
-		if name, err = p.userClusterRole(ctx, api, o.namespace); err != nil {
+		if name, err = p.userClusterRole(ctx, api, *o.namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -108,9 +107,7 @@ func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
 
 // userClusterRole is what the operator's configuration says, or its default where that can't be read.
 func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespace string) (string, error) {
-	stored := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: namespace, Name: "warren-config"}
-	err := api.Get(ctx, key, stored)
+	name, text, err := storedConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
 		fmt.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
 		return "admin", nil
@@ -118,7 +115,7 @@ func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespa
 	if err != nil {
 		return "", err
 	}
-	c, err := config.Parse("ConfigMap "+key.String(), []byte(stored.Data["config.yaml"]))
+	c, err := config.Parse(name, []byte(text))
 	if err != nil {
 		return "", err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -129,9 +128,7 @@ func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
 // read returns the namespace: nil if it is not there or not below the parent that told of it, and what is known of it where the
 // user may not read it.
 func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err = api.Get(ctx, client.ObjectKey{Name: s.name}, object)
+	object, err := readNamespace(ctx, api, s.name)
 	switch {
 	case err == nil && (s.parent == "" || object.Labels[v1alpha1.LabelParent] == s.parent):
 		return namespaceOf(object), false, nil
@@ -144,11 +141,16 @@ func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Na
 	case !s.reported:
 		return nil, true, nil
 	}
+	return s.unseen(), true, nil
+}
+
+// unseen is what is known of a namespace, by what its parent told, without reading it.
+func (s step) unseen() *forest.Namespace {
 	labels := map[string]string{v1alpha1.LabelParent: s.parent}
 	if s.bound {
 		labels[v1alpha1.LabelBound] = v1alpha1.True
 	}
-	return &forest.Namespace{Name: s.name, Labels: labels}, true, nil
+	return &forest.Namespace{Name: s.name, Labels: labels}
 }
 
 // hasNamespace says whether, by its status, a SubNamespace has made its namespace and the namespace is still there.

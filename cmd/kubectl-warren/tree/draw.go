@@ -31,7 +31,7 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	for _, node := range nodes {
 		lines := strings.Split(notes.draw(node), "\n")
 		for n := range node.flat() {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), orNone(n.Phase), orNone(n.template))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.template))
 			lines = lines[1:]
 		}
 	}
@@ -103,7 +103,8 @@ func (n *Node) depthText() string {
 	return strconv.Itoa(*n.Depth)
 }
 
-func orNone(text string) string {
+// OrNone is how a table shows what may be missing.
+func OrNone(text string) string {
 	if text == "" {
 		return "<none>"
 	}

@@ -21,6 +21,9 @@ type View struct {
 	// Partial says that Forest holds only what a walk from some namespaces found. That a parent is not in it then means
 	// nothing, so nothing is called halted but what a HierarchyConfiguration says so of.
 	Partial bool
+	// References has the drawings follow the references to templates alone: below a template stands all that references it,
+	// the roots of trees too.
+	References bool
 }
 
 // Type says what a namespace is.
@@ -102,14 +105,22 @@ func (v View) Below(names []string) ([]*Node, error) {
 	return nodes, nil
 }
 
+// Node returns the namespace called name, with what is shown below it, whether it is in the forest or not; nil if there is none.
+func (v View) Node(name string) *Node {
+	if v.Forest.Namespace(name) == nil {
+		return nil
+	}
+	return v.node(name, name, nil)
+}
+
 func rank(n *Node) int {
 	order := []Type{TypeRoot, TypeTemplate, TypeSubNamespace, TypeInstance, TypeNone, TypeMissing}
 	return slices.Index(order, n.Type)
 }
 
 // above is the name under which n is shown, or "". A root's template is not above it: roots begin trees of their own.
-func above(n *forest.Namespace) string {
-	if n.Parent() != "" || n.Type() == v1alpha1.TypeRoot {
+func (v View) above(n *forest.Namespace) string {
+	if !v.References && (n.Parent() != "" || n.Type() == v1alpha1.TypeRoot) {
 		return n.Parent()
 	}
 	return n.Template()
@@ -118,7 +129,7 @@ func above(n *forest.Namespace) string {
 // below are the names that are shown under name, in alphabetical order.
 func (v View) below(name string) []string {
 	names := slices.Concat(v.Forest.Children(name), v.Forest.Instances(name))
-	names = slices.DeleteFunc(names, func(child string) bool { return above(v.Forest.Namespace(child)) != name })
+	names = slices.DeleteFunc(names, func(child string) bool { return v.above(v.Forest.Namespace(child)) != name })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
@@ -129,8 +140,8 @@ func (v View) shown(name string) bool {
 	if n == nil {
 		return false
 	}
-	begins := n.Type() == v1alpha1.TypeRoot || n.Type() == v1alpha1.TypeTemplate
-	return begins || above(n) != "" || len(v.below(name)) > 0
+	begins := n.Type() == v1alpha1.TypeRoot && !v.References || n.Type() == v1alpha1.TypeTemplate
+	return begins || v.above(n) != "" || len(v.below(name)) > 0
 }
 
 // tops are the names at which drawings of everything start, in alphabetical order.
@@ -156,10 +167,10 @@ func (v View) climb(name string, seen map[string]bool) (top string, ok bool) {
 		seen[name] = true
 		way = append(way, name)
 		n := v.Forest.Namespace(name)
-		if n == nil || above(n) == "" {
+		if n == nil || v.above(n) == "" {
 			return name, true
 		}
-		name = above(n)
+		name = v.above(n)
 	}
 	if i := slices.Index(way, name); i >= 0 { // back on its own way: a cycle
 		return slices.Min(way[i:]), true

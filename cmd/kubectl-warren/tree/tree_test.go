@@ -286,3 +286,37 @@ func FuzzAll(f *testing.F) {
 		}
 	})
 }
+
+func TestReferences(t *testing.T) {
+	const want = `base (template)
+├── ci (template)
+│   └── solo
+└── payments
+x (template) (1)
+└── y (template) (2)
+(missing) gone
+└── shop (3)
+
+(1) MetadataSynced=False (TemplateMissing): template x is in a cycle
+(2) MetadataSynced=False (TemplateMissing): template y is in a cycle
+(3) MetadataSynced=False (TemplateMissing): template gone does not exist
+`
+	v := view(`
+		payments type=root template=base
+		pay-web parent=payments bound=true
+		shop type=root template=gone
+		org type=root
+		base type=template
+		ci type=template template=base
+		solo template=ci
+		x type=template template=y
+		y type=template template=x`)
+	v.References = true
+	var text bytes.Buffer
+	if err := tree.Draw(&text, v.All()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -42,13 +42,12 @@ var _ = Describe("kubectl warren shows trees", func() {
 		Expect(problems).To(Equal("error: you may not list namespaces; name a root\n"))
 	})
 
-	// The commands that SUB-X1 names come later; list stands for them.
-	It("and honours each of kubectl's flags after a subcommand", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("x1-payments"), build.ClusterRole("x1-lister", build.Rule("", "namespaces", "get", "list")),
-			build.ClusterRoleBinding("x1-lister", "x1-lister", build.RBACUser("x1-carl")))
+	It("SUB-X1 and honours each of kubectl's flags after a subcommand", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("x1-payments"), build.ClusterRole("x1-maker", build.Rule(v1alpha1.Domain, "subnamespaces", "create")),
+			build.ClusterRoleBinding("x1-maker", "x1-maker", build.RBACUser("x1-carl")))
 		config := shared.Config(controlplane.Admin)
-		list := func(flags ...string) (string, string, int) {
-			return shared.warren(ctx, "alice", append([]string{"list", "x1-payments"}, flags...)...)
+		create := func(flags ...string) (string, string, int) {
+			return shared.warren(ctx, "alice", append([]string{"sub", "create", "x1-web", "x1-payments", "--dry-run=server"}, flags...)...)
 		}
 		for _, flags := range [][]string{
 			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin)},
@@ -59,9 +58,9 @@ var _ = Describe("kubectl warren shows trees", func() {
 			{"--kubeconfig", shared.Kubeconfig(controlplane.Admin), "-s", config.Host, "--request-timeout", "1m"},
 		} {
 			Eventually(func(g Gomega) {
-				out, problems, code := list(flags...)
+				out, problems, code := create(flags...)
 				g.Expect(code).To(BeZero(), problems)
-				g.Expect(out).To(Equal("x1-payments\n"))
+				g.Expect(out).To(Equal("subnamespace.tenancy.warren.dev/x1-web created (server dry run)\n"))
 			}).WithContext(ctx).Should(Succeed(), "%v", flags)
 		}
 		for part, flags := range map[string][]string{
@@ -72,7 +71,7 @@ var _ = Describe("kubectl warren shows trees", func() {
 			"401 Unauthorized":         {"--token", "wrong"},
 			"--namespace is not used ": {"-n", "x1-payments"},
 		} {
-			out, problems, code := list(flags...)
+			out, problems, code := create(flags...)
 			Expect(code).To(Equal(1), "%v: %s", flags, problems)
 			Expect(out).To(BeEmpty())
 			Expect(problems).To(And(HavePrefix("error: "), ContainSubstring(part)), "%v", flags)
@@ -120,7 +119,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			build.Child("legacy", "payments"),
 			build.Template("base"), build.Template("ci", v1alpha1.LabelTemplate, "base"), build.Namespace("solo", v1alpha1.LabelTemplate, "ci"),
 			build.Child("lost", "gone"), build.Child("lost-2", "lost"),
-			build.Child("a", "b"), build.Child("b", "c"), build.Child("c", "a"), build.Namespace("plain"))
+			build.Child("a", "b"), build.Child("b", "c"), build.Child("c", "a"), build.Namespace("plain"), build.Namespace("x8-plain"))
 		const many = 1000
 		atOnce(8, func(i int) {
 			for j := i; j < many; j += 8 {
@@ -168,6 +167,12 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		for _, args := range [][]string{
 			{"list"}, {"list", "payments"}, {"sub", "list"}, {"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
 			{"create-lns", "x8", "--dry-run=client"}, {"create-lns", "x8", "--dry-run=server"}, {"create-lns", "x8"},
+			{"sub", "create", "x8-a", "org"}, {"create", "x8-b", "-n", "org"}, {"sub", "create", "x8-c", "org", "--dry-run=client"}, {"delete", "x8-b", "-n", "org"},
+			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
+			{"ns", "describe", "pay-web"}, {"describe", "plain"}, {"ns", "set-type", "plain", "root"}, {"template", "list"}, {"template", "list", "base"},
+			{"template", "set", "plain", "base"}, {"template", "unset", "plain"}, {"config", "view"},
+			{"trace", "secret/x", "-n", "pay-web"}, {"who-can", "get", "pods", "-n", "org"}, {"why", "carol", "get", "pods", "-n", "org"},
+			{"set", "solo", "-a"}, {"protect", "x8-plain", "--off"}, {"protect", "x8-plain"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(BeZero(), "%v: %s", args, problems)
@@ -175,6 +180,8 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 		}
 		for _, args := range [][]string{
 			{"list", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
+			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"}, {"sub", "cut", "nosuch"},
+			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"}, {"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"}, {"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
 		} {
 			out, problems, code := own.warren(ctx, controlplane.Admin, append(args, "-o", "json")...)
 			Expect(code).To(Equal(1), "%v", args)

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+)
+
+// newChild is what the flags of create say.
+type newChild struct {
+	labels, annotations map[string]string
+	wait                bool
+	change              change
+}
+
+func (n *newChild) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringToStringVar(&n.labels, "labels", nil, "Labels of the namespace; keys that the configuration allows")
+	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil, "Annotations of the namespace; keys that the configuration allows")
+	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used")
+	n.change = addChange(cmd)
+}
+
+// subCreate is the command "sub create NAME PARENT".
+func (p *plugin) subCreate() *cobra.Command {
+	n := &newChild{}
+	cmd := &cobra.Command{
+		Use:               "create NAME PARENT",
+		Short:             "Create a sub-namespace",
+		Example:           "  kubectl warren sub create pay-web payments --labels app=web --wait",
+		Args:              exactly("a sub-namespace and its parent"),
+		ValidArgsFunction: p.completeParent,
+	}
+	n.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.createSub(cmd.Context(), args[1], args[0], n) }
+	return cmd
+}
+
+// create is the command "create NAME -n PARENT", sub create under the name that users of HNC know.
+func (p *plugin) create() *cobra.Command {
+	n := &newChild{}
+	cmd := &cobra.Command{
+		Use:               "create NAME",
+		Short:             "Create a sub-namespace of the namespace that --namespace names",
+		Example:           "  kubectl warren create pay-web -n payments",
+		Annotations:       map[string]string{usesNamespace: "yes"},
+		Args:              exactly("one sub-namespace"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	n.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *p.flags.Namespace == "" {
+			return fmt.Errorf("name the parent: kubectl warren create %s --namespace PARENT", args[0])
+		}
+		return p.createSub(cmd.Context(), *p.flags.Namespace, args[0], n)
+	}
+	return cmd
+}
+
+func (p *plugin) createSub(ctx context.Context, parent, name string, n *newChild) error {
+	if err := checkNamespaces(name, parent); err != nil {
+		return err
+	}
+	sub := newSub(parent, name, n.spec())
+	if n.change.rehearsed() {
+		written, err := manifest(sub)
+		if err != nil {
+			return err
+		}
+		return p.printDone(written, n.change, "created")
+	}
+	api, err := p.connect()
+	if err != nil {
+		return err
+	}
+	switch _, err := readNamespace(ctx, api, name); {
+	case err == nil:
+		return fmt.Errorf("namespace %s already exists", name)
+	case !apierrors.IsNotFound(err) && !failure.Refused(err): // whoever may not see a namespace learns later that the name is taken
+		return err
+	}
+	if err := n.change.client(api).Create(ctx, sub); err != nil {
+		return err
+	}
+	if n.wait && n.change.sent() {
+		if sub, err = awaitReady(ctx, api, sub); err != nil {
+			return err
+		}
+	}
+	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
+	return p.printDone(sub, n.change, "created")
+}
+
+func (n *newChild) spec() v1alpha1.SubNamespaceSpec {
+	var spec v1alpha1.SubNamespaceSpec
+	for key, value := range n.labels {
+		if spec.Labels == nil {
+			spec.Labels = map[string]v1alpha1.LabelValue{}
+		}
+		spec.Labels[key] = v1alpha1.LabelValue(value)
+	}
+	for key, value := range n.annotations {
+		if spec.Annotations == nil {
+			spec.Annotations = map[string]v1alpha1.AnnotationValue{}
+		}
+		spec.Annotations[key] = v1alpha1.AnnotationValue(value)
+	}
+	return spec
+}

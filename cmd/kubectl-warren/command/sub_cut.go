@@ -1,0 +1,64 @@
+package command
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// subCut is the command "sub cut NAME".
+func (p *plugin) subCut() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cut NAME",
+		Short: "Make a sub-namespace a root, with all that is below it (cluster admins)",
+		Long: "Make a sub-namespace a root, with all that is below it. Its SubNamespace is deleted, the namespace stays.\n" +
+			"What it inherited goes, and the rights of the tenant's people among it.",
+		Example:           "  kubectl warren sub cut pay-web",
+		Args:              exactly("one sub-namespace"),
+		ValidArgsFunction: p.completeFirst(1),
+	}
+	c := addChange(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.cut(cmd.Context(), args[0], c) }
+	return cmd
+}
+
+func (p *plugin) cut(ctx context.Context, name string, c change) error {
+	if err := checkNamespaces(name); err != nil {
+		return err
+	}
+	api, err := p.connect()
+	if err != nil {
+		return err
+	}
+	var owner string // the parent in which a SubNamespace owns it
+	namespace, changed, err := relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
+		owner = ""
+		if now.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot && now.Labels[v1alpha1.LabelParent] == "" {
+			return nil, nil
+		}
+		parent, bound, err := parentOf(now)
+		switch {
+		case err != nil:
+			return nil, err
+		case bound:
+			owner = parent
+		default:
+			if err := checkUnplaced(ctx, api, name, "--root"); err != nil {
+				return nil, err
+			}
+		}
+		return labels{v1alpha1.LabelParent: "", v1alpha1.LabelBound: "", v1alpha1.LabelType: v1alpha1.TypeRoot}, nil
+	})
+	if err != nil {
+		return err
+	}
+	if owner != "" && c.sent() {
+		if err := forgo(ctx, api, owner, name); err != nil {
+			return err
+		}
+	}
+	return p.printRelabelled(namespace, changed, c, "cut")
+}

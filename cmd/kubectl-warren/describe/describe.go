@@ -1,0 +1,144 @@
+// Package describe says in full what a namespace is in the forest, as far as could be read, and writes it.
+package describe
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Namespace is a namespace with its surroundings. Its JSON form is an interface that scripts rely on.
+type Namespace struct {
+	Name     string    `json:"name"`
+	Type     tree.Type `json:"type"`
+	Root     string    `json:"root,omitempty"`
+	Parent   string    `json:"parent,omitempty"`
+	Template string    `json:"template,omitempty"`
+	Bound    bool      `json:"bound"`
+	// Depth is the distance to the root; nil where the namespace is halted or in no tree.
+	Depth     *int     `json:"depth,omitempty"`
+	Phase     string   `json:"phase"`
+	Children  []string `json:"children"`
+	Instances []string `json:"instances"`
+
+	Cascading Cascading `json:"cascadingDeletion"`
+	// Limits are those of the tree; nil where the namespace is in no tree, or its LNamespace could not be read.
+	Limits *Limits `json:"limits,omitempty"`
+
+	Inherited  []Inherited        `json:"inherited"`
+	Resources  []Resource         `json:"resources"`
+	Conditions []metav1.Condition `json:"conditions"`
+	Events     []Event            `json:"events"`
+}
+
+// Cascading says whether what is below may be deleted with the namespace. That the configuration allows it everywhere is not seen.
+type Cascading struct {
+	Allowed bool `json:"allowed"`
+	// By is the namespace, itself or the nearest above, that allows it.
+	By string `json:"by,omitempty"`
+}
+
+// Limits are how much of what a tree may have is used.
+type Limits struct {
+	SubNamespaces Usage `json:"subNamespaces"`
+	Depth         Usage `json:"depth"`
+}
+
+// Usage is an amount, and the most that the LNamespace allows; nil where it says nothing, so that the configuration's counts.
+type Usage struct {
+	Used  int32  `json:"used"`
+	Limit *int32 `json:"limit,omitempty"`
+}
+
+// Resource is a copy that stands in the namespace, or a source.
+type Resource struct {
+	Kind string `json:"kind"`
+	Name string `json:"name"`
+	// From is the namespace of the source; "" for a source that stands here.
+	From string `json:"from,omitempty"`
+	Mode string `json:"mode"`
+}
+
+// Event is what the operator told about the namespace.
+type Event struct {
+	Time    metav1.Time `json:"time"`
+	Type    string      `json:"type"`
+	Reason  string      `json:"reason"`
+	Object  string      `json:"object"`
+	Message string      `json:"message"`
+}
+
+// Of describes the namespace called name by what is in view. tenant is the LNamespace of its tree, or nil where there is none; it
+// counts where known is true. Resources and Events are the caller's. It returns nil if there is no such namespace.
+func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *Namespace {
+	node := view.Node(name)
+	if node == nil {
+		return nil
+	}
+	n := view.Forest.Namespace(name)
+	d := &Namespace{
+		Name: name, Type: node.Type, Root: RootOf(view, name), Parent: n.Parent(), Template: n.Template(),
+		Bound: node.Bound, Depth: node.Depth, Phase: node.Phase,
+		Children: list(view.Forest.Children(name)), Instances: list(view.Forest.Instances(name)),
+		Cascading: cascading(view.Forest, n), Inherited: inherited(view.Forest, n),
+		Resources: []Resource{}, Conditions: conditions(view, node), Events: []Event{},
+	}
+	if counted := !view.Partial || tenant != nil; known && counted && d.Root != "" && d.Depth != nil {
+		d.Limits = limits(view, d.Root, int32(*d.Depth), tenant)
+	}
+	return d
+}
+
+// RootOf is the root of the tree in which the namespace called name stands, by its way up, or by what the operator wrote there.
+func RootOf(view tree.View, name string) string {
+	if place := view.Forest.Place(name); place.InTree() {
+		return place.Path[0]
+	} else if n := view.Forest.Namespace(name); n != nil && view.Partial && n.Parent() != "" {
+		root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+		return root
+	}
+	return ""
+}
+
+func list(names []string) []string { return append([]string{}, names...) }
+
+func cascading(s *forest.Snapshot, n *forest.Namespace) Cascading {
+	seen := map[string]bool{}
+	for ; n != nil && !seen[n.Name]; n = s.Namespace(n.Parent()) {
+		seen[n.Name] = true
+		if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True {
+			return Cascading{true, n.Name}
+		}
+	}
+	return Cascading{}
+}
+
+func limits(view tree.View, root string, depth int32, tenant *v1alpha1.LNamespace) *Limits {
+	l := &Limits{Depth: Usage{Used: depth}}
+	if tenant != nil && tenant.Spec.Limits != nil {
+		l.SubNamespaces.Limit, l.Depth.Limit = tenant.Spec.Limits.SubNamespaces, tenant.Spec.Limits.Depth
+	}
+	if view.Partial {
+		l.SubNamespaces.Used = tenant.Status.SubNamespaces
+	} else {
+		used, _ := view.Forest.Descendants(root)
+		l.SubNamespaces.Used = int32(used)
+	}
+	return l
+}
+
+// conditions are those of the HierarchyConfiguration; where that is silent, what the labels show to be wrong.
+func conditions(view tree.View, node *tree.Node) []metav1.Condition {
+	all := append([]metav1.Condition{}, view.Conditions[node.Name]...)
+	if len(all) > 0 {
+		return all
+	}
+	for _, c := range node.Conditions {
+		all = append(all, metav1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+	}
+	return all
+}

@@ -1,0 +1,155 @@
+package describe_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+type keys = map[string]string
+
+// namespace makes one whose labels without a domain are ours, but for team and app.
+func namespace(name string, labels, annotations keys) *forest.Namespace {
+	all := keys{}
+	for key, value := range labels {
+		if key != "team" && key != "app" {
+			key = v1alpha1.Domain + "/" + key
+		}
+		all[key] = value
+	}
+	return &forest.Namespace{Name: name, Labels: all, Annotations: annotations}
+}
+
+func view(partial bool, namespaces ...*forest.Namespace) tree.View {
+	v := tree.View{Forest: forest.New(forest.Rules{}), Conditions: map[string][]metav1.Condition{}, Partial: partial}
+	for _, n := range namespaces {
+		v.Forest = v.Forest.WithNamespace(n)
+	}
+	return v
+}
+
+// payments is a tree of three with a template over it: team comes from the template, memo from the root, app from the SubNamespace
+// of pay-web, and what is below pay-db may go with it.
+func payments() []*forest.Namespace {
+	return []*forest.Namespace{
+		namespace("base", keys{"type": "template", "team": "neco"}, nil),
+		namespace("payments", keys{"type": "root", "template": "base", "team": "neco"}, keys{v1alpha1.AnnotationInherited: "team", "memo": "x"}),
+		namespace("pay-web", keys{"parent": "payments", "bound": "true", "team": "neco", "app": "web"}, keys{
+			v1alpha1.AnnotationInherited: "app,team,@memo", v1alpha1.AnnotationCascading: "true", "memo": "x",
+		}),
+		namespace("pay-db", keys{"parent": "pay-web", "bound": "true", "team": "neco", "app": "web"}, keys{
+			v1alpha1.AnnotationInherited: "app,gone,team,@memo", v1alpha1.AnnotationAncestry: "payments/pay-web/pay-db", "memo": "x",
+		}),
+	}
+}
+
+func TestInherited(t *testing.T) {
+	all := payments()
+	cases := map[string]struct {
+		view tree.View
+		name string
+		want []describe.Inherited
+	}{
+		"from the template, the root and a SubNamespace above": {view(false, all...), "pay-db", []describe.Inherited{
+			{"label", "app", "web", "SubNamespace payments/pay-web"}, {"label", "team", "neco", "base"}, {"annotation", "memo", "x", "payments"},
+		}},
+		"from the template": {view(false, all...), "payments", []describe.Inherited{{"label", "team", "neco", "base"}}},
+		"from a template that can't be read": {view(true, all[1:]...), "pay-web", []describe.Inherited{
+			{"label", "app", "web", "SubNamespace payments/pay-web"}, {"label", "team", "neco", "base"}, {"annotation", "memo", "x", "payments"},
+		}},
+		"nothing": {view(false, all...), "base", []describe.Inherited{}},
+		"in a cycle": {view(false,
+			namespace("a", keys{"parent": "b", "team": "x"}, keys{v1alpha1.AnnotationInherited: "team"}),
+			namespace("b", keys{"parent": "a", "team": "x"}, keys{v1alpha1.AnnotationInherited: "team"})),
+			"a", []describe.Inherited{{"label", "team", "x", "a"}}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, describe.Of(c.view, c.name, nil, true).Inherited); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOf(t *testing.T) {
+	three, two, one := int32(3), int32(2), 1
+	tenant := &v1alpha1.LNamespace{
+		Spec:   v1alpha1.LNamespaceSpec{Limits: &v1alpha1.Limits{SubNamespaces: &three}},
+		Status: v1alpha1.LNamespaceStatus{SubNamespaces: 2},
+	}
+	want := &describe.Namespace{
+		Name: "pay-web", Type: tree.TypeSubNamespace, Root: "payments", Parent: "payments", Bound: true, Depth: &one, Phase: tree.PhaseActive,
+		Children: []string{"pay-db"}, Instances: []string{}, Cascading: describe.Cascading{Allowed: true, By: "pay-web"},
+		Limits:    &describe.Limits{SubNamespaces: describe.Usage{Used: two, Limit: &three}, Depth: describe.Usage{Used: 1}},
+		Resources: []describe.Resource{}, Conditions: []metav1.Condition{}, Events: []describe.Event{},
+	}
+	cases := map[string]struct {
+		view  tree.View
+		known bool
+		want  *describe.Limits
+	}{
+		"all is seen":                {view(false, payments()...), true, want.Limits},
+		"the tenant counts":          {view(true, payments()...), true, want.Limits},
+		"the tenant can't be read":   {view(true, payments()...), false, nil},
+		"all but the tenant is seen": {view(false, payments()...), false, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := describe.Of(c.view, "pay-web", tenant, c.known)
+			got.Inherited, want.Limits = nil, c.want
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+	if describe.Of(view(false), "nosuch", nil, true) != nil {
+		t.Error("what doesn't exist is described")
+	}
+	if got := describe.Of(view(true, payments()[3]), "pay-db", nil, false); got.Root != "payments" || got.Cascading.Allowed {
+		t.Errorf("alone: %+v", got)
+	}
+}
+
+func TestWrite(t *testing.T) {
+	d := describe.Of(view(false, append(payments(), namespace("legacy", keys{"parent": "gone"}, nil))...), "pay-db", nil, true)
+	d.Resources = []describe.Resource{{"Secret", "key", "payments", "update"}, {"Secret", "own", "", "create"}}
+	const want = `Name:                 pay-db
+Type:                 sub-namespace
+Phase:                Active
+Root:                 payments
+Parent:               pay-web
+Template:             <none>
+Bound:                true
+Depth:                2
+Children:             <none>
+Instances:            <none>
+Cascading deletion:   allowed by pay-web
+Limits:               sub-namespaces 2 (the tenant sets no limit), depth 2 (the tenant sets no limit)
+Inherited:
+  KIND         KEY    VALUE   FROM
+  label        app    web     SubNamespace payments/pay-web
+  label        team   neco    base
+  annotation   memo   x       payments
+Resources:
+  KIND     NAME   FROM       MODE
+  Secret   key    payments   update
+  Secret   own    (source)   create
+Conditions:  <none>
+Events:  <none>
+`
+	var text bytes.Buffer
+	if err := d.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

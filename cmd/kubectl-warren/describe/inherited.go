@@ -1,0 +1,97 @@
+package describe
+
+import (
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Inherited is a label or an annotation that the operator wrote on the namespace.
+type Inherited struct {
+	// Kind is label or annotation.
+	Kind  string `json:"kind"`
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	// From is where it begins: a namespace above, a template, or the SubNamespace of the namespace or of one above.
+	From string `json:"from"`
+}
+
+// key is a label, or an annotation, of a namespace.
+type key struct {
+	name       string
+	annotation bool
+}
+
+// keysOf reads the list of keys that the operator wrote on a namespace.
+func keysOf(n *forest.Namespace) []key {
+	var keys []key
+	for text := range strings.SplitSeq(n.Annotations[v1alpha1.AnnotationInherited], ",") {
+		name, annotation := strings.CutPrefix(text, "@")
+		if name != "" {
+			keys = append(keys, key{name, annotation})
+		}
+	}
+	return keys
+}
+
+func (k key) on(n *forest.Namespace) (value string, there bool) {
+	if k.annotation {
+		value, there = n.Annotations[k.name]
+	} else {
+		value, there = n.Labels[k.name]
+	}
+	return value, there
+}
+
+func inherited(s *forest.Snapshot, n *forest.Namespace) []Inherited {
+	all := []Inherited{}
+	for _, k := range keysOf(n) {
+		value, there := k.on(n)
+		if !there {
+			continue
+		}
+		kind := "label"
+		if k.annotation {
+			kind = "annotation"
+		}
+		all = append(all, Inherited{kind, k.name, value, origin(s, n, k, value)})
+	}
+	return all
+}
+
+// origin goes up from n as long as the operator wrote the same value there, too. Where the one above has another value, or none,
+// it was a SubNamespace that gave it. Of what can't be seen it is known that it begins there or above.
+func origin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
+	seen := map[string]bool{}
+	for !seen[n.Name] {
+		seen[n.Name] = true
+		name := n.Parent()
+		if name == "" {
+			name = n.Template()
+		}
+		above := s.Namespace(name)
+		if above == nil {
+			return name
+		}
+		given, there := k.on(above)
+		if (!there || given != value) && n.BoundTo(name) {
+			return "SubNamespace " + name + "/" + n.Name
+		}
+		if !written(above, k) {
+			return name
+		}
+		n = above
+	}
+	return n.Name
+}
+
+// written says whether the operator wrote a key there.
+func written(n *forest.Namespace, k key) bool {
+	for _, other := range keysOf(n) {
+		if other == k {
+			return true
+		}
+	}
+	return false
+}

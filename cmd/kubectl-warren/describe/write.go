@@ -1,0 +1,107 @@
+package describe
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// Write writes the description as text.
+func (d *Namespace) Write(w io.Writer) error {
+	table := printers.GetNewTabWriter(w)
+	for _, row := range [][2]string{
+		{"Name", d.Name}, {"Type", string(d.Type)}, {"Phase", d.Phase}, {"Root", tree.OrNone(d.Root)}, {"Parent", tree.OrNone(d.Parent)}, {"Template", tree.OrNone(d.Template)},
+		{"Bound", strconv.FormatBool(d.Bound)}, {"Depth", d.depth()},
+		{"Children", tree.OrNone(strings.Join(d.Children, ", "))}, {"Instances", tree.OrNone(strings.Join(d.Instances, ", "))},
+		{"Cascading deletion", d.Cascading.String()},
+	} {
+		fmt.Fprintf(table, "%s:\t%s\n", row[0], row[1])
+	}
+	if d.Limits == nil {
+		fmt.Fprintf(table, "Limits:\t<unknown>\n")
+	} else {
+		fmt.Fprintf(table, "Limits:\tsub-namespaces %s, depth %s\n", d.Limits.SubNamespaces, d.Limits.Depth)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return d.writeLists(w)
+}
+
+func (d *Namespace) depth() string {
+	if d.Depth == nil {
+		return "<none>"
+	}
+	return strconv.Itoa(*d.Depth)
+}
+
+// String is who allows it.
+func (c Cascading) String() string {
+	if !c.Allowed {
+		return "allowed neither here nor above"
+	}
+	return "allowed by " + c.By
+}
+
+// String is the amount used, and the limit.
+func (u Usage) String() string {
+	if u.Limit == nil {
+		return fmt.Sprintf("%d (the tenant sets no limit)", u.Used)
+	}
+	return fmt.Sprintf("%d of %d", u.Used, *u.Limit)
+}
+
+func (d *Namespace) writeLists(w io.Writer) error {
+	var inherited, resources, conditions, events [][]string
+	for _, i := range d.Inherited {
+		inherited = append(inherited, []string{i.Kind, i.Key, i.Value, i.From})
+	}
+	for _, r := range d.Resources {
+		from := r.From
+		if from == "" {
+			from = "(source)"
+		}
+		resources = append(resources, []string{r.Kind, r.Name, from, r.Mode})
+	}
+	for _, c := range d.Conditions {
+		conditions = append(conditions, []string{c.Type, string(c.Status), c.Reason, c.Message})
+	}
+	for _, e := range d.Events {
+		events = append(events, []string{duration.HumanDuration(time.Since(e.Time.Time)), e.Type, e.Reason, e.Object, e.Message})
+	}
+	for _, list := range []struct {
+		title, head string
+		rows        [][]string
+	}{
+		{"Inherited", "KIND\tKEY\tVALUE\tFROM", inherited},
+		{"Resources", "KIND\tNAME\tFROM\tMODE", resources},
+		{"Conditions", "TYPE\tSTATUS\tREASON\tMESSAGE", conditions},
+		{"Events", "AGE\tTYPE\tREASON\tOBJECT\tMESSAGE", events},
+	} {
+		if err := writeList(w, list.title, list.head, list.rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeList(w io.Writer, title, head string, rows [][]string) error {
+	if len(rows) == 0 {
+		_, err := fmt.Fprintf(w, "%s:  <none>\n", title)
+		return err
+	}
+	fmt.Fprintf(w, "%s:\n", title)
+	table := printers.GetNewTabWriter(w)
+	fmt.Fprintln(table, "  "+head)
+	for _, row := range rows {
+		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}

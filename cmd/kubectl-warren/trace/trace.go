@@ -1,0 +1,326 @@
+// Package trace says from where an object came, or why it is not there, by what could be read. It is pure: what is wanted where is
+// decided by the operator's own planner.
+package trace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Case is what is known of one object and of its namesakes above.
+type Case struct {
+	View tree.View
+	Slot propagate.Slot
+	// Here is the object; nil if there is none.
+	Here *metav1.PartialObjectMetadata
+	// Above are the namespaces from which a copy can come, topmost first, and that from which Here came.
+	Above []Place
+	// Mode is how the kind is propagated; "" where it is not among the kinds configured. It counts where Configured is true.
+	Mode       propagate.KindMode
+	Configured bool
+}
+
+// Place is a namespace in which a source was looked for.
+type Place struct {
+	Namespace string
+	Object    *metav1.PartialObjectMetadata // nil if there is none
+	Unread    bool                          // the user may not look
+}
+
+// Verdict says what an object is.
+type Verdict string
+
+// The verdicts. Other is an object of somebody's own.
+const (
+	Copy   Verdict = "Copy"
+	Source Verdict = "Source"
+	Other  Verdict = "Other"
+	Absent Verdict = "Absent"
+)
+
+// Trace is the answer. Its JSON form is an interface that scripts rely on.
+type Trace struct {
+	Object  Object  `json:"object"`
+	Verdict Verdict `json:"verdict"`
+	// From is the namespace of the source of a copy, and Path the way from there, both ends included.
+	From string   `json:"from,omitempty"`
+	Path []string `json:"path,omitempty"`
+	Mode string   `json:"mode,omitempty"`
+	// Notes are sentences: why it is not here, or what is not as it should be.
+	Notes []string `json:"notes"`
+	// Above is what stands in the namespaces from which a copy could come, topmost first.
+	Above []Sight `json:"above"`
+}
+
+// Object is what was asked about.
+type Object struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Sight is what was found in one namespace.
+type Sight struct {
+	Namespace string `json:"namespace"`
+	Found     string `json:"found"`
+}
+
+// Origin says from where a copy came, and in which mode; ok is false for an object that is none. What the operator wrote tells,
+// and not the label alone.
+func Origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mode string, ok bool) {
+	from = meta.Labels[v1alpha1.LabelInheritedFrom]
+	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	slot := propagate.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	return from, hash.Mode, from != "" && hash.Place == propagate.PlaceOf(slot, from)
+}
+
+// Of judges a case.
+func Of(c Case) *Trace {
+	t := &Trace{
+		Object:  Object{c.Slot.Kind.Group, c.Slot.Kind.Kind, c.Slot.Namespace, c.Slot.Name},
+		Verdict: Absent, Notes: []string{}, Above: []Sight{},
+	}
+	for _, p := range c.Above {
+		t.Above = append(t.Above, Sight{p.Namespace, c.found(p)})
+	}
+	if c.Here == nil {
+		t.Notes = c.whyAbsent()
+		return t
+	}
+	if from, mode, ok := Origin(c.Slot.Kind, c.Here); ok {
+		t.Verdict, t.From, t.Mode, t.Path = Copy, from, mode, c.path(from)
+		t.Notes = append(t.Notes, c.ofCopy(from, mode)...)
+		return t
+	}
+	t.Verdict = Other
+	if s, ok := (propagate.Rules{}).SourceOf(c.Slot, c.Here, c.mode()); ok && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
+		t.Verdict, t.Mode = Source, s.Mode
+	} else if c.Here.Labels[v1alpha1.LabelInheritedFrom] != "" {
+		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
+	}
+	if at, s := c.wanted(); s != nil && s.Mode == v1alpha1.ModeCreate {
+		t.Notes = append(t.Notes, "the source in "+at+" asks for no more than that something of this name is here")
+	} else if s != nil {
+		t.Notes = append(t.Notes, "it stands in the way of a copy from "+at+": rename it, or delete it and the copy comes")
+	}
+	return t
+}
+
+// mode is how the kind is propagated. Where that can't be read, the copy of an object that never opted in tells that its kind is
+// propagated as a whole; else the default is assumed.
+func (c Case) mode() propagate.KindMode {
+	switch {
+	case c.Configured:
+		return c.Mode
+	case c.Here == nil:
+		return propagate.OptIn
+	}
+	from, _, ok := Origin(c.Slot.Kind, c.Here)
+	place := c.above(from)
+	if !ok || place.Object == nil {
+		return propagate.OptIn
+	}
+	if _, opted := place.Object.Labels[v1alpha1.LabelPropagate]; opted {
+		return propagate.OptIn
+	}
+	return propagate.All
+}
+
+// above is what was found in a namespace; unread where nobody looked.
+func (c Case) above(namespace string) Place {
+	i := slices.IndexFunc(c.Above, func(p Place) bool { return p.Namespace == namespace })
+	if i < 0 {
+		return Place{Namespace: namespace, Unread: true}
+	}
+	return c.Above[i]
+}
+
+// path is the way from the namespace of a source; without what lies between where that is not above.
+func (c Case) path(from string) []string {
+	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
+	names := append(slices.Clone(sources.Names), c.Slot.Namespace)
+	if i := slices.Index(names, from); i >= 0 {
+		return names[i:]
+	}
+	if sources.Unknown != "" { // a template that can't be read stands above all
+		return append([]string{from}, names...)
+	}
+	return []string{from, c.Slot.Namespace}
+}
+
+// wanted is the source that the operator would copy to an empty place, and its namespace; nil if none.
+func (c Case) wanted() (string, *propagate.Source) {
+	world := propagate.NewWorld(c.View.Forest)
+	world.SetKind(c.Slot.Kind, c.mode(), true)
+	for _, p := range c.Above {
+		if s := c.source(p); s != nil {
+			world.PutSource(c.Slot.At(p.Namespace), s)
+		}
+	}
+	action := world.Plan(c.Slot)
+	if action.Verb != propagate.Create {
+		return "", nil
+	}
+	return action.Source.Namespace, world.Source(action.Source)
+}
+
+// source is what stands in a namespace, if it is a source.
+func (c Case) source(p Place) *propagate.Source {
+	if p.Object == nil {
+		return nil
+	}
+	s, ok := (propagate.Rules{}).SourceOf(c.Slot.At(p.Namespace), p.Object, c.mode())
+	if !ok {
+		return nil
+	}
+	s.Content = "unread" // what is in it makes no difference
+	return s
+}
+
+// found says what stands in a namespace above.
+func (c Case) found(p Place) string {
+	switch {
+	case p.Unread:
+		return "you may not look"
+	case p.Object == nil:
+		return "none"
+	}
+	if from, _, ok := Origin(c.Slot.Kind, p.Object); ok {
+		return "a copy of that in " + from
+	}
+	s := c.source(p)
+	switch {
+	case s == nil:
+		return "no source: it lacks the label " + v1alpha1.LabelPropagate
+	case s.Invalid != "":
+		return "no sound source: " + s.Invalid
+	case s.Mode == v1alpha1.ModeNone:
+		return "no source: the label " + v1alpha1.LabelPropagate + " says none"
+	case s.Excluded != "":
+		return "never propagated: " + s.Excluded
+	case s.Terminating:
+		return "a source that is being deleted"
+	case s.Selector != nil && !s.Selector.Matches(labels.Set(c.View.Forest.SelectableLabels(c.Slot.Namespace))):
+		return fmt.Sprintf("a source (%s), but only for namespaces with %s", s.Mode, s.Selector)
+	}
+	return fmt.Sprintf("a source (%s)", s.Mode)
+}
+
+// ofCopy says what is to be known of a copy beside where it came from.
+func (c Case) ofCopy(from, mode string) []string {
+	var notes []string
+	if mode == v1alpha1.ModeCreate {
+		notes = append(notes, "it was made once, and is this namespace's own since: it doesn't follow its source")
+	}
+	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
+	at, s := c.wanted()
+	source := c.above(from)
+	switch {
+	case !ok:
+		return append(notes, c.untouched())
+	case s == nil && c.frozen() != "":
+		return append(notes, c.frozen())
+	case c.unlisted():
+		return append(notes, c.notListed()+": it stays as it is")
+	case mode == v1alpha1.ModeCreate:
+		return notes
+	case !sources.Has(from) && !sources.Frozen(from):
+		return append(notes, "namespace "+from+" is not above any more: it goes")
+	case s != nil && at != from:
+		return append(notes, "the source in "+at+", nearer the root, takes its place")
+	case !source.Unread && source.Object == nil:
+		return append(notes, "its source is gone: it goes")
+	case s == nil && !source.Unread:
+		return append(notes, "its source asks for it no longer: it goes")
+	}
+	return notes
+}
+
+// whyAbsent says why nothing is here.
+func (c Case) whyAbsent() []string {
+	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
+	at, s := c.wanted()
+	switch {
+	case !ok:
+		return []string{c.untouched()}
+	case c.unlisted():
+		return []string{c.notListed()}
+	case c.Configured && c.Mode == propagate.Remove:
+		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
+	case s != nil:
+		return []string{"a copy from " + at + " is due" + c.propagated()}
+	case c.frozen() != "":
+		return []string{c.frozen()}
+	}
+	var notes []string
+	if sources.Unknown != "" {
+		notes = append(notes, "what comes from templates is not seen: "+sources.Unknown+", or you may not read it")
+	}
+	switch {
+	case len(c.Above) == 0:
+		notes = append(notes, "nothing is above "+c.Slot.Namespace+" from which it could come")
+	case slices.ContainsFunc(c.Above, func(p Place) bool { return p.Unread }):
+		notes = append(notes, "nothing that you may read above "+c.Slot.Namespace+" asks for it here")
+	default:
+		notes = append(notes, "nothing above "+c.Slot.Namespace+" asks for it here")
+	}
+	if !c.Configured {
+		notes = append(notes, "the configuration can't be read: whether it has this kind among propagation.kinds is not seen")
+	}
+	return notes
+}
+
+// frozen names the namespace above whose source can't be judged; "" if there is none.
+func (c Case) frozen() string {
+	for _, p := range c.Above {
+		if s := c.source(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
+			return "nothing of this name is written or removed here until that in " + p.Namespace + " is in order: it is " + c.found(p)
+		}
+	}
+	return ""
+}
+
+func (c Case) unlisted() bool { return c.Configured && c.Mode == "" }
+
+func (c Case) notListed() string {
+	return fmt.Sprintf("the configuration doesn't have %s among propagation.kinds", c.Slot.Kind)
+}
+
+// untouched says why the operator writes nothing in the namespace.
+func (c Case) untouched() string {
+	name := c.Slot.Namespace
+	n, place := c.View.Forest.Namespace(name), c.View.Forest.Place(name)
+	switch {
+	case n == nil:
+		return "there is no namespace " + name
+	case n.Terminating:
+		return "namespace " + name + " is being deleted"
+	case place.Halted() && c.View.Partial:
+		if halted := v1alpha1.FindCondition(c.View.Conditions[name], v1alpha1.ConditionHalted); halted != nil && halted.Status == metav1.ConditionTrue {
+			return fmt.Sprintf("namespace %s is halted (%s): %s", name, halted.Reason, halted.Message)
+		}
+		return "you may not read all that is above namespace " + name
+	case place.Halted():
+		return fmt.Sprintf("namespace %s is halted (%s): %s", name, place.Halt.Reason, place.Halt.Message)
+	}
+	return "namespace " + name + " is protected"
+}
+
+// propagated is what the HierarchyConfiguration says of copies that are not what they should be.
+func (c Case) propagated() string {
+	found := v1alpha1.FindCondition(c.View.Conditions[c.Slot.Namespace], v1alpha1.ConditionPropagated)
+	if found == nil || found.Status != metav1.ConditionFalse {
+		return ", and not there yet"
+	}
+	return fmt.Sprintf(", but not there: %s: %s", found.Reason, strings.TrimSpace(found.Message))
+}

@@ -1,0 +1,195 @@
+package trace_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var slot = propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "web", Name: "key"}
+
+// view reads a forest from lines such as "web parent=org", where keys are labels without their domain.
+func view(lines ...string) tree.View {
+	v := tree.View{Forest: forest.New(forest.Rules{}), Conditions: map[string][]metav1.Condition{}}
+	for _, line := range lines {
+		words := strings.Fields(line)
+		n := &forest.Namespace{Name: words[0], Labels: map[string]string{}}
+		for _, word := range words[1:] {
+			key, value, _ := strings.Cut(word, "=")
+			n.Labels[v1alpha1.Domain+"/"+key] = value
+		}
+		v.Forest = v.Forest.WithNamespace(n)
+	}
+	return v
+}
+
+// grown is base over org over mid over web.
+func grown(more ...string) tree.View {
+	return view(append([]string{"base type=template", "org type=root template=base", "mid parent=org", "web parent=mid"}, more...)...)
+}
+
+func object(labels ...string) *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.Labels, o.Annotations = map[string]string{}, map[string]string{}
+	for i := 0; i < len(labels); i += 2 {
+		o.Labels[labels[i]] = labels[i+1]
+	}
+	return o
+}
+
+func source(mode string) *metav1.PartialObjectMetadata { return object(v1alpha1.LabelPropagate, mode) }
+
+func selecting(selector string) *metav1.PartialObjectMetadata {
+	o := source(v1alpha1.ModeUpdate)
+	o.Annotations[v1alpha1.AnnotationSelect] = selector
+	return o
+}
+
+func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	o.DeletionTimestamp = &metav1.Time{}
+	return o
+}
+
+// copied is a copy in web, as the operator writes it.
+func copied(from, mode string) *metav1.PartialObjectMetadata {
+	o := object(v1alpha1.LabelInheritedFrom, from, v1alpha1.LabelPropagate, mode)
+	o.Namespace, o.Name = slot.Namespace, slot.Name
+	o.Annotations[v1alpha1.AnnotationSourceHash] = propagate.Hash{Mode: mode, Place: propagate.PlaceOf(slot, from), Content: strings.Repeat("0", 32)}.String()
+	return o
+}
+
+// above are what stands in base, org and mid.
+func above(base, org, mid *metav1.PartialObjectMetadata) []trace.Place {
+	return []trace.Place{{Namespace: "base", Object: base}, {Namespace: "org", Object: org}, {Namespace: "mid", Object: mid}}
+}
+
+func TestOf(t *testing.T) {
+	const update, create = v1alpha1.ModeUpdate, v1alpha1.ModeCreate
+	conflict := grown()
+	conflict.Conditions["web"] = []metav1.Condition{{Type: "Propagated", Status: metav1.ConditionFalse, Reason: "Rejected", Message: `Secret "key" from "org": no`}}
+	partial := view("web parent=mid")
+	partial.Partial = true
+	cases := map[string]struct {
+		c    trace.Case
+		want string
+	}{
+		"a copy from a template":  {trace.Case{View: grown(), Here: copied("base", update), Above: above(source(update), nil, nil)}, "Copy base base>org>mid>web update"},
+		"a copy from an ancestor": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(nil, nil, source(update))}, "Copy mid mid>web update"},
+		"made once": {
+			trace.Case{View: grown(), Here: copied("org", create), Above: above(nil, nil, nil)},
+			"Copy org org>mid>web create; it was made once, and is this namespace's own since: it doesn't follow its source",
+		},
+		"its source is gone":         {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, nil, nil)}, "Copy org org>mid>web update; its source is gone: it goes"},
+		"its source selects others":  {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, selecting("a=b"), nil)}, "Copy org org>mid>web update; its source asks for it no longer: it goes"},
+		"another is nearer the root": {trace.Case{View: grown(), Here: copied("mid", update), Above: above(source(update), nil, source(update))}, "Copy mid mid>web update; the source in base, nearer the root, takes its place"},
+		"from elsewhere":             {trace.Case{View: grown("shop type=root"), Here: copied("shop", update), Above: above(nil, nil, nil)}, "Copy shop shop>web update; namespace shop is not above any more: it goes"},
+		"its source is broken":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source("x"), nil)}, `Copy org org>mid>web update; nothing of this name is written or removed here until that in org is in order: it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not "x"`},
+		"of a kind as a whole":       {trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, object(), nil)}, "Copy org org>mid>web update"},
+		"of a kind not configured": {
+			trace.Case{View: grown(), Here: copied("org", update), Above: above(nil, source(update), nil), Configured: true},
+			"Copy org org>mid>web update; the configuration doesn't have Secret among propagation.kinds: it stays as it is",
+		},
+		"halted": {
+			trace.Case{View: view("web parent=gone"), Here: copied("org", update)},
+			"Copy org org>web update; namespace web is halted (ParentMissing): parent namespace gone does not exist",
+		},
+		"a source":                  {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
+		"a source in the way":       {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)}, "Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+		"somebody's own":            {trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil)}, "Other"},
+		"in the way":                {trace.Case{View: grown(), Here: object(), Above: above(source(update), nil, nil)}, "Other; it stands in the way of a copy from base: rename it, or delete it and the copy comes"},
+		"good enough":               {trace.Case{View: grown(), Here: object(), Above: above(source(create), nil, nil)}, "Other; the source in base asks for no more than that something of this name is here"},
+		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)}, "Other; it has the label tenancy.warren.dev/inherited-from, but not from the operator"},
+
+		"due":          {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, and not there yet"},
+		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)}, `Absent; a copy from org is due, but not there: Rejected: Secret "key" from "org": no`},
+		"nothing asks for it": {
+			trace.Case{View: grown(), Above: above(source("none"), selecting("a=b"), nil), Mode: propagate.OptIn, Configured: true},
+			"Absent; nothing above web asks for it here",
+		},
+		"nothing is seen to ask for it": {
+			trace.Case{View: grown(), Above: above(nil, nil, nil)},
+			"Absent; nothing above web asks for it here; the configuration can't be read: whether it has this kind among propagation.kinds is not seen",
+		},
+		"what could ask is broken": {
+			trace.Case{View: grown(), Above: above(nil, ended(source(update)), nil)},
+			"Absent; nothing of this name is written or removed here until that in org is in order: it is a source that is being deleted",
+		},
+		"what could ask is unread": {
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: propagate.OptIn, Configured: true},
+			"Absent; nothing that you may read above web asks for it here",
+		},
+		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true}, "Absent; the configuration doesn't have Secret among propagation.kinds"},
+		"the kind is removed":        {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: propagate.Remove, Configured: true}, "Absent; the configuration has copies of Secret removed"},
+		"the kind as a whole":        {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: propagate.All, Configured: true}, "Absent; a copy from org is due, and not there yet"},
+		"nothing is above":           {trace.Case{View: view("web"), Mode: propagate.OptIn, Configured: true}, "Absent; nothing is above web from which it could come"},
+		"what is above is unread":    {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},
+		"a template is unread": {
+			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:], Mode: propagate.OptIn, Configured: true},
+			"Absent; what comes from templates is not seen: template base does not exist, or you may not read it; nothing above web asks for it here",
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			c.c.Slot = slot
+			got := trace.Of(c.c)
+			words := append([]string{string(got.Verdict)}, got.From, strings.Join(got.Path, ">"), got.Mode)
+			text := strings.Join(append([]string{strings.Join(strings.Fields(strings.Join(words, " ")), " ")}, got.Notes...), "; ")
+			if diff := cmp.Diff(c.want, text); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWrite(t *testing.T) {
+	finalized := source(v1alpha1.ModeUpdate)
+	finalized.Finalizers = []string{"x/y"}
+	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: propagate.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"}, Above: append(above(source("none"), selecting("x=y"), object()),
+		trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized}, trace.Place{Namespace: "b", Unread: true})}
+	const want = `There is no secret/key in c.
+Note:  nothing that you may read above c asks for it here
+Note:  the configuration can't be read: whether it has this kind among propagation.kinds is not seen
+
+NAMESPACE   SECRET/KEY
+base        no source: the label tenancy.warren.dev/propagate says none
+org         a source (update), but only for namespaces with x=y
+mid         no source: it lacks the label tenancy.warren.dev/propagate
+web         a copy of that in org
+a           never propagated: it has finalizers (x/y)
+b           you may not look
+`
+	var text bytes.Buffer
+	if err := trace.Of(c).Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, text.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	text.Reset()
+	org := trace.Of(trace.Case{View: grown(), Slot: slot, Here: copied("org", v1alpha1.ModeUpdate), Above: above(nil, source(v1alpha1.ModeUpdate), nil)})
+	if err := org.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	const ofCopy = `secret/key in web is a copy of that in org.
+Path:  org -> mid -> web
+Mode:  update
+
+NAMESPACE   SECRET/KEY
+base        none
+org         a source (update)
+mid         none
+`
+	if diff := cmp.Diff(ofCopy, text.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

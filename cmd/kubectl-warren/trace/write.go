@@ -1,0 +1,43 @@
+package trace
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+)
+
+// Write writes the trace as text.
+func (t *Trace) Write(w io.Writer) error {
+	fmt.Fprintf(w, "%s.\n", t.sentence())
+	if t.From != "" {
+		fmt.Fprintf(w, "Path:  %s\nMode:  %s\n", strings.Join(t.Path, " -> "), t.Mode)
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(w, "Note:  %s\n", note)
+	}
+	if len(t.Above) == 0 {
+		return nil
+	}
+	table := printers.GetNewTabWriter(w)
+	fmt.Fprintf(table, "\nNAMESPACE\t%s\n", strings.ToUpper(t.object()))
+	for _, sight := range t.Above {
+		fmt.Fprintf(table, "%s\t%s\n", sight.Namespace, sight.Found)
+	}
+	return table.Flush()
+}
+
+func (t *Trace) object() string { return strings.ToLower(t.Object.Kind) + "/" + t.Object.Name }
+
+func (t *Trace) sentence() string {
+	switch t.Verdict {
+	case Copy:
+		return fmt.Sprintf("%s in %s is a copy of that in %s", t.object(), t.Object.Namespace, t.From)
+	case Source:
+		return fmt.Sprintf("%s in %s is a source (%s)", t.object(), t.Object.Namespace, t.Mode)
+	case Other:
+		return fmt.Sprintf("%s in %s is neither a copy nor a source", t.object(), t.Object.Namespace)
+	}
+	return fmt.Sprintf("There is no %s in %s", t.object(), t.Object.Namespace)
+}

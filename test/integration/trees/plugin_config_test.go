@@ -1,0 +1,39 @@
+package trees_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+var _ = Describe("kubectl warren config", func() {
+	It("shows the file that is deployed, and which of it is a default", func(ctx SpecContext) {
+		Expect(shared.OperatorConfig).NotTo(BeEmpty())
+		Expect(shared.done(ctx, controlplane.Admin, "config", "view")).To(Equal(shared.OperatorConfig))
+		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("access:\n"), ContainSubstring("userClusterRole: admin")))
+		Expect(shared.fails(ctx, controlplane.Admin, "config", "view", "--operator-namespace", "xv-none")).
+			To(HavePrefix("there is no ConfigMap xv-none/warren-config: --operator-namespace names another namespace"))
+		Expect(shared.fails(ctx, "alice", "config", "view")).To(ContainSubstring(`cannot get resource "configmaps"`))
+	})
+
+	It("finds what the operator finds in a file", func(ctx SpecContext) {
+		path, stderr := refusedFile(ctx, invalid)
+		copied := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+		Expect(os.WriteFile(copied, []byte(invalid), 0o600)).To(Succeed())
+		_, said, code := shared.warren(ctx, controlplane.Admin, "config", "validate", copied)
+		Expect(code).To(Equal(1))
+		var found []string
+		for line := range strings.Lines(said) {
+			line, ok := strings.CutPrefix(strings.ReplaceAll(line, copied, path), "error: ")
+			Expect(ok).To(BeTrue(), line)
+			found = append(found, line)
+			Expect(stderr).To(ContainSubstring(line))
+		}
+		Expect(found).To(HaveLen(6))
+	})
+})

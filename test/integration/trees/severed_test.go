@@ -1,0 +1,43 @@
+package trees_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
+
+	"github.com/warren-tenancy/warren/test/controlplane"
+)
+
+// severed runs the plugin as the cluster admin and kills it as soon as the API server has carried out so many of its writes: it
+// never learns of the last. The exit code tells whether it ended before.
+func (c cluster) severed(ctx context.Context, writes int32, args ...string) (code int) {
+	GinkgoHelper()
+	config := c.Config(controlplane.Admin)
+	transport, err := rest.TransportFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	target, err := url.Parse(config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	ctx, kill := context.WithCancel(ctx)
+	defer kill()
+	var done atomic.Int32
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	proxy.ModifyResponse = func(answer *http.Response) error {
+		if answer.Request.Method != http.MethodGet && done.Add(1) == writes {
+			kill()
+			<-answer.Request.Context().Done()
+		}
+		return nil
+	}
+	server := httptest.NewServer(proxy)
+	defer server.Close()
+	_, _, code = c.warren(ctx, controlplane.Admin, append(args, "-s", server.URL)...)
+	return code
+}
