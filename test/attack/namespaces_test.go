@@ -54,7 +54,8 @@ var namespaceRows = []row{
 	{name: "SEC-N3 SUB-M6 a sudoer moves his namespace, and takes it out of the forest", tries: []try{
 		refused(bob, "refused: $D/parent",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", spelled("$D/parent=victim"), "--overwrite"),
-			merge("namespace pay-web", ours("$D/parent", "victim"), "status"), merge("namespace pay-web", ours("$D/parent", "null"))),
+			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
+		refused(bob, "not yours to write", merge("namespace pay-web", ours("$D/parent", "victim"), "status")),
 		refused(bob, "refused: $D/type", merge("namespace payments", ours("$D/type", "null"))),
 		refused(bob, "refused: $D/bound", merge("namespace pay-web", ours("$D/bound", "null"))),
 	}},

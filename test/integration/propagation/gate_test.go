@@ -153,7 +153,7 @@ func (g *gate) startOperator(ctx context.Context, w *test.World) {
 	GinkgoHelper()
 	var err error
 	w.Operator, err = test.StartOperator(ctx, test.OperatorOptions{
-		Kubeconfig: g.kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(),
+		Kubeconfig: g.kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(), WebhookPort: w.WebhookPort,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		s = build.Source(build.Secret("", "s", "1"), v1alpha1.ModeUpdate)
 	)
 	BeforeAll(func(ctx SpecContext) {
-		f = grow(ctx, start(ctx, setup{WithoutOperator: true}))
+		f = grow(ctx, start(ctx, setup{WithoutOperator: true, Webhooks: true}))
 		g = newGate(f.World)
 		g.startOperator(ctx, f.World)
 		s.Namespace = f.acme
@@ -57,12 +58,19 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 		Expect(metrics.Value("warren_propagation_conflicts", nil)).To(BeZero())
 	})
 
-	It("PROP-R4 deletes nothing before it has seen everything", func(ctx SpecContext) {
-		for _, slow := range []func(*http.Request) bool{
+	It("PROP-R4 HIER-R2 deletes nothing, and judges nothing, before it has seen everything", func(ctx SpecContext) {
+		rehearsal := func(ctx context.Context) error {
+			return f.Admin().Create(ctx, build.Child(f.prefix+"late", f.acme), client.DryRunAll)
+		}
+		Eventually(ctx, rehearsal).Should(Succeed())
+		for i, slow := range []func(*http.Request) bool{
 			func(r *http.Request) bool {
 				return r.URL.Path == "/api/v1/secrets" && r.URL.Query().Get("labelSelector") == v1alpha1.LabelPropagate
 			},
 			func(r *http.Request) bool { return r.URL.Path == "/api/v1/namespaces" },
+			func(r *http.Request) bool {
+				return strings.HasSuffix(r.URL.Path, v1alpha1.GroupVersion.String()+"/hierarchyconfigurations")
+			},
 		} {
 			_, err := f.Operator.Stop()
 			Expect(err).NotTo(HaveOccurred())
@@ -73,9 +81,14 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
 			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(30 * time.Second)).
 				Should(Equal(http.StatusInternalServerError))
+			if i > 0 {
+				Eventually(ctx, rehearsal).Should(MatchError(apierrors.IsServiceUnavailable, "is a 503"), "nobody knows the forest yet")
+			}
 			g.release()
 			Eventually(started).Should(Receive(BeNil()))
 			l.rests(ctx, counts{})
+			Expect(f.reports(ctx, f.a1)).To(BeEmpty())
+			Eventually(ctx, rehearsal).Should(Succeed())
 		}
 	})
 })

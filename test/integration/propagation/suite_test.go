@@ -66,6 +66,8 @@ type setup struct {
 	Propagation string
 	// WithoutOperator starts none, WithoutPolicies leaves the admission policies out.
 	WithoutOperator, WithoutPolicies bool
+	// Webhooks are served too.
+	Webhooks bool
 }
 
 func (s setup) config() string {
@@ -99,7 +101,7 @@ func start(ctx context.Context, s setup) *test.World {
 	policy := filepath.Join(GinkgoT().TempDir(), "audit-policy.yaml")
 	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
 	w, err := test.Start(ctx, test.Options{
-		WithoutOperator: s.WithoutOperator, WithoutPolicies: s.WithoutPolicies,
+		WithoutOperator: s.WithoutOperator, WithoutPolicies: s.WithoutPolicies, Webhooks: s.Webhooks,
 		ControlPlane: controlplane.Options{
 			APIServerArgs:     []string{"--audit-policy-file", policy},
 			BeforeControllers: func(cp *controlplane.ControlPlane) error { return installWidgets(ctx, cp) },
