@@ -18,7 +18,7 @@ import (
 )
 
 // runningNamespaces are sub-namespaces of payments where the operator runs, one for each case.
-var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret"}
+var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret", "pay-stripped"}
 
 // forgedTemplates make pods, jobs and claims that carry one of our labels.
 var forgedTemplates = []request{
@@ -119,17 +119,17 @@ var _ = Describe("with the operator running", func() {
 			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: strip.Name},
 		}
 		Expect(f.Admin().Create(ctx, bound)).To(Succeed())
-		rehearsed := create("configmap pay-secret/stripped", ours("$D/inherited-from", "payments"))
+		rehearsed := create("configmap pay-stripped/stripped", ours("$D/inherited-from", "payments"))
 		Eventually(ctx, func(ctx context.Context) error { return rehearsed.send(ctx, f.caller(op).rehearsing()) }).
 			Should(MatchError(And(ContainSubstring("warren-operator-cage-objects"), ContainSubstring("carries its mark"))))
 
 		f.given(ctx, alice, create("configmap payments/stripped", `{metadata: {labels: {$D/propagate: update}}, data: {key: one}}`))
 		Eventually(ctx, f.eventsOf).WithArguments("payments", "stripped", v1alpha1.ReasonCopyRejected).ShouldNot(BeEmpty())
-		Expect(f.look(ctx, "configmap pay-secret/stripped")).To(BeNil())
-		Eventually(ctx, f.propagated).WithArguments("pay-secret").Should(Equal(string(v1alpha1.ReasonRejected)))
+		Expect(f.look(ctx, "configmap pay-stripped/stripped")).To(BeNil())
+		Eventually(ctx, f.propagated).WithArguments("pay-stripped").Should(Equal(string(v1alpha1.ReasonRejected)))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
-		f.appears(ctx, "configmap pay-secret/stripped")
-		Eventually(ctx, f.propagated).WithArguments("pay-secret").Should(Equal(string(v1alpha1.ReasonInSync)))
+		f.appears(ctx, "configmap pay-stripped/stripped")
+		Eventually(ctx, f.propagated).WithArguments("pay-stripped").Should(Equal(string(v1alpha1.ReasonInSync)))
 	})
 })
 
