@@ -83,7 +83,7 @@ func propagation() scene {
 			{"alice", "create -f hack/demo/database.yaml", prints("database created")},
 			{"alice", "get secret database -n pay-web" + value, prints("Zmlyc3Q=").soon()},
 			{"alice", "get secret database -n pay-db" + value, prints("Zmlyc3Q=").soon()},
-			{"alice", "warren trace secret/database -n pay-db", prints("payments/pay-web/pay-db", "update")},
+			{"alice", "warren trace secret/database -n pay-db", prints("payments -> pay-web -> pay-db", "update")},
 			{"alice", "warren describe pay-db", prints("sub-namespace", "payments", "database")},
 		},
 	}
