@@ -48,19 +48,26 @@ var eventColumns = []string{"event_id", "cluster", "namespace", "namespace_uid",
 var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner",
 	"labels", "content_hash", "valid_from", "valid_to", "recorded_at", "event_id"}
 
-// viewText is one for all engines. Repeats vanish; an END counts only for the tenant that holds the namespace; a row that is
-// there twice counts once; a late row sorts itself in by effective_at.
+// viewText is one for all engines. A row that is there twice counts once; a late row sorts itself in by effective_at. An era
+// is a SET and what comes up to the next one: an END counts only for the tenant that holds the namespace, its holder, and only
+// then repeats vanish, so that an END that doesn't count hides nothing.
 const viewText = `CREATE VIEW {{t}}_periods AS
 WITH dedup AS (
   SELECT e.*, ROW_NUMBER() OVER (PARTITION BY event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
+), eras AS (
+  SELECT d.*, SUM(CASE WHEN op = 'SET' THEN 1 ELSE 0 END) OVER (PARTITION BY cluster, namespace
+         ORDER BY effective_at, generation, recorded_at, event_id) AS era FROM dedup AS d WHERE rn = 1
+), held AS (
+  SELECT r.*, FIRST_VALUE(tenant_uid) OVER (PARTITION BY cluster, namespace, era
+         ORDER BY effective_at, generation, recorded_at, event_id) AS holder FROM eras AS r WHERE era > 0
 ), ordered AS (
-  SELECT d.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(content_hash) OVER w AS prev_hash
-  FROM dedup AS d WHERE rn = 1
+  SELECT h.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(content_hash) OVER w AS prev_hash
+  FROM held AS h WHERE tenant_uid = holder
   WINDOW w AS (PARTITION BY cluster, namespace ORDER BY effective_at, generation, recorded_at, event_id)
 ), kept AS (
   SELECT * FROM ordered
   WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid OR prev_hash <> content_hash))
-     OR (op = 'END' AND prev_op = 'SET' AND prev_uid = tenant_uid)
+     OR (op = 'END' AND prev_op = 'SET')
 ), periods AS (
   SELECT k.*, LEAD(effective_at) OVER (PARTITION BY cluster, namespace
          ORDER BY effective_at, generation, recorded_at, event_id) AS valid_to FROM kept AS k
@@ -74,8 +81,8 @@ const (
 	openText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, content_hash, valid_from
 FROM {{t}}_periods WHERE cluster = {{p1}} AND valid_to IS NULL`
 
-	endsText = `SELECT namespace, tenant_uid, MAX(effective_at) FROM {{t}}
-WHERE cluster = {{p1}} AND op = 'END' AND namespace IN ({{list}}) GROUP BY namespace, tenant_uid`
+	latestText = `SELECT namespace, tenant_uid, op, MAX(effective_at) FROM {{t}}
+WHERE cluster = {{p1}} AND namespace IN ({{list}}) GROUP BY namespace, tenant_uid, op`
 
 	periodText = `SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
        valid_from, valid_to, recorded_at, event_id
@@ -90,7 +97,7 @@ var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // statements are a dialect's texts for one table.
 type statements struct {
-	table, view, insert, columns, open, ends, history, export string
+	table, view, insert, columns, open, latest, history, export string
 }
 
 func (d Dialect) statements(table string) (statements, error) {
@@ -104,7 +111,7 @@ func (d Dialect) statements(table string) (statements, error) {
 	fill := strings.NewReplacer("{{t}}", table, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholders[1]),
 		"{{p1}}", d.placeholders[0], "{{p2}}", d.placeholders[1]).Replace
 	return statements{table: fill(d.table), view: fill(viewText), insert: fill(d.insert), columns: fill(d.columns), open: fill(openText),
-		ends: fill(endsText), history: fill(historyText), export: fill(exportText)}, nil
+		latest: fill(latestText), history: fill(historyText), export: fill(exportText)}, nil
 }
 
 // DDL is what an administrator runs where the operator may not: the table, then the view.

@@ -129,30 +129,41 @@ func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
 // Holding is a namespace in the hands of one incarnation of a tenant.
 type Holding struct{ Namespace, TenantUID string }
 
-// LastEnds returns when the last END of each holding of these namespaces became effective; a holding without one is absent.
-func (s *Store) LastEnds(ctx context.Context, namespaces []string) (map[Holding]time.Time, error) {
-	last := map[Holding]time.Time{}
+// Latest is when the newest events of some namespaces became effective: the SETs of any tenant, the ENDs of each.
+type Latest struct {
+	Sets map[string]time.Time
+	Ends map[Holding]time.Time
+}
+
+// Latest asks for these namespaces; what has no such event is absent.
+func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error) {
+	latest := Latest{map[string]time.Time{}, map[Holding]time.Time{}}
 	if len(namespaces) == 0 {
-		return last, nil
+		return latest, nil
 	}
 	list, err := json.Marshal(namespaces)
 	if err != nil {
-		return nil, fmt.Errorf("writing namespaces as JSON: %w", err)
+		return latest, fmt.Errorf("writing namespaces as JSON: %w", err)
 	}
-	type end struct {
+	type event struct {
 		Holding
+		op Op
 		at instant
 	}
-	for e, err := range read(ctx, s, "the last ENDs", s.text.ends, func(rows *sql.Rows) (e end, err error) {
-		err = rows.Scan(&e.Namespace, &e.TenantUID, &e.at)
+	for e, err := range read(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (e event, err error) {
+		err = rows.Scan(&e.Namespace, &e.TenantUID, &e.op, &e.at)
 		return e, err
 	}, s.options.Cluster, string(list)) {
-		if err != nil {
-			return nil, err
+		switch {
+		case err != nil:
+			return latest, err
+		case e.op == End:
+			latest.Ends[e.Holding] = e.at.Time
+		case e.at.After(latest.Sets[e.Namespace]):
+			latest.Sets[e.Namespace] = e.at.Time
 		}
-		last[e.Holding] = e.at.Time
 	}
-	return last, nil
+	return latest, nil
 }
 
 // read runs a query and yields what scan makes of each row.

@@ -36,6 +36,12 @@ func TestPeriods(t *testing.T) {
 		"BILL-06 an END of the one before": {
 			[]billing.Event{set(1, "4712", at(0)), reborn, end(1, "t1", at(40))},
 			[]string{"4712 0s 30m0s", "4711 30m0s open"}},
+		"BILL-06 an END of the one before, then the true one": {
+			[]billing.Event{set(1, "4712", at(0)), reborn, end(1, "t1", at(40)), end(1, "t2", at(50))},
+			[]string{"4712 0s 30m0s", "4711 30m0s 50m0s"}},
+		"BILL-06 an END that doesn't count splits no period": {
+			[]billing.Event{set(1, "A", at(0)), end(1, "t0", at(1)), set(2, "A", at(2))},
+			[]string{"A 0s open"}},
 		"BILL-06 an END without a SET": {
 			[]billing.Event{end(1, "t1", at(1))}, nil},
 		"BILL-06 an END twice": {
@@ -247,13 +253,14 @@ func TestReading(t *testing.T) {
 				t.Error(diff)
 			}
 		})
-		t.Run("the last END of each holding", func(t *testing.T) {
+		t.Run("the latest events", func(t *testing.T) {
 			appended(t, store, end(2, "t1", at(5)), end(2, "t1", at(7)), end(2, "t0", at(9)))
-			got, err := store.LastEnds(t.Context(), []string{"payments", "nobody"})
+			got, err := store.Latest(t.Context(), []string{"payments", "nobody"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := map[billing.Holding]time.Time{{Namespace: "payments", TenantUID: "t1"}: at(7), {Namespace: "payments", TenantUID: "t0"}: at(9)}
+			want := billing.Latest{Sets: map[string]time.Time{"payments": nine.Add(time.Millisecond)},
+				Ends: map[billing.Holding]time.Time{{Namespace: "payments", TenantUID: "t1"}: at(7), {Namespace: "payments", TenantUID: "t0"}: at(9)}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
