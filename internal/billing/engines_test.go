@@ -40,9 +40,21 @@ func onEngines(t *testing.T, body func(t *testing.T, e engine)) {
 }
 
 func onSQLite(t *testing.T) engine {
-	return engine{dialect: billing.SQLite, dsn: filepath.Join(t.TempDir(), "ledger #1?.db"),
+	return engine{dialect: billing.SQLite, dsn: filepath.Join(tempDir(t), "ledger #1?.db"),
 		poison: []string{`CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.cost_center = 'poison' BEGIN
 SELECT RAISE(ABORT, 'not this one'); END`}}
+}
+
+// tempDir is in memory if it can be: each commit of SQLite waits for the disk, and a killed process needs no disk to keep what
+// it wrote.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }
 
 var schemas atomic.Int64
