@@ -238,6 +238,15 @@ func TestDiff(t *testing.T) {
 			t.Errorf("plan %v, error %v", plan, err)
 		}
 	})
+	t.Run("BILL-08 a SET is never before what it closes", func(t *testing.T) {
+		open, w := opened(1)
+		changed := w[open[0].Namespace]
+		changed.CostCenter, changed.Since = "other", at(-60)
+		w[open[0].Namespace] = changed
+		if got := planned(t, compare(w, stream(open))).Sets[0].EffectiveAt; !got.Equal(at(0).Add(time.Microsecond)) {
+			t.Errorf("set at %s", got)
+		}
+	})
 	t.Run("an END is never before what it ends", func(t *testing.T) {
 		open, _ := opened(1)
 		c := compare(world{}, stream(open))

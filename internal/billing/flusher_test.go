@@ -154,7 +154,7 @@ func TestFlush(t *testing.T) {
 			b.flush(t)
 			b.ledger.fault = always(errors.New("503"))
 			put(t, b.Outbox, set(2, "B", at(1)), set(3, "C", at(2)))
-			b.fails(t)
+			_ = b.fails(t)
 			b.Outbox, b.ledger.fault = newOutbox(t, 10), nil
 			plan := planned(t, compare(world{"payments": cc(3, "C", at(2))}, b.store.OpenPeriods(t.Context())))
 			put(t, b.Outbox, plan.Events()...)

@@ -200,7 +200,7 @@ func (o *Outbox) within(ctx context.Context, doing string, steps func(*sql.Tx) e
 	if err != nil {
 		return o.wrap(doing, err)
 	}
-	defer tx.Rollback() // after Commit it does nothing
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
 	if err := steps(tx); err != nil {
 		return o.wrap(doing, err)
 	}
