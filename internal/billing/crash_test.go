@@ -12,7 +12,7 @@ import (
 )
 
 func TestCrash(t *testing.T) {
-	kills := 40
+	kills := 24
 	if os.Getenv("TEST_WINDOW") == "full" {
 		kills = 300
 	}

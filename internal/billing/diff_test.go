@@ -94,7 +94,7 @@ func TestDiffConverges(t *testing.T) {
 		t.Run("BILL-02 a second comparison finds nothing", func(t *testing.T) {
 			store := e.ledger(t)
 			random := rand.New(rand.NewPCG(1, 2))
-			for range 40 {
+			for range 12 {
 				w := world{}
 				for i := range 12 {
 					if random.IntN(4) == 0 {
