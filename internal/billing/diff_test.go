@@ -1,0 +1,276 @@
+package billing_test
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// cc is a tenant payments, billed so since then.
+func cc(generation int64, costCenter string, since time.Time) billing.Desired {
+	return billing.Desired{NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: generation, CostCenter: costCenter, Owner: "ann@example.com",
+		Since: since}
+}
+
+// compare is a whole comparison at 10 o'clock.
+func compare(desired map[string]billing.Desired, open iter.Seq2[billing.Open, error]) billing.Comparison {
+	return billing.Comparison{Cluster: cluster, Desired: desired, Complete: true, Seen: at(60), Open: open}
+}
+
+func planned(t *testing.T, c billing.Comparison) billing.Plan {
+	t.Helper()
+	plan, err := billing.Diff(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+// reconciled compares, appends, and compares again: the second plan must be empty.
+func reconciled(t *testing.T, store *billing.Store, desired map[string]billing.Desired) {
+	t.Helper()
+	plan := planned(t, compare(desired, store.OpenPeriods(t.Context())))
+	latest, err := store.Latest(t.Context(), plan.Namespaces())
+	if err != nil {
+		t.Fatal(err)
+	}
+	appended(t, store, plan.After(latest).Events()...)
+	if again := planned(t, compare(desired, store.OpenPeriods(t.Context()))); len(again.Events())+len(again.Held) != 0 {
+		t.Errorf("the second plan is not empty: %v, held %v", again.Events(), again.Held)
+	}
+}
+
+type world = map[string]billing.Desired
+
+func TestDiffOnEngines(t *testing.T) {
+	other := cc(1, "B", at(5))
+	other.Tenant, other.TenantUID = "shop", "t2"
+	reborn := cc(1, "B", at(30))
+	reborn.TenantUID = "t2"
+	for name, c := range map[string]struct {
+		worlds []world
+		want   []string
+	}{
+		"BILL-01 made, changed, gone, made again": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(5))}, {}, {"payments": func() billing.Desired { d := reborn; d.Since = at(90); return d }()}},
+			[]string{"A 0s 5m0s", "B 5m0s 1h0m0s", "B 1h30m0s open"}},
+		"BILL-06 made again, the deletion was never seen": {[]world{{"payments": cc(4, "A", at(0))}, {"payments": reborn}},
+			[]string{"A 0s 30m0s", "B 30m0s open"}},
+		"BILL-07 two generations in one second": {[]world{{"payments": cc(1, "A", at(0))}, {"payments": cc(2, "B", at(0))}},
+			[]string{"A 0s 1µs", "B 1µs open"}},
+		"BILL-08 falling stamps": {[]world{{"payments": cc(1, "A", at(2))}, {"payments": cc(2, "B", at(1))}, {"payments": cc(3, "C", at(0))}},
+			[]string{"A 2m0s 2m0.000001s", "B 2m0.000001s 2m0.000002s", "C 2m0.000002s open"}},
+		// Seen is an hour after nine; the tenant came back at 9:30 by the API server's clock.
+		"BILL-08 our clock is ahead, another takes over": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
+			[]string{"A 0s 30m0s", "B 30m0s open"}},
+		"BILL-08 our clock is ahead, the same tenant takes it back": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": cc(1, "A", at(30))}},
+			[]string{"A 0s 1h0m0s", "A 1h0m0.000001s open"}},
+		"away to another tenant and back in one second": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": other}, {"payments": cc(1, "A", at(5))}},
+			[]string{"A 5m0s 5m0.000001s", "A 5m0.000002s open"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e engine) {
+				store := e.ledger(t)
+				for _, w := range c.worlds {
+					reconciled(t, store, w)
+				}
+				if diff := cmp.Diff(c.want, bounds(t, store, "payments")); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// The model: whatever happens, the open periods are the last world, and a second plan is empty.
+func TestDiffConverges(t *testing.T) {
+	onEngines(t, func(t *testing.T, e engine) {
+		t.Run("BILL-02 a second comparison finds nothing", func(t *testing.T) {
+			store := e.ledger(t)
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 12 {
+				w := world{}
+				for i := range 12 {
+					if random.IntN(4) == 0 {
+						continue
+					}
+					tenant := fmt.Sprint("t", random.IntN(3))
+					// Stamps of whole minutes in any order: clocks that go back, and many in one.
+					w[fmt.Sprint("n", i)] = billing.Desired{NamespaceUID: fmt.Sprint("u", random.IntN(2)), Tenant: tenant, TenantUID: tenant,
+						Generation: int64(random.IntN(5)), CostCenter: fmt.Sprint(random.IntN(3)), Since: at(float64(random.IntN(120)))}
+				}
+				reconciled(t, store, w)
+				open := map[string]string{}
+				for period, err := range store.OpenPeriods(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					open[period.Namespace] = period.TenantUID
+				}
+				want := map[string]string{}
+				for namespace, desired := range w {
+					want[namespace] = desired.TenantUID
+				}
+				if diff := cmp.Diff(want, open); diff != "" {
+					t.Fatal(diff)
+				}
+			}
+		})
+	})
+}
+
+// opened are n open periods of tenants, and the world that they come from.
+func opened(n int) ([]billing.Open, world) {
+	open, w := make([]billing.Open, n), world{}
+	for i, event := range tenants(n) {
+		event = event.Sealed()
+		open[i] = billing.Open{Namespace: event.Namespace, NamespaceUID: event.NamespaceUID, Tenant: event.Tenant, TenantUID: event.TenantUID, Generation: 1,
+			ContentHash: event.ContentHash, ValidFrom: event.EffectiveAt}
+		w[event.Namespace] = billing.Desired{NamespaceUID: event.NamespaceUID, Tenant: event.Tenant, TenantUID: event.TenantUID, Generation: 1,
+			CostCenter: event.CostCenter, Owner: event.Owner, Labels: event.Labels, Since: event.EffectiveAt}
+	}
+	return open, w
+}
+
+func stream(open []billing.Open) iter.Seq2[billing.Open, error] {
+	return func(yield func(billing.Open, error) bool) {
+		for _, period := range open {
+			if !yield(period, nil) {
+				return
+			}
+		}
+	}
+}
+
+// without is the world without so many of the open namespaces, from the first on.
+func (o lost) without() world {
+	w := world{}
+	for i, period := range o.open {
+		if i >= o.gone {
+			w[period.Namespace] = o.world[period.Namespace]
+		}
+	}
+	return w
+}
+
+type lost struct {
+	open  []billing.Open
+	world world
+	gone  int
+}
+
+func TestGuard(t *testing.T) {
+	for name, c := range map[string]struct {
+		open, gone   int
+		ended, again int // by the first comparison and by the second
+	}{
+		"BILL-22 30 % of 1,000 vanish at once": {open: 1000, gone: 300, again: 300},
+		"BILL-22 one more than a fifth":        {open: 1000, gone: 201, again: 201},
+		"a fifth":                              {open: 1000, gone: 200, ended: 200},
+		"fifty, which is all":                  {open: 50, gone: 50, ended: 50},
+		"BILL-22 fifty-one, which is all":      {open: 51, gone: 51, again: 51},
+	} {
+		t.Run(name, func(t *testing.T) {
+			open, w := opened(c.open)
+			first := compare(lost{open, w, c.gone}.without(), stream(open))
+			plan := planned(t, first)
+			if len(plan.Ends) != c.ended || len(plan.Held) != c.gone-c.ended || len(plan.Sets) != 0 {
+				t.Fatalf("first: %d ended, %d held, %d set", len(plan.Ends), len(plan.Held), len(plan.Sets))
+			}
+			if c.again == 0 {
+				return
+			}
+			second := first
+			second.Held, second.Seen = plan.Held, at(120)
+			next := planned(t, second)
+			if len(next.Ends) != c.again || len(next.Held) != 0 {
+				t.Errorf("second: %d ended, %d held", len(next.Ends), len(next.Held))
+			}
+			if got := next.Ends[0].EffectiveAt; !got.Equal(at(60)) {
+				t.Errorf("ended at %s, want when it was first seen", got)
+			}
+		})
+	}
+	open, w := opened(1000)
+	held := planned(t, compare(lost{open, w, 300}.without(), stream(open))).Held
+	t.Run("BILL-22 they are back with the second comparison", func(t *testing.T) {
+		c := compare(w, stream(open))
+		c.Held = held
+		if plan := planned(t, c); len(plan.Events())+len(plan.Held) != 0 {
+			t.Errorf("%d events, %d held", len(plan.Events()), len(plan.Held))
+		}
+	})
+	t.Run("BILL-22 others vanish: each is agreed on by itself", func(t *testing.T) {
+		c := compare(lost{open, w, 550}.without(), stream(open))
+		c.Held = held
+		if plan := planned(t, c); len(plan.Ends) != 300 || len(plan.Held) != 250 {
+			t.Errorf("%d ended, %d held, want 300 and 250", len(plan.Ends), len(plan.Held))
+		}
+	})
+	t.Run("BILL-22 what isn't read yet isn't gone", func(t *testing.T) {
+		c := compare(world{}, stream(open))
+		c.Complete = false
+		if plan := planned(t, c); len(plan.Events())+len(plan.Held) != 0 {
+			t.Errorf("%d events, %d held", len(plan.Events()), len(plan.Held))
+		}
+	})
+}
+
+func TestDiff(t *testing.T) {
+	t.Run("BILL-20 10,000 tenants, nothing to do", func(t *testing.T) {
+		open, w := opened(10_000)
+		if plan := planned(t, compare(w, stream(open))); len(plan.Events())+len(plan.Held) != 0 {
+			t.Errorf("%d events, %d held", len(plan.Events()), len(plan.Held))
+		}
+	})
+	t.Run("a table that can't be read ends nothing", func(t *testing.T) {
+		broken := errors.New("broken pipe")
+		plan, err := billing.Diff(compare(world{}, func(yield func(billing.Open, error) bool) {
+			_ = yield(billing.Open{Namespace: "a"}, nil) && yield(billing.Open{}, broken)
+		}))
+		if !errors.Is(err, broken) || len(plan.Events()) != 0 {
+			t.Errorf("plan %v, error %v", plan, err)
+		}
+	})
+	t.Run("BILL-08 a SET is never before what it closes", func(t *testing.T) {
+		open, w := opened(1)
+		changed := w[open[0].Namespace]
+		changed.CostCenter, changed.Since = "other", at(-60)
+		w[open[0].Namespace] = changed
+		if got := planned(t, compare(w, stream(open))).Sets[0].EffectiveAt; !got.Equal(at(0).Add(time.Microsecond)) {
+			t.Errorf("set at %s", got)
+		}
+	})
+	t.Run("an END is never before what it ends", func(t *testing.T) {
+		open, _ := opened(1)
+		c := compare(world{}, stream(open))
+		c.Seen = at(-60)
+		if got := planned(t, c).Ends[0].EffectiveAt; !got.Equal(at(0).Add(time.Microsecond)) {
+			t.Errorf("ended at %s", got)
+		}
+	})
+	t.Run("BILL-21 two leaders make the same events", func(t *testing.T) {
+		open, w := opened(100)
+		a := planned(t, compare(lost{open, w, 10}.without(), stream(open[:50])))
+		b := planned(t, compare(lost{open, w, 10}.without(), stream(open[:50])))
+		if diff := cmp.Diff(a, b); diff != "" || len(a.Events()) != 60 {
+			t.Errorf("%d events, %s", len(a.Events()), diff)
+		}
+	})
+}
+
+func BenchmarkDiff(b *testing.B) {
+	open, w := opened(10_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := billing.Diff(compare(w, stream(open))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package billing_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(child())
+	}
+	code := m.Run()
+	server.stop()
+	os.Exit(code)
+}
+
+// engine is a database of its own for one test.
+type engine struct {
+	dialect billing.Dialect
+	// dsn is a file for SQLite.
+	dsn string
+	// poison makes the engine refuse rows of this cost center; %s is the table.
+	poison []string
+}
+
+// onEngines runs the same body on each engine.
+func onEngines(t *testing.T, body func(t *testing.T, e engine)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { body(t, onSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { body(t, onPostgres(t)) })
+}
+
+func onSQLite(t *testing.T) engine {
+	return engine{dialect: billing.SQLite, dsn: filepath.Join(tempDir(t), "ledger #1?.db"),
+		poison: []string{`CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.cost_center = 'poison' BEGIN
+SELECT RAISE(ABORT, 'not this one'); END`}}
+}
+
+// tempDir is in memory if it can be: each commit of SQLite waits for the disk, and a killed process needs no disk to keep what
+// it wrote.
+func tempDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+var schemas atomic.Int64
+
+func onPostgres(t *testing.T) engine {
+	t.Helper()
+	dsn := server.start(t)
+	schema := fmt.Sprintf("test_%d", schemas.Add(1))
+	db := engine{dialect: billing.Postgres, dsn: dsn}.open(t)
+	mustExec(t, db, "CREATE SCHEMA "+schema)
+	return engine{dialect: billing.Postgres, dsn: dsn + " search_path=" + schema,
+		poison: []string{`ALTER TABLE ledger ADD CHECK (cost_center <> 'poison')`}}
+}
+
+// open is one more connection pool to the same database, as another process would have.
+func (e engine) open(t testing.TB) *sql.DB {
+	t.Helper()
+	db, err := e.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (e engine) connect() (*sql.DB, error) {
+	if e.dialect.Name == billing.SQLite.Name {
+		return billing.OpenSQLite(e.dsn)
+	}
+	return billing.OpenPostgres(e.dsn)
+}
+
+const cluster = "acme/europe-west1/main"
+
+func options() billing.Options {
+	return billing.Options{Table: "ledger", Cluster: cluster, MaxRows: 500, MaxBytes: 1 << 20}
+}
+
+func (e engine) store(t testing.TB, db *sql.DB) *billing.Store {
+	t.Helper()
+	store, err := billing.NewStore(db, e.dialect, options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// ledger is a store whose table and view are there.
+func (e engine) ledger(t testing.TB) *billing.Store {
+	t.Helper()
+	store := e.store(t, e.open(t))
+	if err := store.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+var nine = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+
+func at(minutes float64) time.Time { return nine.Add(time.Duration(minutes * float64(time.Minute))) }
+
+// set is a SET for namespace payments of a tenant of its name.
+func set(generation int64, costCenter string, since time.Time) billing.Event {
+	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1",
+		Generation: generation, Op: billing.Set, CostCenter: costCenter, Owner: "ann@example.com", Labels: map[string]string{"product": "checkout"},
+		EffectiveAt: since}
+}
+
+// end is the END for it.
+func end(generation int64, tenantUID string, since time.Time) billing.Event {
+	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: tenantUID,
+		Generation: generation, Op: billing.End, EffectiveAt: since}
+}
+
+func appended(t *testing.T, store *billing.Store, events ...billing.Event) int64 {
+	t.Helper()
+	added, err := store.Append(t.Context(), events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return added
+}
+
+func mustExec(t *testing.T, db *sql.DB, text string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), text); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+func count(t *testing.T, db *sql.DB, table string) (n int) {
+	t.Helper()
+	if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// bounds are a tenant's periods, each as "cost center from-to" in minutes after nine, and microseconds where there are some.
+func bounds(t *testing.T, store *billing.Store, tenant string) (bounds []string) {
+	t.Helper()
+	periods, err := store.History(context.Background(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range periods {
+		until := "open"
+		if !p.ValidTo.IsZero() {
+			until = p.ValidTo.Sub(nine).String()
+		}
+		bounds = append(bounds, fmt.Sprintf("%s %s %s", cmp.Or(p.CostCenter, "-"), p.ValidFrom.Sub(nine), until))
+	}
+	return bounds
+}

@@ -1,0 +1,132 @@
+package billing_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// problems are those of the SchemaError that err must be.
+func problems(t *testing.T, store *billing.Store, err error) []string {
+	t.Helper()
+	var schema *billing.SchemaError
+	if !errors.As(err, &schema) {
+		t.Fatalf("error %v, want a SchemaError", err)
+	}
+	if got := store.Trouble(err); got != billing.Mismatch {
+		t.Errorf("trouble %s, want %s", got, billing.Mismatch)
+	}
+	return schema.Problems
+}
+
+func TestEnsure(t *testing.T) {
+	onEngines(t, func(t *testing.T, e engine) {
+		db := e.open(t)
+		store := e.store(t, db)
+		reset := func() {
+			mustExec(t, db, "DROP VIEW IF EXISTS ledger_periods")
+			mustExec(t, db, "DROP TABLE IF EXISTS ledger")
+		}
+		ddl, err := e.dialect.DDL("ledger")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		t.Run("BILL-17 who only verifies makes nothing", func(t *testing.T) {
+			got := problems(t, store, store.Verify(t.Context()))
+			if diff := cmp.Diff([]string{"it is missing, or this account may not see it"}, got); diff != "" {
+				t.Error(diff)
+			}
+			mustExec(t, db, ddl[0])
+			if got := problems(t, store, store.Verify(t.Context())); len(got) != 1 {
+				t.Errorf("without the view: %q", got)
+			}
+			mustExec(t, db, ddl[1])
+			if err := store.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			reset()
+		})
+		t.Run("six at once, and again", func(t *testing.T) {
+			var all errgroup.Group
+			for range 6 {
+				store := e.store(t, e.open(t))
+				all.Go(func() error { return store.Ensure(t.Context()) })
+			}
+			if err := all.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Error(err)
+			}
+			reset()
+		})
+		t.Run("BILL-17 other columns and types are named, each", func(t *testing.T) {
+			mustExec(t, db, `CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`)
+			text := strings.Join(problems(t, store, store.Ensure(t.Context())), "\n")
+			for _, want := range []string{"column namespace is missing", "column namespace_uid is missing", "column tenant_uid is missing", "column op is missing",
+				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing", "column recorded_at is missing",
+				"column tenant is int", "column generation is text, it must be ", "column foreign_key is not ours: it must allow NULL or have a default"} {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q doesn't say %q", text, want)
+				}
+			}
+			reset()
+		})
+		t.Run("BILL-17 so are a view's", func(t *testing.T) {
+			mustExec(t, db, ddl[0])
+			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace FROM ledger`)
+			if got := problems(t, store, store.Ensure(t.Context())); len(got) != 12 {
+				t.Errorf("%d problems, want 12: %q", len(got), got)
+			}
+			reset()
+		})
+		t.Run("BILL-18 a column of somebody else's", func(t *testing.T) {
+			mustExec(t, db, ddl[0])
+			mustExec(t, db, `ALTER TABLE ledger ADD COLUMN note text`)
+			mustExec(t, db, `ALTER TABLE ledger ADD COLUMN reviewed text NOT NULL DEFAULT 'no'`)
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if appended(t, store, set(1, "A", at(0))) != 1 {
+				t.Error("nothing was written")
+			}
+			if diff := cmp.Diff([]string{"A 0s open"}, bounds(t, store, "payments")); diff != "" {
+				t.Error(diff)
+			}
+			reset()
+		})
+	})
+}
+
+func TestTableNames(t *testing.T) {
+	long := strings.Repeat("x", 63)
+	for name, c := range map[string]struct {
+		dialect billing.Dialect
+		table   string
+		want    string
+	}{
+		"plain":             {billing.Postgres, "tenant_billing", ""},
+		"longest":           {billing.Postgres, long[:55], ""},
+		"its view's is cut": {billing.Postgres, long[:56], "at most 55 letters"},
+		"SQLite cuts none":  {billing.SQLite, long, ""},
+		"injection":         {billing.SQLite, "t; DROP TABLE t", "letters, digits and _"},
+		"none":              {billing.SQLite, "", "letters, digits and _"},
+		"too long":          {billing.SQLite, long + "x", "letters, digits and _"},
+		"digit":             {billing.SQLite, "1t", "letters, digits and _"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options()
+			o.Table = c.table
+			_, err := billing.NewStore(nil, c.dialect, o)
+			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,122 @@
+package billing
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Op says what an event does to its namespace.
+type Op string
+
+const (
+	// Set opens a period, and closes the one before it.
+	Set Op = "SET"
+	// End closes the period of the tenant that it names; for any other tenant it means nothing.
+	End Op = "END"
+)
+
+// Event is one row of the table. It is identified by what it says: see Sealed.
+type Event struct {
+	// ID is the row's key, 64 hexadecimal digits.
+	ID string `json:"event_id"`
+
+	// Cluster is what the cost data calls the cluster.
+	Cluster      string `json:"cluster"`
+	Namespace    string `json:"namespace"`
+	NamespaceUID string `json:"namespace_uid"`
+
+	// Tenant is the name of the LNamespace; TenantUID tells two of one name apart.
+	Tenant    string `json:"tenant"`
+	TenantUID string `json:"tenant_uid"`
+
+	// Generation of the LNamespace orders the events of one incarnation, and a gap shows what was never seen.
+	Generation int64 `json:"generation"`
+	Op         Op    `json:"op"`
+
+	// CostCenter, Owner and Labels are empty in an END.
+	CostCenter string            `json:"cost_center"`
+	Owner      string            `json:"owner"`
+	Labels     map[string]string `json:"labels"`
+
+	// ContentHash is that of tenant, cost center, owner and labels; in an END, of the period that it closes.
+	ContentHash string `json:"content_hash"`
+
+	// EffectiveAt is when it became so; UTC, with microseconds.
+	EffectiveAt time.Time `json:"effective_at"`
+}
+
+// instantFormat has a fixed width, so that text sorts as time does.
+const instantFormat = "2006-01-02T15:04:05.000000Z"
+
+// tick is the smallest step of time that all engines keep.
+const tick = time.Microsecond
+
+func instantText(t time.Time) string { return t.UTC().Format(instantFormat) }
+
+// Sealed returns the event as it is stored: text that every engine takes, time in UTC cut to microseconds, the content's
+// hash, and the ID over all of it but labels, cost center and owner, for which the hash stands. An event with an ID is
+// sealed already and is returned as it is.
+func (e Event) Sealed() Event {
+	if e.ID != "" {
+		return e
+	}
+	for _, field := range []*string{&e.Cluster, &e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.CostCenter, &e.Owner} {
+		*field = clean(*field)
+	}
+	e.Labels = cleanLabels(e.Labels)
+	e.EffectiveAt = e.EffectiveAt.UTC().Truncate(tick)
+	if e.ContentHash == "" {
+		e.ContentHash = contentHash(e.Tenant, e.CostCenter, e.Owner, e.Labels)
+	}
+	h := sha256.New()
+	digest(h, e.Cluster, e.Namespace, e.NamespaceUID, e.TenantUID, strconv.FormatInt(e.Generation, 10), string(e.Op), e.ContentHash,
+		instantText(e.EffectiveAt))
+	e.ID = hex.EncodeToString(h.Sum(nil))
+	return e
+}
+
+// contentHash tells whether two periods bill the same: SHA-256 of tenant, cost center, owner and the sorted labels.
+func contentHash(tenant, costCenter, owner string, labels map[string]string) string {
+	h := sha256.New()
+	digest(h, tenant, costCenter, owner)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		digest(h, key, labels[key])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digest writes each part after its length, so that no two lists of parts look alike.
+func digest(h hash.Hash, parts ...string) {
+	for _, part := range parts {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write([]byte(part))
+	}
+}
+
+// clean puts U+FFFD for what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and what isn't UTF-8.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// cleanLabels is never nil. Of keys that become one, the last in order wins, so that the outcome is always the same.
+func cleanLabels(labels map[string]string) map[string]string {
+	cleaned := make(map[string]string, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		cleaned[clean(key)] = clean(labels[key])
+	}
+	return cleaned
+}
+
+func (e Event) String() string {
+	return fmt.Sprintf("%s %s of tenant %s at %s", e.Op, e.Namespace, e.Tenant, instantText(e.EffectiveAt))
+}

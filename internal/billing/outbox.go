@@ -1,0 +1,215 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// ErrOutboxFull is returned by Put. Nothing is lost by it: the next comparison finds what the ledger lacks.
+var ErrOutboxFull = errors.New("the billing outbox is full")
+
+// mostParked bounds what is kept of events that the warehouse refused.
+const mostParked = 10_000
+
+const outboxTables = `
+CREATE TABLE IF NOT EXISTS outbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, event_id TEXT NOT NULL UNIQUE, payload TEXT NOT NULL,
+  queued_at TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS parked (event_id TEXT NOT NULL PRIMARY KEY, payload TEXT NOT NULL, reason TEXT NOT NULL,
+  parked_at TEXT NOT NULL) STRICT;`
+
+// Outbox is a local file with events that the warehouse doesn't have yet, in the order in which they came. One process at a time
+// opens it. What Put has returned without an error survives a crash.
+type Outbox struct {
+	db      *sql.DB
+	path    string
+	maxRows int
+	clock   clock.PassiveClock
+
+	// mu makes Put's count and insert one step.
+	mu sync.Mutex
+}
+
+// Queued is an event in the outbox.
+type Queued struct {
+	Seq      int64
+	Event    Event
+	QueuedAt time.Time
+}
+
+// Parked is an event that the warehouse refused as data, and why.
+type Parked struct {
+	Event    Event
+	Reason   string
+	ParkedAt time.Time
+}
+
+// OpenOutbox opens the file, or makes it. It holds at most maxRows events.
+func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.PassiveClock) (*Outbox, error) {
+	db, err := OpenSQLite(path)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(1) // writers would only wait for each other in SQLite
+	if _, err := db.ExecContext(ctx, outboxTables); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening billing outbox %s: %w", path, err), db.Close())
+	}
+	return &Outbox{db: db, path: path, maxRows: maxRows, clock: clock}, nil
+}
+
+// Close closes the file.
+func (o *Outbox) Close() error { return o.db.Close() }
+
+// Put queues all of these events or none. One that is queued already stays where it is.
+func (o *Outbox) Put(ctx context.Context, events ...Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.within(ctx, "queueing events", func(tx *sql.Tx) error {
+		for _, event := range events {
+			event = event.Sealed()
+			payload, err := event.row()
+			if err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
+SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, event.ID, string(payload), instantText(o.clock.Now())); err != nil {
+				return err
+			}
+		}
+		// Rows leave from the front, so this counts in no time. ON CONFLICT would take a seq for what is there already.
+		var rows int
+		if err := tx.QueryRowContext(ctx, `SELECT coalesce((SELECT max(seq) FROM outbox) - (SELECT min(seq) FROM outbox) + 1, 0)`).
+			Scan(&rows); err != nil {
+			return err
+		}
+		if rows > o.maxRows {
+			return fmt.Errorf("%w: it holds %d events", ErrOutboxFull, o.maxRows)
+		}
+		return nil
+	})
+}
+
+// Next returns the oldest events, at most limit.
+func (o *Outbox) Next(ctx context.Context, limit int) (queued []Queued, err error) {
+	rows, err := o.db.QueryContext(ctx, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`, limit)
+	if err != nil {
+		return nil, o.wrap("reading", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var q Queued
+		var payload string
+		var at instant
+		if err := rows.Scan(&q.Seq, &payload, &at); err != nil {
+			return nil, o.wrap("reading", err)
+		}
+		if err := json.Unmarshal([]byte(payload), &q.Event); err != nil {
+			return nil, o.wrap(fmt.Sprintf("reading event %d", q.Seq), err)
+		}
+		q.QueuedAt = at.Time
+		queued = append(queued, q)
+	}
+	return queued, o.wrap("reading", rows.Err())
+}
+
+// Delete forgets events that the warehouse has now.
+func (o *Outbox) Delete(ctx context.Context, sent []Queued) error {
+	seqs := make([]int64, len(sent))
+	for i, q := range sent {
+		seqs[i] = q.Seq
+	}
+	list, err := json.Marshal(seqs)
+	if err != nil {
+		return o.wrap("deleting events", err)
+	}
+	const ours = `(SELECT value FROM json_each(?))`
+	return o.within(ctx, "deleting events", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM parked WHERE event_id IN (SELECT event_id FROM outbox WHERE seq IN `+ours+`)`,
+			string(list)); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM outbox WHERE seq IN `+ours, string(list))
+		return err
+	})
+}
+
+// Park sets aside an event that the warehouse refuses, so that it holds up no other. If it is put again it is tried again.
+func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
+	payload, err := refused.Event.row()
+	if err != nil {
+		return err
+	}
+	return o.within(ctx, "parking an event", func(tx *sql.Tx) error {
+		for _, step := range []struct {
+			text string
+			args []any
+		}{
+			{`INSERT OR REPLACE INTO parked (event_id, payload, reason, parked_at) VALUES (?, ?, ?, ?)`,
+				[]any{refused.Event.ID, string(payload), reason.Error(), instantText(o.clock.Now())}},
+			{`DELETE FROM outbox WHERE seq = ?`, []any{refused.Seq}},
+			{`DELETE FROM parked WHERE event_id IN (SELECT event_id FROM parked ORDER BY parked_at DESC LIMIT -1 OFFSET ?)`, []any{mostParked}},
+		} {
+			if _, err := tx.ExecContext(ctx, step.text, step.args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Parked returns the events that were set aside, the newest first, at most limit.
+func (o *Outbox) Parked(ctx context.Context, limit int) (parked []Parked, err error) {
+	rows, err := o.db.QueryContext(ctx, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`, limit)
+	if err != nil {
+		return nil, o.wrap("reading what was parked", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var p Parked
+		var payload string
+		var at instant
+		if err := rows.Scan(&payload, &p.Reason, &at); err != nil {
+			return nil, o.wrap("reading what was parked", err)
+		}
+		if err := json.Unmarshal([]byte(payload), &p.Event); err != nil {
+			return nil, o.wrap("reading what was parked", err)
+		}
+		p.ParkedAt = at.Time
+		parked = append(parked, p)
+	}
+	return parked, o.wrap("reading what was parked", rows.Err())
+}
+
+// Waiting counts the events and says since when the oldest has waited; zero if there is none.
+func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err error) {
+	var oldest instant
+	err = o.db.QueryRowContext(ctx, `SELECT count(*), (SELECT queued_at FROM outbox ORDER BY seq LIMIT 1) FROM outbox`).
+		Scan(&events, &oldest)
+	return events, oldest.Time, o.wrap("counting events", err)
+}
+
+// within runs the steps in one transaction.
+func (o *Outbox) within(ctx context.Context, doing string, steps func(*sql.Tx) error) error {
+	tx, err := o.db.BeginTx(ctx, nil)
+	if err != nil {
+		return o.wrap(doing, err)
+	}
+	defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+	if err := steps(tx); err != nil {
+		return o.wrap(doing, err)
+	}
+	return o.wrap(doing, tx.Commit())
+}
+
+func (o *Outbox) wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("billing outbox %s: %s: %w", o.path, doing, err)
+}

@@ -1,0 +1,95 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strconv"
+	"time"
+)
+
+// Period is one row of the view: for [ValidFrom, ValidTo) the namespace was the tenant's and billed so.
+type Period struct {
+	Cluster, Namespace, NamespaceUID, Tenant, TenantUID string
+	Generation                                          int64
+	CostCenter, Owner                                   string
+	Labels                                              map[string]string
+	ContentHash                                         string
+	ValidFrom                                           time.Time
+	// ValidTo is zero while the period lasts.
+	ValidTo time.Time
+	// RecordedAt is when its first event reached the warehouse, by the warehouse's clock.
+	RecordedAt time.Time
+	EventID    string
+}
+
+// History returns all periods of the cluster that a tenant of this name had, by their beginning.
+func (s *Store) History(ctx context.Context, tenant string) (periods []Period, err error) {
+	for p, err := range s.periods(ctx, "the history", s.text.history, s.options.Cluster, clean(tenant)) {
+		if err != nil {
+			return nil, err
+		}
+		periods = append(periods, p)
+	}
+	return periods, nil
+}
+
+// Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in
+// RFC 3339, an empty valid_to while a period lasts.
+func (s *Store) Export(ctx context.Context, to io.Writer) error {
+	out := csv.NewWriter(to)
+	if err := out.Write(periodColumns); err != nil {
+		return fmt.Errorf("exporting %s: %w", s.options.Table, err)
+	}
+	for p, err := range s.periods(ctx, "all periods", s.text.export, s.options.Cluster) {
+		if err != nil {
+			return err
+		}
+		record, err := p.record()
+		if err != nil {
+			return err
+		}
+		if err := out.Write(record); err != nil {
+			return fmt.Errorf("exporting %s: %w", s.options.Table, err)
+		}
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("exporting %s: %w", s.options.Table, err)
+	}
+	return nil
+}
+
+func (p Period) record() ([]string, error) {
+	labels, err := json.Marshal(p.Labels)
+	if err != nil {
+		return nil, fmt.Errorf("writing the labels of %s as JSON: %w", p.Namespace, err)
+	}
+	until := ""
+	if !p.ValidTo.IsZero() {
+		until = instantText(p.ValidTo)
+	}
+	return []string{p.Cluster, p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, strconv.FormatInt(p.Generation, 10), p.CostCenter,
+		p.Owner, string(labels), p.ContentHash, instantText(p.ValidFrom), until, instantText(p.RecordedAt), p.EventID}, nil
+}
+
+func (s *Store) periods(ctx context.Context, what, query string, args ...any) iter.Seq2[Period, error] {
+	return read(ctx, s, what, query, func(rows *sql.Rows) (p Period, err error) {
+		var labels string
+		var from, until, recorded instant
+		err = rows.Scan(&p.Cluster, &p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner,
+			&labels, &p.ContentHash, &from, &until, &recorded, &p.EventID)
+		if err != nil {
+			return p, err
+		}
+		p.ValidFrom, p.ValidTo, p.RecordedAt = from.Time, until.Time, recorded.Time
+		if err := json.Unmarshal([]byte(labels), &p.Labels); err != nil {
+			return p, fmt.Errorf("labels of event %s: %w", p.EventID, err)
+		}
+		return p, nil
+	}, args...)
+}

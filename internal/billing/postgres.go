@@ -1,0 +1,40 @@
+package billing
+
+import (
+	"strings"
+)
+
+// Postgres is the dialect of PostgreSQL 15 and later. Names are not quoted: the server folds them to lower case.
+var Postgres = Dialect{
+	Name: "postgres",
+	table: `CREATE TABLE IF NOT EXISTS {{t}} (event_id text NOT NULL PRIMARY KEY, cluster text NOT NULL, namespace text NOT NULL,
+  namespace_uid text NOT NULL, tenant text NOT NULL, tenant_uid text NOT NULL, generation bigint NOT NULL,
+  op text NOT NULL CHECK (op IN ('SET','END')), cost_center text NOT NULL, owner text NOT NULL,
+  labels jsonb NOT NULL, content_hash text NOT NULL,
+  effective_at timestamptz NOT NULL, recorded_at timestamptz NOT NULL)`,
+	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
+SELECT ` + each(func(column string) string { return "r." + column }) + `, clock_timestamp()
+FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + each(func(column string) string {
+		switch column {
+		case "generation":
+			return column + " bigint"
+		case "labels":
+			return column + " jsonb"
+		case "effective_at":
+			return column + " timestamptz"
+		}
+		return column + " text"
+	}) + `)
+ON CONFLICT (event_id) DO NOTHING`,
+	// information_schema shows only what one has a right on; this finds the table on the search path.
+	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
+  CASE WHEN attnotnull AND NOT atthasdef AND attidentity = '' THEN 1 ELSE 0 END
+FROM pg_attribute WHERE attrelid = to_regclass({{p1}}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
+		"tenant_uid": "text", "generation": "bigint", "op": "text", "cost_center": "text", "owner": "text", "labels": "jsonb",
+		"content_hash": "text", "effective_at": "timestamp with time zone", "recorded_at": "timestamp with time zone"},
+	list:         `SELECT jsonb_array_elements_text({{p2}}::jsonb)`,
+	placeholders: [2]string{"$1", "$2"},
+	longestName:  63,
+	trouble:      postgresTrouble,
+}

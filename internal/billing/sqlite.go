@@ -1,0 +1,30 @@
+package billing
+
+import (
+	"strings"
+)
+
+// SQLite is the dialect of SQLite 3.38 and later. Times are text of a fixed width, in UTC.
+var SQLite = Dialect{
+	Name: "sqlite",
+	table: `CREATE TABLE IF NOT EXISTS {{t}} (event_id TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, namespace TEXT NOT NULL,
+  namespace_uid TEXT NOT NULL, tenant TEXT NOT NULL, tenant_uid TEXT NOT NULL, generation INTEGER NOT NULL,
+  op TEXT NOT NULL CHECK (op IN ('SET','END')), cost_center TEXT NOT NULL, owner TEXT NOT NULL,
+  labels TEXT NOT NULL CHECK (json_valid(labels)), content_hash TEXT NOT NULL,
+  effective_at TEXT NOT NULL, recorded_at TEXT NOT NULL) STRICT, WITHOUT ROWID`,
+	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
+SELECT ` + each(func(column string) string {
+		if column == "labels" {
+			return "r.value -> 'labels'"
+		}
+		return "r.value ->> '" + column + "'"
+	}) + `, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')
+FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
+	columns: `SELECT name, lower(type), CASE WHEN "notnull" = 1 AND dflt_value IS NULL THEN 1 ELSE 0 END FROM pragma_table_info({{p1}})`,
+	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
+		"tenant_uid": "text", "generation": "integer", "op": "text", "cost_center": "text", "owner": "text", "labels": "text",
+		"content_hash": "text", "effective_at": "text", "recorded_at": "text"},
+	list:         `SELECT value FROM json_each({{p2}})`,
+	placeholders: [2]string{"?", "?"},
+	trouble:      sqliteTrouble,
+}

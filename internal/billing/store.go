@@ -1,0 +1,194 @@
+package billing
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Options say which table, of which cluster, and how much one statement may hold.
+type Options struct {
+	// Table is a plain SQL name; the view's has _periods behind it.
+	Table string
+	// Cluster whose periods are read. Events carry their own.
+	Cluster string
+	// MaxRows and MaxBytes bound one INSERT, the bytes those of its JSON. At least 1. A row that is larger goes alone.
+	MaxRows, MaxBytes int
+}
+
+// Store reads and writes the ledger. It is safe for concurrent use, by many processes too.
+type Store struct {
+	db      *sql.DB
+	dialect Dialect
+	options Options
+	text    statements
+}
+
+// NewStore connects to nothing yet. It refuses a table's name that the engine can't have.
+func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
+	text, err := dialect.statements(options.Table)
+	if err != nil {
+		return nil, err
+	}
+	if options.MaxRows < 1 || options.MaxBytes < 1 {
+		return nil, fmt.Errorf("billing batch of %d rows and %d bytes: both are at least 1", options.MaxRows, options.MaxBytes)
+	}
+	options.Cluster = clean(options.Cluster)
+	return &Store{db: db, dialect: dialect, options: options, text: text}, nil
+}
+
+// Append stores events, in batches, and returns how many were new. After an error some batches may be stored; to append all
+// of them again is harmless.
+func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
+	for batch, err := range s.batches(events) {
+		if err != nil {
+			return added, err
+		}
+		result, err := s.db.ExecContext(ctx, s.text.insert, batch.json)
+		if err != nil {
+			return added, fmt.Errorf("appending %d events to %s: %w", batch.rows, s.options.Table, err)
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return added, fmt.Errorf("counting what was appended to %s: %w", s.options.Table, err)
+		}
+		added += n
+	}
+	return added, nil
+}
+
+// batch is the parameter of one INSERT: a JSON array.
+type batch struct {
+	json string
+	rows int
+}
+
+func (s *Store) batches(events []Event) iter.Seq2[batch, error] {
+	return func(yield func(batch, error) bool) {
+		var array bytes.Buffer
+		rows := 0
+		for _, event := range events {
+			row, err := event.row()
+			if err != nil {
+				yield(batch{}, err)
+				return
+			}
+			if rows > 0 && (rows == s.options.MaxRows || array.Len()+len(row)+2 > s.options.MaxBytes) {
+				if !yield(batch{array.String() + "]", rows}, nil) {
+					return
+				}
+				array.Reset()
+				rows = 0
+			}
+			array.WriteByte("[,"[min(rows, 1)])
+			array.Write(row)
+			rows++
+		}
+		if rows > 0 {
+			yield(batch{array.String() + "]", rows}, nil)
+		}
+	}
+}
+
+// row is the event as an object of the JSON array, and of the outbox. Every column is a string but generation and labels.
+func (e Event) row() ([]byte, error) {
+	type columns Event
+	sealed := e.Sealed()
+	text, err := json.Marshal(struct {
+		columns
+		EffectiveAt string `json:"effective_at"`
+	}{columns(sealed), instantText(sealed.EffectiveAt)})
+	if err != nil {
+		return nil, fmt.Errorf("writing %s as JSON: %w", e, err)
+	}
+	return text, nil
+}
+
+// Open is what a diff needs of an open period.
+type Open struct {
+	Namespace, NamespaceUID, Tenant, TenantUID string
+	Generation                                 int64
+	ContentHash                                string
+	ValidFrom                                  time.Time
+}
+
+// OpenPeriods streams the periods of the cluster that have no end yet, in no order. The first error is the last element.
+func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
+	return read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
+		var from instant
+		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.ContentHash, &from)
+		p.ValidFrom = from.Time
+		return p, err
+	}, s.options.Cluster)
+}
+
+// Holding is a namespace in the hands of one incarnation of a tenant.
+type Holding struct{ Namespace, TenantUID string }
+
+// Latest is when the newest events of some namespaces became effective: the SETs of any tenant, the ENDs of each.
+type Latest struct {
+	Sets map[string]time.Time
+	Ends map[Holding]time.Time
+}
+
+// Latest asks for these namespaces; what has no such event is absent.
+func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error) {
+	latest := Latest{map[string]time.Time{}, map[Holding]time.Time{}}
+	if len(namespaces) == 0 {
+		return latest, nil
+	}
+	list, err := json.Marshal(namespaces)
+	if err != nil {
+		return latest, fmt.Errorf("writing namespaces as JSON: %w", err)
+	}
+	type event struct {
+		Holding
+		op Op
+		at instant
+	}
+	for e, err := range read(ctx, s, "the latest events", s.text.latest, func(rows *sql.Rows) (e event, err error) {
+		err = rows.Scan(&e.Namespace, &e.TenantUID, &e.op, &e.at)
+		return e, err
+	}, s.options.Cluster, string(list)) {
+		switch {
+		case err != nil:
+			return latest, err
+		case e.op == End:
+			latest.Ends[e.Holding] = e.at.Time
+		case e.at.After(latest.Sets[e.Namespace]):
+			latest.Sets[e.Namespace] = e.at.Time
+		}
+	}
+	return latest, nil
+}
+
+// read runs a query and yields what scan makes of each row.
+func read[T any](ctx context.Context, s *Store, what, query string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		fail := func(err error) { yield(none, fmt.Errorf("reading %s of %s: %w", what, s.options.Table, err)) }
+		rows, err := s.db.QueryContext(ctx, query, args...)
+		if err != nil {
+			fail(err)
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			row, err := scan(rows)
+			if err != nil {
+				fail(err)
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			fail(err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package billing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Trouble is what an error of the warehouse means for the events that wait; the words are the reasons of condition
+// BillingExported, but for Quota, which shows as WarehouseUnavailable.
+type Trouble string
+
+const (
+	// Unavailable passes by itself: the same events are sent again.
+	Unavailable Trouble = "WarehouseUnavailable"
+	// Quota passes by itself too, but not soon.
+	Quota Trouble = "QuotaExceeded"
+	// Denied needs an administrator: a right, a credential, a database or dataset is missing.
+	Denied Trouble = "AccessDenied"
+	// Mismatch needs one too: the table isn't what it should be.
+	Mismatch Trouble = "SchemaMismatch"
+	// InvalidData is about a row: the others of its batch can be stored.
+	InvalidData Trouble = "InvalidData"
+)
+
+// Pause is how long nothing is sent after such an error. Zero: until the next flush.
+func (t Trouble) Pause() time.Duration {
+	switch t {
+	case Denied, Mismatch:
+		return 5 * time.Minute
+	case Quota:
+		return 10 * time.Minute
+	default:
+		return 0
+	}
+}
+
+// SchemaError says all that is wrong with the table or its view.
+type SchemaError struct {
+	// Table is the name of the table or view.
+	Table string
+	// Problems are one sentence a column.
+	Problems []string
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("billing table %s: %s", e.Table, strings.Join(e.Problems, "; "))
+}
+
+// Trouble says what an error of this store means. What nobody knows may pass by itself: Unavailable.
+func (s *Store) Trouble(err error) Trouble {
+	var schema *SchemaError
+	switch {
+	case errors.As(err, &schema):
+		return Mismatch
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return Unavailable
+	}
+	return s.dialect.trouble(err)
+}
+
+// postgresTrouble goes by SQLSTATE, whose first two characters are its class:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
+func postgresTrouble(err error) Trouble {
+	var coded interface{ SQLState() string }
+	if !errors.As(err, &coded) {
+		return Unavailable
+	}
+	switch state := coded.SQLState(); state {
+	case "42501", "3D000": // insufficient_privilege, invalid_catalog_name
+		return Denied
+	case "23502", "55000": // not_null_violation and object_not_in_prerequisite_state: of a column, or a view, that we don't know
+		return Mismatch
+	case "54000": // program_limit_exceeded: a value is too large
+		return InvalidData
+	default:
+		if len(state) < 2 {
+			return Unavailable
+		}
+		switch state[:2] {
+		case "28": // invalid_authorization_specification
+			return Denied
+		case "3F", "42": // invalid_schema_name; syntax error or access rule violation
+			return Mismatch
+		case "22", "23", "44": // data exception; integrity constraint violation; with check option violation
+			return InvalidData
+		}
+	}
+	return Unavailable
+}
+
+// sqliteTrouble goes by the result code, whose lowest byte is its class: https://www.sqlite.org/rescode.html
+func sqliteTrouble(err error) Trouble {
+	var coded interface{ Code() int }
+	if !errors.As(err, &coded) {
+		return Unavailable
+	}
+	switch coded.Code() & 0xff {
+	case 3, 8, 23: // PERM, READONLY, AUTH
+		return Denied
+	case 18, 19, 20: // TOOBIG, CONSTRAINT, MISMATCH
+		if coded.Code() == 1299 { // CONSTRAINT_NOTNULL: a column that we don't know
+			return Mismatch
+		}
+		return InvalidData
+	case 1: // ERROR says nothing else
+		if strings.Contains(err.Error(), "malformed JSON") {
+			return InvalidData
+		}
+		return Mismatch
+	case 11, 17, 26: // CORRUPT, SCHEMA, NOTADB
+		return Mismatch
+	}
+	return Unavailable
+}
