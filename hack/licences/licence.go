@@ -11,12 +11,15 @@ import (
 )
 
 // allowed is what may be linked into an Apache-2.0 program that is shipped as a binary.
-var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0"}
+// blessing is how SPDX calls SQLite's dedication to the public domain.
+var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "blessing"}
 
 const unknown = "unknown"
 
 var (
 	licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|unlicense)([.-].*)?$`)
+	// unlinked are licences of documentation and of pictures, and Go files that only sound like one.
+	unlinked = regexp.MustCompile(`(?i)(\.go|\.docs|-logo)$`)
 
 	// Text that stands in one licence and in no other, in lower case, with single spaces.
 	phrases = []struct{ name, text string }{
@@ -27,6 +30,7 @@ var (
 		{"ISC", "permission to use, copy, modify, and distribute this software for any purpose with or without fee"},
 		{"MPL-2.0", "mozilla public license version 2.0"},
 		{"MPL-2.0", "mozilla public license, version 2.0"},
+		{"blessing", "all of the code and documentation in sqlite has been dedicated to the public domain by the authors"},
 		{"Unlicense", "this is free and unencumbered software released into the public domain"},
 		{"Commons-Clause", "commons clause"},
 		{"BUSL", "business source license"},
@@ -79,8 +83,7 @@ func (m module) licences() ([]string, error) {
 			return nil, fmt.Errorf("looking for the licence of %s: %w", m.path, err)
 		}
 		for _, entry := range entries {
-			// LICENSE.docs speaks of documentation, which isn't linked.
-			if entry.IsDir() || !licenceFile.MatchString(entry.Name()) || slices.Contains([]string{".go", ".docs"}, filepath.Ext(entry.Name())) {
+			if entry.IsDir() || !licenceFile.MatchString(entry.Name()) || unlinked.MatchString(entry.Name()) {
 				continue
 			}
 			text, err := os.ReadFile(filepath.Join(folder, entry.Name()))

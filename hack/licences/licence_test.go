@@ -18,6 +18,7 @@ func TestIdentify(t *testing.T) {
 		"BSD, two":    {bsd, []string{"BSD-2-Clause"}, true},
 		"BSD, three":  {bsd + " may be used\nto endorse or promote products", []string{"BSD-3-Clause"}, true},
 		"MPL":         {"Mozilla Public License, version 2.0 … GNU General Public License", []string{"MPL-2.0"}, true},
+		"SQLite":      {"All of the code and documentation in SQLite has been dedicated to the public\ndomain by the authors.", []string{"blessing"}, true},
 		"GPL":         {"  GNU AFFERO GENERAL PUBLIC LICENSE\n Version 3", []string{"GPL"}, false},
 		"two at once": {bsd + " Commons Clause", []string{"BSD-2-Clause", "Commons-Clause"}, false},
 		"unknown":     {"All rights reserved.", []string{"unknown"}, false},
