@@ -1,0 +1,478 @@
+package watchset_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+var (
+	secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+)
+
+func owner(name string) watchset.Owner {
+	return watchset.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
+}
+
+// world is a set that runs against an api, in a bubble whose clock isn't real.
+type world struct {
+	*testing.T
+	*api
+	*watchset.Set
+	lines []string
+}
+
+func bubble(t *testing.T, a *api, o watchset.Options, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, api: a}
+		var mu sync.Mutex
+		o.Logger = funcr.New(func(_, args string) {
+			mu.Lock()
+			defer mu.Unlock()
+			w.lines = append(w.lines, time.Now().Format("05.000 ")+args)
+		}, funcr.Options{})
+		var err error
+		if w.Set, err = watchset.New(a.config(), o); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Start(ctx) }()
+		synctest.Wait()
+		f(w)
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n := a.open(); n != 0 {
+			t.Errorf("%d streams are left", n)
+		}
+	})
+}
+
+func (w *world) lease(r watchset.Request) *watchset.Lease {
+	w.Helper()
+	l, err := w.Acquire(owner("x"), r)
+	if err != nil {
+		w.Fatal(err)
+	}
+	synctest.Wait()
+	return l
+}
+
+// after lets time pass.
+func (w *world) after(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+	synctest.Wait()
+}
+
+func (w *world) is(l *watchset.Lease, want watchset.State) watchset.Status {
+	w.Helper()
+	status := l.Status()
+	if status.State != want {
+		w.Errorf("the state is %s (%v), want %s", status.State, status.Err, want)
+	}
+	return status
+}
+
+func in(namespace string) watchset.Request {
+	return watchset.Request{Resource: secrets, Scope: watchset.Namespace(namespace)}
+}
+
+func quiet() watchset.Options {
+	return watchset.Options{WatchRBAC: watchset.Off, WatchCRDs: watchset.Off}
+}
+
+func both(resource, namespace string) []string {
+	return []string{"list " + resource + " " + namespace, "watch " + resource + " " + namespace}
+}
+
+func TestSyncedWithOneRequest(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "s")
+	bubble(t, a, quiet(), func(w *world) {
+		if n := a.count("", ""); n != 0 {
+			t.Errorf("%d requests before there is a lease", n)
+		}
+		l := w.lease(in("a"))
+		w.is(l, watchset.Synced)
+		if n := a.count("", ""); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "t"}); !apierrors.IsNotFound(err) {
+			t.Errorf("%v, want NotFound", err)
+		}
+		a.put("secrets", "a", "t")
+		synctest.Wait()
+		if all, err := l.List("", nil); err != nil || len(all) != 2 {
+			t.Errorf("%d objects, %v", len(all), err)
+		}
+		a.drop()
+		w.after(5 * time.Second)
+		w.is(l, watchset.Synced)
+		a.put("secrets", "a", "u")
+		synctest.Wait()
+		if w.is(l, watchset.Synced).Objects != 3 {
+			t.Error("the new stream brings nothing")
+		}
+	})
+}
+
+// INF-I10 with a clock that isn't real.
+func TestForbiddenCostsLittle(t *testing.T) {
+	a := newAPI()
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		status := w.is(l, watchset.Forbidden)
+		if len(status.Missing) != 2 {
+			t.Errorf("missing %v, want list and watch", status.Missing)
+		}
+		began := time.Now()
+		w.after(10 * time.Minute)
+		if n := a.count("", ""); n > 16 {
+			t.Errorf("%d requests in 10 minutes, want 16 at most", n)
+		}
+		reviews := a.times("review", "")
+		want := []time.Duration{5, 15, 35, 75, 155, 315, 615}
+		if len(reviews) < 6 || len(reviews) > 7 {
+			t.Fatalf("%d attempts in 10 minutes, want 6 or 7", len(reviews))
+		}
+		for i, at := range reviews {
+			if took := at.Sub(began); took < want[i]*time.Second*8/10 || took > want[i]*time.Second*12/10 {
+				t.Errorf("attempt %d after %s, want %ds ±20 %%", i+1, took, want[i])
+			}
+		}
+		if len(w.lines) != 1 {
+			t.Errorf("log lines: %q, want one", w.lines)
+		}
+		before := a.count("", "")
+		w.after(50 * time.Minute)
+		if n := a.count("", "") - before; n > 20+4 {
+			t.Errorf("%d requests in 50 minutes, want 2 per 5 minutes at most", n)
+		}
+	})
+}
+
+// INF-I08, the ten minutes.
+func TestListAloneIsForbidden(t *testing.T) {
+	a := newAPI("list secrets a")
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		w.after(10 * time.Minute)
+		if missing := w.is(l, watchset.Forbidden).Missing; len(missing) != 1 || missing[0] != "watch" {
+			t.Errorf("missing %v, want watch", missing)
+		}
+		if n := a.count("", ""); n > 16 {
+			t.Errorf("%d requests, want 16 at most", n)
+		}
+	})
+}
+
+// INF-I09, the ten minutes.
+func TestWatchAloneEndsForbidden(t *testing.T) {
+	a := newAPI("watch secrets a")
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		w.is(l, watchset.Synced)
+		w.after(10 * time.Minute)
+		if missing := w.is(l, watchset.Forbidden).Missing; len(missing) != 1 || missing[0] != "list" {
+			t.Errorf("missing %v, want list", missing)
+		}
+		if n := a.count("", ""); n > 16 {
+			t.Errorf("%d requests, want 16 at most", n)
+		}
+		if len(w.lines) != 2 {
+			t.Errorf("log lines: %q, want two", w.lines)
+		}
+	})
+}
+
+func TestINF_I18(t *testing.T) {
+	a := newAPI()
+	o := quiet()
+	bubble(t, a, o, func(w *world) {
+		l := w.lease(in("a"))
+		w.after(20 * time.Second) // the next attempt is half a minute away
+		behind := true
+		a.do(func() {
+			a.rights["list secrets a"], a.rights["watch secrets a"] = true, true
+			a.reviewed = func(string) (bool, bool) { return false, behind }
+		})
+		w.Poke(secrets)
+		w.after(time.Second)
+		w.is(l, watchset.Forbidden)
+		a.do(func() { behind = false })
+		w.after(3 * time.Second)
+		w.is(l, watchset.Synced)
+	})
+}
+
+// INF-I19, the ten minutes.
+func TestReviewsAreRefused(t *testing.T) {
+	a := newAPI()
+	a.refuses = true
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		w.after(10 * time.Minute)
+		w.is(l, watchset.Forbidden)
+		if n := a.count("", ""); n > 16 {
+			t.Errorf("%d requests, want 16 at most", n)
+		}
+		a.grant(both("secrets", "a")...)
+		w.after(6 * time.Minute)
+		w.is(l, watchset.Synced)
+	})
+}
+
+// INF-I20: the RBAC watch is under the back-off of all parts.
+func TestRBACWatchComesAndGoes(t *testing.T) {
+	a := newAPI(both("secrets", "b")...)
+	bubble(t, a, watchset.Options{WatchCRDs: watchset.Off}, func(w *world) {
+		forbidden, synced := w.lease(in("a")), w.lease(in("b"))
+		w.after(3 * time.Minute) // attempts at 155 s and 315 s
+		for _, kind := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+			a.grant(both(kind, "*")...)
+		}
+		w.after(4 * time.Minute)
+		a.grant(both("secrets", "a")...)
+		a.put("rolebindings", "a", "grants")
+		w.after(time.Second)
+		w.is(forbidden, watchset.Synced)
+
+		a.revoke(both("secrets", "a")...)
+		a.remove("rolebindings", "a", "grants")
+		w.after(time.Second)
+		w.is(forbidden, watchset.Forbidden)
+		before := a.count("watch", "secrets")
+		a.revoke(both("rolebindings", "*")...)
+		a.drop() // it is refused when it is renewed
+		w.after(10 * time.Second)
+		w.is(synced, watchset.Synced)
+		if n := a.count("watch", "secrets") - before; n != 1 {
+			t.Errorf("%d streams, want the renewed one of b", n)
+		}
+	})
+}
+
+// INF-I13 and the promise that nothing is told that isn't seen, against a stream that goes on.
+func TestNothingAfterRevocation(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "s")
+	o := quiet()
+	o.VerifyInterval = ptr.To(2 * time.Second)
+	bubble(t, a, o, func(w *world) {
+		events := w.listen(secrets)
+		l := w.lease(in("a"))
+		events.want("create a/s")
+		a.revoke(both("secrets", "a")...)
+		w.after(3 * time.Second)
+		a.put("secrets", "a", "later")
+		w.after(time.Second)
+		if status := w.is(l, watchset.Forbidden); status.Objects != 0 {
+			t.Errorf("%d objects are held", status.Objects)
+		}
+		events.want()
+		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"}); !apierrors.IsForbidden(err) {
+			t.Errorf("%v, want Forbidden", err)
+		}
+		a.grant(both("secrets", "a")...)
+		w.after(6 * time.Minute)
+		events.want("create a/later", "create a/s")
+	})
+}
+
+// INF-I21 to INF-I24, the ten minutes between them.
+func TestNotServedCostsLittle(t *testing.T) {
+	a := newAPI()
+	a.missing["widgets"] = true
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(watchset.Request{Resource: widgets})
+		status := w.is(l, watchset.NotServed)
+		if !meta.IsNoMatchError(status.Err) {
+			t.Errorf("%v is no NoMatchError", status.Err)
+		}
+		w.after(10 * time.Minute)
+		if n := a.count("", ""); n > 16 {
+			t.Errorf("%d requests, want 16 at most", n)
+		}
+		a.do(func() { a.missing["widgets"] = false })
+		a.grant(both("widgets", "*")...)
+		w.after(6 * time.Minute)
+		w.is(l, watchset.Synced)
+		a.do(func() { a.missing["widgets"] = true })
+		a.drop()
+		w.after(5 * time.Second)
+		w.is(l, watchset.NotServed)
+	})
+}
+
+func TestClusterScopedInANamespace(t *testing.T) {
+	a := newAPI()
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(watchset.Request{Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Scope: watchset.Namespace("a")})
+		if err := w.is(l, watchset.NotServed).Err; err == nil || !meta.IsNoMatchError(err) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestDegradedKeepsObjects(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "s")
+	a.put("secrets", "a", "t")
+	bubble(t, a, quiet(), func(w *world) {
+		events := w.listen(secrets)
+		l := w.lease(in("a"))
+		events.want("create a/s", "create a/t")
+		a.do(func() { a.down = true })
+		a.drop()
+		w.after(20 * time.Second)
+		w.is(l, watchset.Synced)
+		w.after(20 * time.Second)
+		w.is(l, watchset.Degraded)
+		object, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"})
+		var degraded *watchset.DegradedError
+		if object == nil || !errors.As(err, &degraded) || degraded.LastSync.IsZero() {
+			t.Errorf("%v, %v", object, err)
+		}
+		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "u"}); apierrors.IsNotFound(err) || !errors.As(err, &degraded) {
+			t.Errorf("%v: absence means nothing while Degraded", err)
+		}
+		a.do(func() { a.down = false })
+		a.remove("secrets", "a", "s")
+		a.put("secrets", "a", "u")
+		w.after(time.Minute)
+		w.is(l, watchset.Synced)
+		events.want("create a/u", "delete a/s")
+		if len(w.lines) != 3 {
+			t.Errorf("log lines: %q, want three", w.lines)
+		}
+	})
+}
+
+func TestIdleGrace(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	bubble(t, a, quiet(), func(w *world) {
+		w.lease(in("a")).Release()
+		w.after(20 * time.Second)
+		l := w.lease(in("a"))
+		w.is(l, watchset.Synced)
+		w.after(time.Minute)
+		if n := a.count("", ""); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		l.Release()
+		l.Release()
+		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"}); !errors.Is(err, watchset.ErrReleased) {
+			t.Error(err)
+		}
+		w.after(31 * time.Second)
+		if n := a.open(); n != 0 || len(w.Informers()) != 0 {
+			t.Errorf("%d streams, %v", n, w.Informers())
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	a := newAPI(both("secrets", "*")...)
+	o := quiet()
+	o.MaxInformers, o.MaxNamespaces, o.IdleGrace = 3, 2, ptr.To(time.Duration(0))
+	bubble(t, a, o, func(w *world) {
+		set := watchset.NewNamespaceSet("d", "c", "b")
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespaces(set)})
+		w.is(l, watchset.Pending)
+		if status := l.StatusFor("d"); !errors.Is(status.Err, watchset.ErrLimit) {
+			t.Error(status.Err)
+		}
+		var partial *watchset.PartialError
+		if err := l.Wait(t.Context()); !errors.As(err, &partial) || !errors.Is(partial.Namespaces["d"], watchset.ErrLimit) {
+			t.Error(err)
+		}
+		other, last := w.lease(in("x")), w.lease(in("y"))
+		w.is(other, watchset.Synced)
+		if err := last.Wait(t.Context()); !errors.Is(err, watchset.ErrLimit) {
+			t.Error(err)
+		}
+		set.Remove("b")
+		synctest.Wait()
+		w.is(l, watchset.Synced)
+		w.is(last, watchset.Pending)
+		set.Remove("c")
+		synctest.Wait()
+		w.is(last, watchset.Synced)
+	})
+}
+
+func TestHangingListsFreeTheirSlots(t *testing.T) {
+	a := newAPI(both("secrets", "*")...)
+	o := quiet()
+	o.StartConcurrency = 1
+	bubble(t, a, o, func(w *world) {
+		a.do(func() { a.down = true })
+		l := w.lease(in("a"))
+		w.is(l, watchset.Syncing)
+		w.is(w.lease(in("b")), watchset.Syncing)
+		w.after(time.Minute)
+		w.is(l, watchset.Degraded)
+		a.do(func() { a.down = false })
+		w.after(time.Minute)
+		w.is(l, watchset.Synced)
+	})
+}
+
+func TestStartAndStop(t *testing.T) {
+	if _, err := watchset.New(nil, watchset.Options{}); err == nil {
+		t.Error("a nil rest.Config is taken")
+	}
+	if _, err := watchset.New(newAPI().config(), watchset.Options{MaxInformers: -1}); err == nil {
+		t.Error("a negative number is taken")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, err := watchset.New(newAPI(both("secrets", "a")...).config(), watchset.Options{Logger: logr.Discard()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := s.Acquire(owner("x"), in("a"))
+		if err != nil || l.Status().State != watchset.Pending {
+			t.Fatal(err, l.Status())
+		}
+		if _, err := l.List("", nil); !errors.Is(err, watchset.ErrNotSynced) {
+			t.Error(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- s.Start(ctx) }()
+		if err := l.Wait(ctx); err != nil {
+			t.Error(err)
+		}
+		if err := s.Start(ctx); !errors.Is(err, watchset.ErrStarted) {
+			t.Error(err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Acquire(owner("x"), in("b")); !errors.Is(err, watchset.ErrStopped) {
+			t.Error(err)
+		}
+	})
+}
