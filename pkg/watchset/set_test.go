@@ -3,6 +3,7 @@ package watchset_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -23,6 +25,12 @@ var (
 	secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
+
+// client-go keeps errors at least a millisecond apart, by the clock of the first one: in a bubble that is a quarter of a century.
+func TestMain(m *testing.M) {
+	utilruntime.ErrorHandlers = nil
+	os.Exit(m.Run())
+}
 
 func owner(name string) watchset.Owner {
 	return watchset.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
