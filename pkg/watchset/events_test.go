@@ -201,7 +201,9 @@ func TestSlowHandler(t *testing.T) {
 	})
 }
 
-func TestINF_I52(t *testing.T) {
+func TestHandlersMayCallBack(t *testing.T) { t.Run("INF-I52", handlersMayCallBack) }
+
+func handlersMayCallBack(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
 	bubble(t, a, quiet(), func(w *world) {
@@ -271,7 +273,9 @@ func TestEnqueueOwners(t *testing.T) {
 	})
 }
 
-func TestINF_I51(t *testing.T) {
+func TestManyOwners(t *testing.T) { t.Run("INF-I51", manyOwners) }
+
+func manyOwners(t *testing.T) {
 	a := newAPI(append(both("secrets", "a"), both("secrets", "b")...)...)
 	o := quiet()
 	o.IdleGrace, o.Backoff = ptr.To(time.Millisecond), watchset.Backoff{Initial: time.Millisecond, Max: 10 * time.Millisecond}

@@ -234,11 +234,15 @@ func (p *part) degrade() {
 		return
 	}
 	p.run.freeSlot() // whoever hangs must not keep others from starting
+	p.enter(Degraded, p.degraded())
+}
+
+func (p *part) degraded() *DegradedError {
 	cause := p.cause
 	if cause == nil {
 		cause = errors.New("the server doesn't answer")
 	}
-	p.enter(Degraded, &DegradedError{Resource: p.key.resource, Namespace: p.key.namespace, LastSync: p.lastSync, Cause: cause})
+	return &DegradedError{Resource: p.key.resource, Namespace: p.key.namespace, LastSync: p.lastSync, Cause: cause}
 }
 
 func (p *part) forbidden(missing []string, cause error) *ForbiddenError {

@@ -159,10 +159,18 @@ func (r *run) failed(ctx context.Context, verb string, err error) {
 	default:
 		r.locked(func() {
 			r.freeSlot()
-			r.part.cause = err
-			r.worry()
+			r.trouble(err)
 		})
 	}
+}
+
+func (r *run) trouble(err error) {
+	p := r.part
+	p.cause = err
+	if p.state == Degraded {
+		p.err = p.degraded() // it may be another one than before
+	}
+	r.worry()
 }
 
 // judge tells what is forbidden from what isn't served: the server checks rights before it looks whether a resource exists.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -214,7 +217,9 @@ func TestWatchAloneEndsForbidden(t *testing.T) {
 	})
 }
 
-func TestINF_I18(t *testing.T) {
+func TestPokeRepeats(t *testing.T) { t.Run("INF-I18", pokeRepeats) }
+
+func pokeRepeats(t *testing.T) {
 	a := newAPI()
 	o := quiet()
 	bubble(t, a, o, func(w *world) {
@@ -359,7 +364,7 @@ func TestDegradedKeepsObjects(t *testing.T) {
 		w.is(l, watchset.Degraded)
 		object, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"})
 		var degraded *watchset.DegradedError
-		if object == nil || !errors.As(err, &degraded) || degraded.LastSync.IsZero() {
+		if object == nil || !errors.As(err, &degraded) || degraded.LastSync.IsZero() || !apierrors.IsInternalError(degraded.Cause) {
 			t.Errorf("%v, %v", object, err)
 		}
 		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "u"}); apierrors.IsNotFound(err) || !errors.As(err, &degraded) {
@@ -483,4 +488,28 @@ func TestStartAndStop(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestRequestsAreChecked(t *testing.T) {
+	s, err := watchset.New(newAPI().config(), watchset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := fields.OneTermEqualSelector("metadata.name", "s")
+	for field, r := range map[string]watchset.Request{
+		"resource.resource": {Resource: schema.GroupVersionResource{Version: "v1"}},
+		"resource.version":  {Resource: schema.GroupVersionResource{Resource: "secrets"}},
+		"scope.namespace":   in(""),
+		"scope.name":        {Resource: secrets, Scope: watchset.Object("a", "")},
+		"scope.set":         {Resource: secrets, Scope: watchset.Namespaces(nil)},
+		"form":              {Resource: secrets, Form: "x"},
+		"fieldSelector":     {Resource: secrets, Scope: watchset.Object("a", "s"), FieldSelector: named},
+		"labelSelector":     {Resource: secrets, LabelSelector: labels.Nothing()},
+	} {
+		t.Run("INF-I54 "+field, func(t *testing.T) {
+			if _, err := s.Acquire(owner("x"), r); !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), field) {
+				t.Errorf("%v, want ErrInvalid that names %s", err, field)
+			}
+		})
+	}
 }

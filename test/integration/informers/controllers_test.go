@@ -2,7 +2,6 @@ package informers_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -12,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,8 +25,6 @@ import (
 )
 
 var deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-
-func selecting(n int) labels.Selector { return labels.SelectorFromSet(labels.Set{"n": fmt.Sprint(n)}) }
 
 var _ = Describe("a controller", func() {
 	It("INF-I45 reads what it may not see, once", func(ctx SpecContext) {
@@ -92,7 +88,9 @@ var _ = Describe("a controller", func() {
 	})
 
 	It("INF-I47 starts without any right, and others work", func(ctx SpecContext) {
-		w := prepare(47, patient())
+		o := patient()
+		o.Scheme = test.Scheme()
+		w := prepare(47, o)
 		a := w.namespaces(ctx, "a")[0]
 		w.grantAll(ctx, "configmaps", rule(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, append(see, "get")))
 		w.observes(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -38,11 +39,16 @@ func enqueued(q queue) []string {
 
 // events are what a handler was told.
 type events struct {
-	mu    sync.Mutex
-	lines []string
+	prefix string // of namespaces
+	mu     sync.Mutex
+	lines  []string
 }
 
+// add notes an event; those of other cases, which a cluster-wide right shows too, are none.
 func (e *events) add(format string, object client.Object) {
+	if !strings.HasPrefix(object.GetNamespace(), e.prefix) {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lines = append(e.lines, fmt.Sprintf(format, object.GetName()))
@@ -66,7 +72,7 @@ func (e *events) seen() []string {
 // listen tells what happens to a resource.
 func (w *world) listen(resource schema.GroupVersionResource) *events {
 	GinkgoHelper()
-	e := &events{}
+	e := &events{prefix: w.ns("")}
 	w.feed(resource, handler.Funcs{
 		CreateFunc: func(_ context.Context, c event.CreateEvent, _ queue) { e.add("create %s", c.Object) },
 		UpdateFunc: func(_ context.Context, u event.UpdateEvent, _ queue) { e.add("update %s", u.ObjectNew) },

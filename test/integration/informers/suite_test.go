@@ -9,11 +9,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -160,7 +162,26 @@ func (w *world) grant(ctx context.Context, namespace, name string, rules ...rbac
 	binding := build.RoleBinding(namespace, name, name, build.RBACUser(w.name))
 	binding.RoleRef.Kind = "Role"
 	create(ctx, role, binding)
+	w.may(ctx, namespace, rules)
 	return role, binding
+}
+
+// may waits until the API server knows of rights: it learns them from a watch of its own.
+func (w *world) may(ctx context.Context, namespace string, rules []rbacv1.PolicyRule) {
+	GinkgoHelper()
+	for _, rule := range rules {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: w.name, ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0],
+				Name: strings.Join(rule.ResourceNames[:min(1, len(rule.ResourceNames))], ""),
+			},
+		}}
+		Eventually(func() (bool, error) {
+			answer := review.DeepCopy()
+			err := admin.Create(ctx, answer)
+			return answer.Status.Allowed, err
+		}).Should(BeTrue(), "the right counts")
+	}
 }
 
 // grantAll gives the user rights in the whole cluster, and returns the binding.
@@ -169,6 +190,7 @@ func (w *world) grantAll(ctx context.Context, name string, rules ...rbacv1.Polic
 	name = w.ns(name)
 	binding := build.ClusterRoleBinding(name, name, build.RBACUser(w.name))
 	create(ctx, build.ClusterRole(name, rules...), binding)
+	w.may(ctx, "", rules)
 	return binding
 }
 

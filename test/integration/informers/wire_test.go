@@ -8,7 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -17,6 +20,7 @@ import (
 type request struct {
 	verb, resource, namespace string
 	code                      int
+	at                        time.Time
 }
 
 // wire counts the requests of a set, and can cut or break them.
@@ -73,7 +77,7 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	what.code = answer.StatusCode
+	what.code, what.at = answer.StatusCode, time.Now()
 	w.requests = append(w.requests, what)
 	if what.verb == "watch" && answer.StatusCode == http.StatusOK {
 		b := &body{ReadCloser: answer.Body, wire: w}
@@ -180,6 +184,23 @@ func (w *wire) count(verb, resource, namespace string) int {
 		}
 	}
 	return n
+}
+
+// rests waits until there was no such request for a while, and returns how many there were.
+func (w *wire) rests(verb, resource, namespace string) int {
+	GinkgoHelper()
+	Eventually(func() time.Duration {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		var last time.Time
+		for _, r := range w.requests {
+			if r.matches(verb, resource, namespace) {
+				last = r.at
+			}
+		}
+		return time.Since(last)
+	}).Should(BeNumerically(">", 3*time.Second))
+	return w.count(verb, resource, namespace)
 }
 
 // counting is count for Eventually and Consistently.
