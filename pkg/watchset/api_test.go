@@ -24,16 +24,18 @@ import (
 // api is an API server in memory: enough of it for list, watch, discovery and reviews of metadata, so that a case may take ten
 // minutes of a clock that isn't real. What a real server does, test/integration/informers shows.
 type api struct {
-	mu       sync.Mutex
-	rights   map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
-	missing  map[string]bool // resources that discovery lacks
-	refuses  bool            // reviews
-	reviewed func(verb string) (allowed, known bool)
-	down     bool
-	version  int
-	objects  map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
-	streams  map[*stream]struct{}
-	requests []request
+	mu        sync.Mutex
+	rights    map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
+	missing   map[string]bool // resources that discovery lacks
+	refuses   bool            // reviews
+	reviewed  func(verb string) (allowed, known bool)
+	down      bool // every request is a 500
+	throttles bool // every request is a 429
+	oldest    int  // resourceVersions before it are gone
+	version   int
+	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
+	streams   map[*stream]struct{}
+	requests  []request
 }
 
 type request struct {
@@ -172,6 +174,9 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	case a.down:
 		done.code, done.verb = http.StatusInternalServerError, "down"
 		answer = failure(done.code, metav1.StatusReasonInternalError)
+	case a.throttles:
+		done.code, done.verb = http.StatusTooManyRequests, "throttled"
+		answer = failure(done.code, metav1.StatusReasonTooManyRequests)
 	case len(rest) == 0:
 		done.verb = "discover"
 		answer = a.resources(strings.Join(group[1:], "/"))
@@ -251,6 +256,9 @@ func (a *api) read(r *http.Request, path []string, done *request) (int, any, io.
 		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden), nil
 	case a.missing[done.resource]:
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound), nil
+	}
+	if since, err := strconv.Atoi(query.Get("resourceVersion")); err == nil && since < a.oldest && done.verb == "watch" {
+		return http.StatusGone, failure(http.StatusGone, metav1.StatusReasonExpired), nil
 	}
 	_, name, _ := strings.Cut(query.Get("fieldSelector"), "metadata.name=")
 	s := &stream{resource: done.resource, namespace: done.namespace, name: name}

@@ -66,7 +66,7 @@ func (l *Lease) StatusFor(namespace string) Status {
 // *DegradedError or ErrLimit where none is; *PartialError where some are; ErrReleased, ErrStopped, or ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
-		err, changed := l.look()
+		changed, err := l.look()
 		if changed == nil {
 			return err
 		}
@@ -80,12 +80,12 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// look returns the verdict on all parts, or what to wait for.
-func (l *Lease) look() (error, <-chan struct{}) { //nolint:staticcheck // the error is what is asked for, not what went wrong
+// look returns what to wait for, or nil and the verdict on all parts.
+func (l *Lease) look() (<-chan struct{}, error) {
 	l.set.mu.Lock()
 	defer l.set.unlock()
 	if err := l.closed(); err != nil {
-		return err, nil
+		return nil, err
 	}
 	parts, missing := l.facing()
 	wait := len(parts) == 0 && len(missing) == 0
@@ -93,12 +93,12 @@ func (l *Lease) look() (error, <-chan struct{}) { //nolint:staticcheck // the er
 		wait = wait || !p.state.settled() && !p.limited()
 	}
 	if !wait {
-		return verdict(parts, missing), nil
+		return nil, verdict(parts, missing)
 	}
 	if l.changed == nil {
 		l.changed = make(chan struct{})
 	}
-	return nil, l.changed
+	return l.changed, nil
 }
 
 // closed says why nothing can be read at all.
@@ -120,14 +120,14 @@ func verdict(parts []*part, missing map[string]error) error {
 	var worst *part
 	synced := false
 	for _, p := range parts {
-		switch err := p.problem(); {
-		case err == nil:
+		err := p.problem()
+		if err == nil {
 			synced = true
-		default:
-			missing[p.key.namespace] = err
-			if worst == nil || severity[p.state] > severity[worst.state] {
-				worst = p
-			}
+			continue
+		}
+		missing[p.key.namespace] = err
+		if worst == nil || severity[p.state] > severity[worst.state] {
+			worst = p
 		}
 	}
 	switch {

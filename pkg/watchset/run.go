@@ -2,6 +2,7 @@ package watchset
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 )
 
 // run is one time that a part follows the server: from its start to the loss of a right, of the resource or of the last lease.
@@ -46,7 +48,7 @@ func (r *run) follow() {
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
 		p.set.clients.client(p.key.form))
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
-		Name: p.key.resource.String(), Logger: &silent,
+		Name: p.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
 		// Its own may wait for a minute after the server is back.
 		Backoff: &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
 	})
@@ -129,7 +131,11 @@ func (r *run) closed() {
 	if r.part.state == Synced {
 		r.part.lastSync = time.Now()
 	}
-	r.worry()
+	if r.fresh {
+		r.worry()
+		return
+	}
+	r.trouble(errors.New("the stream ended before all objects were there"))
 }
 
 func (r *run) synced() {
@@ -247,6 +253,23 @@ func (r *run) freeSlot() {
 		r.slot = false
 		r.part.set.slots.Release(1)
 	}
+}
+
+// interruptible is a clock whose waits end with a run: a reflector that backs off doesn't look at its context.
+type interruptible struct {
+	clock.RealClock
+	ctx context.Context
+}
+
+// After implements clock.Clock.
+func (c *interruptible) After(d time.Duration) <-chan time.Time {
+	over := make(chan time.Time, 1)
+	ctx, cancel := context.WithTimeout(c.ctx, d)
+	context.AfterFunc(ctx, func() {
+		cancel()
+		over <- time.Now()
+	})
+	return over
 }
 
 // stream is a watch that says when it is closed: a reflector stops every watch that it leaves.

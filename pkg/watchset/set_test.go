@@ -44,7 +44,8 @@ type world struct {
 	*testing.T
 	*api
 	*watchset.Set
-	lines []string
+	lines   []string
+	stopped time.Time
 }
 
 func bubble(t *testing.T, a *api, o watchset.Options, f func(w *world)) {
@@ -70,6 +71,7 @@ func bubble(t *testing.T, a *api, o watchset.Options, f func(w *world)) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+		w.stopped = time.Now()
 		if n := a.open(); n != 0 {
 			t.Errorf("%d streams are left", n)
 		}
@@ -145,196 +147,6 @@ func TestSyncedWithOneRequest(t *testing.T) {
 		if w.is(l, watchset.Synced).Objects != 3 {
 			t.Error("the new stream brings nothing")
 		}
-	})
-}
-
-// INF-I10 with a clock that isn't real.
-func TestForbiddenCostsLittle(t *testing.T) {
-	a := newAPI()
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(in("a"))
-		status := w.is(l, watchset.Forbidden)
-		if len(status.Missing) != 2 {
-			t.Errorf("missing %v, want list and watch", status.Missing)
-		}
-		began := time.Now()
-		w.after(10 * time.Minute)
-		if n := a.count("", ""); n > 16 {
-			t.Errorf("%d requests in 10 minutes, want 16 at most", n)
-		}
-		reviews := a.times("review", "")
-		want := []time.Duration{5, 15, 35, 75, 155, 315, 615}
-		if len(reviews) < 6 || len(reviews) > 7 {
-			t.Fatalf("%d attempts in 10 minutes, want 6 or 7", len(reviews))
-		}
-		for i, at := range reviews {
-			if took := at.Sub(began); took < want[i]*time.Second*8/10 || took > want[i]*time.Second*12/10 {
-				t.Errorf("attempt %d after %s, want %ds ±20 %%", i+1, took, want[i])
-			}
-		}
-		if len(w.lines) != 1 {
-			t.Errorf("log lines: %q, want one", w.lines)
-		}
-		before := a.count("", "")
-		w.after(50 * time.Minute)
-		if n := a.count("", "") - before; n > 20+4 {
-			t.Errorf("%d requests in 50 minutes, want 2 per 5 minutes at most", n)
-		}
-	})
-}
-
-// INF-I08, the ten minutes.
-func TestListAloneIsForbidden(t *testing.T) {
-	a := newAPI("list secrets a")
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(in("a"))
-		w.after(10 * time.Minute)
-		if missing := w.is(l, watchset.Forbidden).Missing; len(missing) != 1 || missing[0] != "watch" {
-			t.Errorf("missing %v, want watch", missing)
-		}
-		if n := a.count("", ""); n > 16 {
-			t.Errorf("%d requests, want 16 at most", n)
-		}
-	})
-}
-
-// INF-I09, the ten minutes.
-func TestWatchAloneEndsForbidden(t *testing.T) {
-	a := newAPI("watch secrets a")
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(in("a"))
-		w.is(l, watchset.Synced)
-		w.after(10 * time.Minute)
-		if missing := w.is(l, watchset.Forbidden).Missing; len(missing) != 1 || missing[0] != "list" {
-			t.Errorf("missing %v, want list", missing)
-		}
-		if n := a.count("", ""); n > 16 {
-			t.Errorf("%d requests, want 16 at most", n)
-		}
-		if len(w.lines) != 2 {
-			t.Errorf("log lines: %q, want two", w.lines)
-		}
-	})
-}
-
-func TestPokeRepeats(t *testing.T) { t.Run("INF-I18", pokeRepeats) }
-
-func pokeRepeats(t *testing.T) {
-	a := newAPI()
-	o := quiet()
-	bubble(t, a, o, func(w *world) {
-		l := w.lease(in("a"))
-		w.after(20 * time.Second) // the next attempt is half a minute away
-		behind := true
-		a.do(func() {
-			a.rights["list secrets a"], a.rights["watch secrets a"] = true, true
-			a.reviewed = func(string) (bool, bool) { return false, behind }
-		})
-		w.Poke(secrets)
-		w.after(time.Second)
-		w.is(l, watchset.Forbidden)
-		a.do(func() { behind = false })
-		w.after(3 * time.Second)
-		w.is(l, watchset.Synced)
-	})
-}
-
-// INF-I19, the ten minutes.
-func TestReviewsAreRefused(t *testing.T) {
-	a := newAPI()
-	a.refuses = true
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(in("a"))
-		w.after(10 * time.Minute)
-		w.is(l, watchset.Forbidden)
-		if n := a.count("", ""); n > 16 {
-			t.Errorf("%d requests, want 16 at most", n)
-		}
-		a.grant(both("secrets", "a")...)
-		w.after(6 * time.Minute)
-		w.is(l, watchset.Synced)
-	})
-}
-
-// INF-I20: the RBAC watch is under the back-off of all parts.
-func TestRBACWatchComesAndGoes(t *testing.T) {
-	a := newAPI(both("secrets", "b")...)
-	bubble(t, a, watchset.Options{WatchCRDs: watchset.Off}, func(w *world) {
-		forbidden, synced := w.lease(in("a")), w.lease(in("b"))
-		w.after(3 * time.Minute) // attempts at 155 s and 315 s
-		for _, kind := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
-			a.grant(both(kind, "*")...)
-		}
-		w.after(4 * time.Minute)
-		a.grant(both("secrets", "a")...)
-		a.put("rolebindings", "a", "grants")
-		w.after(time.Second)
-		w.is(forbidden, watchset.Synced)
-
-		a.revoke(both("secrets", "a")...)
-		a.remove("rolebindings", "a", "grants")
-		w.after(time.Second)
-		w.is(forbidden, watchset.Forbidden)
-		before := a.count("watch", "secrets")
-		a.revoke(both("rolebindings", "*")...)
-		a.drop() // it is refused when it is renewed
-		w.after(10 * time.Second)
-		w.is(synced, watchset.Synced)
-		if n := a.count("watch", "secrets") - before; n != 1 {
-			t.Errorf("%d streams, want the renewed one of b", n)
-		}
-	})
-}
-
-// INF-I13 and the promise that nothing is told that isn't seen, against a stream that goes on.
-func TestNothingAfterRevocation(t *testing.T) {
-	a := newAPI(both("secrets", "a")...)
-	a.put("secrets", "a", "s")
-	o := quiet()
-	o.VerifyInterval = ptr.To(2 * time.Second)
-	bubble(t, a, o, func(w *world) {
-		events := w.listen(secrets)
-		l := w.lease(in("a"))
-		events.want("create a/s")
-		a.revoke(both("secrets", "a")...)
-		w.after(3 * time.Second)
-		a.put("secrets", "a", "later")
-		w.after(time.Second)
-		if status := w.is(l, watchset.Forbidden); status.Objects != 0 {
-			t.Errorf("%d objects are held", status.Objects)
-		}
-		events.want()
-		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"}); !apierrors.IsForbidden(err) {
-			t.Errorf("%v, want Forbidden", err)
-		}
-		a.grant(both("secrets", "a")...)
-		w.after(6 * time.Minute)
-		events.want("create a/later", "create a/s")
-	})
-}
-
-// INF-I21 to INF-I24, the ten minutes between them.
-func TestNotServedCostsLittle(t *testing.T) {
-	a := newAPI()
-	a.missing["widgets"] = true
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(watchset.Request{Resource: widgets})
-		status := w.is(l, watchset.NotServed)
-		if !meta.IsNoMatchError(status.Err) {
-			t.Errorf("%v is no NoMatchError", status.Err)
-		}
-		w.after(10 * time.Minute)
-		if n := a.count("", ""); n > 16 {
-			t.Errorf("%d requests, want 16 at most", n)
-		}
-		a.do(func() { a.missing["widgets"] = false })
-		a.grant(both("widgets", "*")...)
-		w.after(6 * time.Minute)
-		w.is(l, watchset.Synced)
-		a.do(func() { a.missing["widgets"] = true })
-		a.drop()
-		w.after(5 * time.Second)
-		w.is(l, watchset.NotServed)
 	})
 }
 
@@ -449,6 +261,46 @@ func TestHangingListsFreeTheirSlots(t *testing.T) {
 		a.do(func() { a.down = false })
 		w.after(time.Minute)
 		w.is(l, watchset.Synced)
+	})
+}
+
+// INF-I29: what happened meanwhile is lost to the watch, and found by the list.
+func TestHistoryIsGone(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "s")
+	a.put("secrets", "a", "t")
+	bubble(t, a, quiet(), func(w *world) {
+		events := w.listen(secrets)
+		l := w.lease(in("a"))
+		events.want("create a/s", "create a/t")
+		a.do(func() { a.down = true })
+		a.drop()
+		w.after(2 * time.Second)
+		a.remove("secrets", "a", "s")
+		a.put("secrets", "a", "u")
+		a.do(func() { a.down, a.oldest = false, a.version })
+		w.after(20 * time.Second)
+		w.is(l, watchset.Synced)
+		events.want("create a/u", "delete a/s")
+		if len(w.lines) != 1 {
+			t.Errorf("log lines: %q, want one", w.lines)
+		}
+	})
+}
+
+func TestStopsWhileItBacksOff(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	bubble(t, a, quiet(), func(w *world) {
+		a.do(func() { a.throttles = true })
+		l := w.lease(in("a"))
+		w.after(20 * time.Second)
+		w.is(l, watchset.Syncing)
+		began := time.Now()
+		t.Cleanup(func() {
+			if took := w.stopped.Sub(began); took > time.Second {
+				t.Errorf("it took %s to stop", took)
+			}
+		})
 	})
 }
 

@@ -2,10 +2,12 @@ package informers_test
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -170,20 +172,46 @@ var _ = Describe("namespaces", func() {
 		Expect(w.open("", a)()).To(BeZero())
 	})
 
+	// Where rights are cluster-wide, a namespace need not exist to be followed.
 	It("INF-I38 that exceed a limit wait, and move up", func(ctx SpecContext) {
 		o := blind()
-		o.MaxNamespaces = 5
+		registry := prometheus.NewRegistry()
+		o.Registerer = registry
 		w := begin(38, o)
 		w.grantAll(ctx, "see", rule(secrets, see))
-		names := w.namespaces(ctx, "a", "b", "c", "d", "e", "f")
+		var names []string
+		for i := range 600 {
+			names = append(names, w.ns(fmt.Sprintf("%03d", i)))
+		}
 		set := watchset.NewNamespaceSet(names...)
 		l := w.lease(over(set))
-		for _, name := range names[:5] {
-			Eventually(l.StatusFor).WithArguments(name).Should(HaveField("State", watchset.Synced))
+		counts := func() map[watchset.State]int {
+			n := map[watchset.State]int{}
+			for _, name := range names {
+				n[l.StatusFor(name).State]++
+			}
+			return n
 		}
-		Expect(l.StatusFor(names[5])).To(And(HaveField("State", watchset.Pending), HaveField("Err", watchset.ErrLimit)))
-		set.Remove(names[0])
-		becomes(l, watchset.Synced)
+		Eventually(counts).Should(Equal(map[watchset.State]int{watchset.Synced: 500, watchset.Pending: 100}))
+		for _, name := range names[500:] {
+			Expect(l.StatusFor(name).Err).To(MatchError(watchset.ErrLimit))
+		}
+		Expect(l.Wait(ctx)).To(BeAssignableToTypeOf(&watchset.PartialError{}))
+		Expect(value(registry, "watchset_limited")).To(BeEquivalentTo(100))
+		rest := map[string]types.UID{}
+		for _, name := range names[50:] {
+			rest[name] = ""
+		}
+		set.Replace(rest)
+		Eventually(counts).Should(Equal(map[watchset.State]int{watchset.Synced: 500, watchset.Pending: 100}))
+		for i, name := range names {
+			want := watchset.Synced
+			if i < 50 || i >= 550 {
+				want = watchset.Pending
+			}
+			Expect(l.StatusFor(name).State).To(Equal(want), name)
+		}
+		Expect(value(registry, "watchset_limited")).To(BeEquivalentTo(50))
 	})
 })
 

@@ -234,6 +234,19 @@ func series(registry *prometheus.Registry, name string) (n int) {
 	return n
 }
 
+// value is that of a gauge without labels.
+func value(registry *prometheus.Registry, name string) (v float64) {
+	GinkgoHelper()
+	families, err := registry.Gather()
+	Expect(err).NotTo(HaveOccurred())
+	for _, family := range families {
+		if family.GetName() == name {
+			v = family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	return v
+}
+
 // goroutines counts those that have something in their stack.
 func goroutines(part string) (n int) {
 	stacks := make([]byte, 16<<20)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -15,7 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/warren-tenancy/warren/pkg/watchset"
 	"github.com/warren-tenancy/warren/test"
@@ -156,6 +160,117 @@ var _ = Describe("a resource", func() {
 		Expect(err).To(BeAssignableToTypeOf(&watchset.DegradedError{}))
 		w.setBroken(false)
 		becomes(l, watchset.Synced)
+	})
+
+	It("INF-I26 is Degraded while it can't be converted", func(ctx SpecContext) {
+		o := blind()
+		o.DegradedAfter = 5 * time.Second // the server ends a stream after three
+		w := begin(26, o)
+		a := w.namespaces(ctx, "a")[0]
+		crd, gvr := w.crd()
+		older := crd.Spec.Versions[0].DeepCopy()
+		older.Name, older.Storage = "v1alpha1", false
+		crd.Spec.Versions = append(crd.Spec.Versions, *older)
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+			Strategy: apiextensionsv1.WebhookConverter,
+			Webhook: &apiextensionsv1.WebhookConversion{
+				ConversionReviewVersions: []string{"v1"},
+				ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/convert")},
+			},
+		}
+		w.grantAll(ctx, "see", rule(gvr, see))
+		create(ctx, crd)
+		soon(ctx, widget(gvr, a, "one"))
+		l := w.lease(watchset.Request{Resource: gvr.GroupResource().WithVersion("v1alpha1")})
+		becomes(l, watchset.Degraded)
+		stays(l, watchset.Degraded)
+		Expect(text(l.Status().Err)).To(ContainSubstring("the stream ended before all objects were there"), "the server says no more")
+		Eventually(func() error {
+			if err := admin.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+				return err
+			}
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+			return admin.Update(ctx, crd)
+		}).Should(Succeed())
+		becomes(l, watchset.Synced)
+		Expect(l.List("", nil)).To(HaveLen(1))
+	})
+
+	// INF-I27, but that the wire is cut and the API server goes on.
+	It("is shown as it was last known while nothing answers", func(ctx SpecContext) {
+		o := blind()
+		o.DegradedAfter = 5 * time.Second
+		w := begin(27, o)
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see", rule(secrets, see))
+		create(ctx, secret(a, "s"), secret(a, "t"))
+		told := w.listen(secrets)
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		Eventually(told.seen).Should(HaveLen(2))
+		told.take()
+		By("for a short time")
+		w.setDown(true)
+		w.cut()
+		Consistently(l.Status).WithTimeout(time.Second).Should(HaveField("State", watchset.Synced))
+		w.setDown(false)
+		Eventually(w.open("", a)).Should(Equal(1))
+		By("for a longer time")
+		w.setDown(true)
+		w.cut()
+		becomes(l, watchset.Degraded)
+		object, err := l.Get(key(a, "s"))
+		Expect(object).NotTo(BeNil())
+		Expect(err).To(BeAssignableToTypeOf(&watchset.DegradedError{}))
+		remove(ctx, secret(a, "t"))
+		create(ctx, secret(a, "u"))
+		w.setDown(false)
+		becomes(l, watchset.Synced)
+		Eventually(told.seen).Should(HaveExactElements("create u", "delete t"))
+	})
+
+	It("INF-I55 has its own pace", func(ctx SpecContext) {
+		configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		w := begin(55, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see", rule(secrets, see), rule(configMaps, see))
+		busy, free := make(chan string, 1), make(chan struct{})
+		var calls atomic.Int32
+		block := func(object client.Object) {
+			calls.Add(1)
+			select {
+			case busy <- object.GetName():
+			default:
+			}
+			<-free
+		}
+		w.feed(secrets, handler.Funcs{
+			CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { block(e.Object) },
+			UpdateFunc: func(_ context.Context, e event.UpdateEvent, _ queue) { block(e.ObjectNew) },
+		})
+		told := w.listen(configMaps)
+		l := w.lease(in(a))
+		becomes(w.lease(watchset.Request{Resource: configMaps, Scope: watchset.Namespace(a)}), watchset.Synced)
+		becomes(l, watchset.Synced)
+		slow := secret(a, "slow")
+		create(ctx, slow)
+		Eventually(busy).Should(Receive(Equal("slow")))
+		for i := range 20 {
+			slow.Data["key"] = []byte(fmt.Sprint(i))
+			Expect(admin.Update(ctx, slow)).To(Succeed())
+		}
+		create(ctx, build.ConfigMap(a, "quick", ""))
+		Eventually(told.seen).Should(ContainElement("create quick"))
+		Eventually(func() (string, error) {
+			held, err := l.Get(key(a, "slow"))
+			if err != nil {
+				return "", err
+			}
+			return held.GetResourceVersion(), nil
+		}).Should(Equal(slow.ResourceVersion))
+		close(free)
+		Eventually(calls.Load).Should(BeEquivalentTo(2), "twenty changes are one")
+		Consistently(calls.Load).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEquivalentTo(2))
 	})
 
 	// A thousand parts with ten objects each, when there is time for it.

@@ -266,4 +266,29 @@ var _ = Describe("a right", func() {
 		becomes(l, watchset.Synced)
 		Expect(w.count("watch", secrets.Resource, a)).To(Equal(2))
 	})
+
+	It("INF-I20 to watch RBAC may come and go, too", func(ctx SpecContext) {
+		o := blind()
+		o.WatchRBAC = watchset.WhereAllowed
+		w := begin(20, o)
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see", rule(secrets, see))
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		Expect(w.open("rolebindings", "")()).To(BeZero())
+		observer := w.observes(ctx)
+		kinds := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+		for _, kind := range kinds {
+			Eventually(w.open(kind, "")).Should(Equal(1))
+		}
+		By("it goes, and the streams are renewed")
+		remove(ctx, observer)
+		Eventually(func() int {
+			w.cut()
+			return w.open("rolebindings", "")()
+		}).WithPolling(time.Second).Should(BeZero())
+		becomes(l, watchset.Synced)
+		Eventually(w.open(secrets.Resource, a)).Should(Equal(1))
+		Expect(w.Informers()).To(HaveLen(1))
+	})
 })

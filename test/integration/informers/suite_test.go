@@ -104,7 +104,7 @@ func begin(number int, o watchset.Options) *world {
 func prepare(number int, o watchset.Options) *world {
 	GinkgoHelper()
 	w := &world{name: user(number), wire: newWire(), config: access.Config(user(number)), ended: make(chan error, 1)}
-	w.config.Wrap(w.wire.wrap)
+	w.config.Wrap(w.wrap)
 	var err error
 	w.Set, err = watchset.New(w.config, o)
 	Expect(err).NotTo(HaveOccurred())

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,6 +31,7 @@ type wire struct {
 	streams  map[*body]request
 	broken   bool // requests lose their token
 	refused  bool // reviews are
+	down     bool // nothing answers
 	lists    int  // under way
 	most     int  // of lists under way at a time
 }
@@ -55,13 +57,16 @@ func (c *counter) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer invalid")
 	}
-	initial := what.verb == "list" || r.URL.Query().Get("sendInitialEvents") == "true"
+	initial := !w.down && (what.verb == "list" || r.URL.Query().Get("sendInitialEvents") == "true")
 	if initial {
 		w.lists++
 		w.most = max(w.most, w.lists)
 	}
-	refused := w.refused && what.verb == "review"
+	refused, down := w.refused && what.verb == "review", w.down
 	w.mu.Unlock()
+	if down {
+		return nil, syscall.ECONNREFUSED
+	}
 	if refused {
 		return forbidden(r), nil
 	}
@@ -167,6 +172,12 @@ func forbidden(r *http.Request) *http.Response {
 		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": []string{"application/json"}},
 		Body: io.NopCloser(strings.NewReader(text)), Request: r,
 	}
+}
+
+func (w *wire) setDown(down bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.down = down
 }
 
 func (r request) matches(verb, resource, namespace string) bool {
