@@ -16,6 +16,7 @@ type agenda struct {
 	poked    time.Time // look because something hints at a change
 	repeat   time.Time // once more then, for the same reason
 	hinted   time.Time // when something hinted last
+	began    bool      // the part began because of the last hint: only if that came to nothing is it looked at once more
 	reviewed time.Time // when it was looked at last
 	degrade  time.Time // without a working watch until then, it is Degraded
 	expire   time.Time // nobody leases it
@@ -77,6 +78,9 @@ func (p *part) tick() {
 		a.degrade = time.Time{}
 		p.degrade()
 	}
+	if due(a.poked, now) && a.began && p.run != nil {
+		a.poked = time.Time{}
+	}
 	if !a.asking && (due(a.retry, now) || due(a.verify, now) || due(a.poked, now)) {
 		a.asking = true
 		s.reviews.Add(p)
@@ -101,7 +105,7 @@ func (p *part) poke(debounce time.Duration) {
 	if earliest := a.reviewed.Add(pokeSpacing); at.Before(earliest) {
 		at = earliest
 	}
-	a.repeat, a.hinted = at.Add(pokeRepeat), now
+	a.repeat, a.hinted, a.began = at.Add(pokeRepeat), now, false
 	if a.poked.IsZero() || at.Before(a.poked) {
 		a.poked = at
 	}
@@ -123,10 +127,10 @@ func (a *agenda) looked(p *part, started time.Time, changed bool) {
 	case !due(a.poked, started):
 	case a.hinted.After(started): // the answer may be older than the hint
 		a.poked = now.Add(pokeSpacing)
-	case changed || !a.poked.Before(a.repeat):
+	case !a.poked.Before(a.repeat), changed && p.run == nil:
 		a.poked = time.Time{}
 	default:
-		a.poked = a.repeat
+		a.poked, a.began = a.repeat, changed
 	}
 	a.arm(p)
 }

@@ -72,6 +72,8 @@ func (p *part) asksGlobal(ctx context.Context) bool {
 func (p *part) regain(ctx context.Context) func() bool {
 	v := p.set.rights.ask(ctx, p, false)
 	if v.err != nil {
+		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+		defer cancel()
 		_, err := p.fetch(ctx, metav1.ListOptions{Limit: 1})
 		if apierrors.IsForbidden(err) {
 			v.missing, v.cause = []string{"list"}, err

@@ -201,3 +201,24 @@ func TestNotServedCostsLittle(t *testing.T) {
 		w.is(l, watchset.NotServed)
 	})
 }
+
+// A server that lags behind the one that was asked: what began because of a hint and came to nothing is looked at once more.
+func TestAnotherServerLagsBehind(t *testing.T) {
+	a := newAPI()
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		w.after(20 * time.Second)
+		a.do(func() { a.reviewed = func(string) (bool, bool) { return true, true } })
+		w.Poke()
+		w.after(time.Second)
+		w.is(l, watchset.Forbidden)
+		a.grant(both("secrets", "a")...)
+		w.after(2 * time.Second)
+		w.is(l, watchset.Synced)
+		before := a.count("review", "")
+		w.after(10 * time.Second)
+		if n := a.count("review", "") - before; n != 0 {
+			t.Errorf("%d reviews of what is Synced", n)
+		}
+	})
+}

@@ -93,8 +93,8 @@ func (p *part) stored(obj any) (client.Object, error) {
 		return done.Object, nil
 	}
 	object, err := typed(obj.(runtime.Object), p.key.form, p.set.options.Scheme)
-	if err != nil {
-		return nil, err
+	if err != nil || p.own() {
+		return object, err
 	}
 	if transform, ok := p.set.options.Transform[p.key.resource]; ok {
 		return transform(object), nil

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -64,6 +65,10 @@ var _ = Describe("a controller", func() {
 		Expect(reader.Get(ctx, key(a, "d"), partial)).To(Succeed())
 		Expect(partial.Labels).To(HaveKeyWithValue("x", "1"))
 		Expect(partial.Kind).To(Equal("Deployment"))
+		loose := &unstructured.Unstructured{}
+		loose.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		Expect(reader.Get(ctx, key(a, "d"), loose)).To(Succeed())
+		Expect(loose.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(2)))
 		Expect(reader.Get(ctx, key(a, "none"), partial)).To(MatchError(apierrors.IsNotFound, "is a 404"))
 
 		By("lists")
