@@ -29,9 +29,11 @@ type api struct {
 	missing   map[string]bool // resources that discovery lacks
 	refuses   bool            // reviews
 	reviewed  func(verb string) (allowed, known bool)
-	down      bool // every request is a 500
-	throttles bool // every request is a 429
-	oldest    int  // resourceVersions before it are gone
+	down      bool   // every request is a 500
+	throttles bool   // every request is a 429
+	oldest    int    // resourceVersions before it are gone
+	hangs     string // requests for this namespace get no answer
+	lags      int    // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
 	version   int
 	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
 	streams   map[*stream]struct{}
@@ -158,6 +160,11 @@ func (a *api) drop() {
 func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.hangs != "" && strings.Contains(r.URL.Path, "/namespaces/"+a.hangs+"/") {
+		a.mu.Unlock()
+		<-r.Context().Done()
+		a.mu.Lock()
+	}
 	if r.Context().Err() != nil {
 		return nil, r.Context().Err()
 	}
@@ -290,12 +297,26 @@ func (a *api) watch(ctx context.Context, s *stream, initial bool) io.ReadCloser 
 	s.out, s.done = make(chan []byte, 10000), ctx.Done()
 	a.streams[s] = struct{}{}
 	if initial {
+		version := a.version
+		if s.namespace == "" && a.lags > 0 {
+			version = a.lags
+		}
+		var later []*metav1.PartialObjectMetadata
 		for _, object := range a.matching(s) {
+			if made, _ := strconv.Atoi(object.ResourceVersion); made > version {
+				later = append(later, object)
+				continue
+			}
 			s.event("ADDED", object)
 		}
+		defer func() {
+			for _, object := range later {
+				s.event("ADDED", object)
+			}
+		}()
 		s.event("BOOKMARK", &metav1.PartialObjectMetadata{
 			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
-			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(a.version), Annotations: map[string]string{
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version), Annotations: map[string]string{
 				metav1.InitialEventsAnnotationKey: "true",
 			}},
 		})

@@ -133,18 +133,6 @@ func TestAutoGoesUpAndDown(t *testing.T) {
 	})
 }
 
-func TestAutoOnAClusterScopedResource(t *testing.T) {
-	a := newAPI()
-	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-	bubble(t, a, quiet(), func(w *world) {
-		l := w.lease(watchset.Request{Resource: nodes, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))})
-		w.is(l, watchset.Forbidden)
-		if n := len(w.Informers()); n != 1 {
-			t.Errorf("%d parts, want the cluster's", n)
-		}
-	})
-}
-
 // A namespace that was deleted and made again has nothing to do with the old one.
 func TestNamespaceWithANewUID(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)

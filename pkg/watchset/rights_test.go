@@ -222,3 +222,47 @@ func TestAnotherServerLagsBehind(t *testing.T) {
 		}
 	})
 }
+
+// A right that comes back while its loss is being found.
+func TestHintDuringAReview(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	bubble(t, a, quiet(), func(w *world) {
+		l := w.lease(in("a"))
+		w.is(l, watchset.Synced)
+		first := true
+		a.do(func() {
+			a.reviewed = func(string) (bool, bool) {
+				if first {
+					first = false
+					<-time.After(time.Millisecond)
+					w.Poke()
+					return false, true
+				}
+				return false, false
+			}
+		})
+		w.Poke()
+		w.after(time.Second / 2)
+		w.is(l, watchset.Forbidden)
+		w.after(time.Second)
+		w.is(l, watchset.Synced)
+	})
+}
+
+func TestBackoffBeginsAnew(t *testing.T) {
+	a := newAPI()
+	o := quiet()
+	o.VerifyInterval = ptr.To(time.Second)
+	bubble(t, a, o, func(w *world) {
+		l := w.lease(in("a"))
+		w.after(10 * time.Minute)
+		a.grant(both("secrets", "a")...)
+		w.after(6 * time.Minute)
+		w.is(l, watchset.Synced)
+		a.revoke(both("secrets", "a")...)
+		w.after(2 * time.Second)
+		if wait := time.Until(w.is(l, watchset.Forbidden).Retry); wait > 6*time.Second {
+			t.Errorf("it is looked at again in %s", wait)
+		}
+	})
+}

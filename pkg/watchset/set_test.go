@@ -249,18 +249,36 @@ func TestLimits(t *testing.T) {
 
 func TestHangingListsFreeTheirSlots(t *testing.T) {
 	a := newAPI(both("secrets", "*")...)
+	a.hangs = "a"
 	o := quiet()
 	o.StartConcurrency = 1
 	bubble(t, a, o, func(w *world) {
-		a.do(func() { a.down = true })
-		l := w.lease(in("a"))
+		l, next := w.lease(in("a")), w.lease(in("b"))
 		w.is(l, watchset.Syncing)
-		w.is(w.lease(in("b")), watchset.Syncing)
-		w.after(time.Minute)
+		w.is(next, watchset.Pending)
+		w.after(31 * time.Second)
 		w.is(l, watchset.Degraded)
-		a.do(func() { a.down = false })
-		w.after(time.Minute)
+		w.is(next, watchset.Synced)
+		a.do(func() { a.hangs = "" })
+		w.is(w.lease(in("c")), watchset.Synced)
+	})
+}
+
+func TestOfTwoSessionsTheLaterWins(t *testing.T) {
+	a := newAPI(both("secrets", "*")...)
+	bubble(t, a, quiet(), func(w *world) {
+		earlier, later := w.Session(owner("x")), w.Session(owner("x"))
+		old, _ := earlier.Acquire(in("a"))
+		l, _ := later.Acquire(in("b"))
+		synctest.Wait()
+		earlier.Commit()
 		w.is(l, watchset.Synced)
+		w.is(old, watchset.Synced)
+		later.Commit()
+		w.is(l, watchset.Synced)
+		if _, err := old.List("", nil); !errors.Is(err, watchset.ErrReleased) {
+			t.Error(err)
+		}
 	})
 }
 
