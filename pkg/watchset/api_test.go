@@ -32,6 +32,7 @@ type api struct {
 	down      bool   // every request is a 500
 	throttles bool   // every request is a 429
 	oldest    int    // resourceVersions before it are gone
+	old       bool   // it knows no stream that begins with all objects
 	hangs     string // requests for this namespace get no answer
 	lags      int    // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
 	version   int
@@ -263,6 +264,9 @@ func (a *api) read(r *http.Request, path []string, done *request) (int, any, io.
 		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden), nil
 	case a.missing[done.resource]:
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound), nil
+	}
+	if a.old && query.Get("sendInitialEvents") != "" {
+		return http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid), nil
 	}
 	if since, err := strconv.Atoi(query.Get("resourceVersion")); err == nil && since < a.oldest && done.verb == "watch" {
 		return http.StatusGone, failure(http.StatusGone, metav1.StatusReasonExpired), nil

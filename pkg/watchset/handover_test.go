@@ -115,3 +115,21 @@ func TestAutoOnAClusterScopedResource(t *testing.T) {
 		})
 	}
 }
+
+// An Auto lease that comes when it is known already that the cluster can't be seen.
+func TestAutoJoinsLate(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	bubble(t, a, quiet(), func(w *world) {
+		auto := watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))}
+		w.is(w.lease(auto), watchset.Synced)
+		auto.Scope = watchset.Auto(watchset.NewNamespaceSet("a"))
+		l, err := w.Acquire(owner("y"), auto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.is(l, watchset.Synced)
+		if n := a.count("watch", "secrets"); n != 2 {
+			t.Errorf("%d watches, want one that is refused and one that isn't", n)
+		}
+	})
+}

@@ -266,3 +266,26 @@ func TestBackoffBeginsAnew(t *testing.T) {
 		}
 	})
 }
+
+// A server that needs a list first: only with the watch does it count.
+func TestListBeforeWatch(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.grant("list secrets b")
+	a.old = true
+	a.put("secrets", "a", "s")
+	a.put("secrets", "b", "s")
+	bubble(t, a, quiet(), func(w *world) {
+		told := w.listen(secrets)
+		l, listed := w.lease(in("a")), w.lease(in("b"))
+		if status := w.is(l, watchset.Synced); status.Objects != 1 {
+			t.Errorf("%d objects", status.Objects)
+		}
+		w.is(listed, watchset.Forbidden)
+		if len(w.lines) != 2 {
+			t.Errorf("log lines: %q, want that the one is Synced and the other Forbidden", w.lines)
+		}
+		told.want("create a/s")
+		a.put("secrets", "a", "t")
+		told.want("create a/t")
+	})
+}

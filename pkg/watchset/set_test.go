@@ -267,6 +267,7 @@ func TestHangingListsFreeTheirSlots(t *testing.T) {
 func TestOfTwoSessionsTheLaterWins(t *testing.T) {
 	a := newAPI(both("secrets", "*")...)
 	bubble(t, a, quiet(), func(w *world) {
+		before := w.lease(in("c"))
 		earlier, later := w.Session(owner("x")), w.Session(owner("x"))
 		old, _ := earlier.Acquire(in("a"))
 		l, _ := later.Acquire(in("b"))
@@ -274,6 +275,7 @@ func TestOfTwoSessionsTheLaterWins(t *testing.T) {
 		earlier.Commit()
 		w.is(l, watchset.Synced)
 		w.is(old, watchset.Synced)
+		w.is(before, watchset.Synced)
 		later.Commit()
 		w.is(l, watchset.Synced)
 		if _, err := old.List("", nil); !errors.Is(err, watchset.ErrReleased) {
