@@ -32,6 +32,7 @@ type api struct {
 	down      bool   // every request is a 500
 	throttles bool   // every request is a 429
 	oldest    int    // resourceVersions before it are gone
+	breaks    string // watches of this namespace are a 500
 	old       bool   // it knows no stream that begins with all objects
 	hangs     string // requests for this namespace get no answer
 	lags      int    // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
@@ -264,6 +265,9 @@ func (a *api) read(r *http.Request, path []string, done *request) (int, any, io.
 		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden), nil
 	case a.missing[done.resource]:
 		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound), nil
+	}
+	if a.breaks == done.namespace && a.breaks != "" && done.verb == "watch" {
+		return http.StatusInternalServerError, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError), nil
 	}
 	if a.old && query.Get("sendInitialEvents") != "" {
 		return http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid), nil

@@ -73,12 +73,16 @@ func (e *events) seen() []string {
 func (w *world) listen(resource schema.GroupVersionResource) *events {
 	GinkgoHelper()
 	e := &events{prefix: w.ns("")}
-	w.feed(resource, handler.Funcs{
+	w.feed(resource, e.handler())
+	return e
+}
+
+func (e *events) handler() handler.EventHandler {
+	return handler.Funcs{
 		CreateFunc: func(_ context.Context, c event.CreateEvent, _ queue) { e.add("create %s", c.Object) },
 		UpdateFunc: func(_ context.Context, u event.UpdateEvent, _ queue) { e.add("update %s", u.ObjectNew) },
 		DeleteFunc: func(_ context.Context, d event.DeleteEvent, _ queue) { e.add("delete %s", d.Object) },
-	})
-	return e
+	}
 }
 
 // feed starts a Source, and returns the queue that its handler gets.
