@@ -29,13 +29,14 @@ type api struct {
 	missing   map[string]bool // resources that discovery lacks
 	refuses   bool            // reviews
 	reviewed  func(verb string) (allowed, known bool)
-	down      bool   // every request is a 500
-	throttles bool   // every request is a 429
-	oldest    int    // resourceVersions before it are gone
-	breaks    string // watches of this namespace are a 500
-	old       bool   // it knows no stream that begins with all objects
-	hangs     string // requests for this namespace get no answer
-	lags      int    // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
+	down      bool          // every request is a 500
+	throttles bool          // every request is a 429
+	oldest    int           // resourceVersions before it are gone
+	resume    chan struct{} // what hangs goes on
+	breaks    string        // watches of this namespace are a 500
+	old       bool          // it knows no stream that begins with all objects
+	hangs     string        // requests for this namespace get no answer
+	lags      int           // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
 	version   int
 	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
 	streams   map[*stream]struct{}
@@ -164,7 +165,10 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer a.mu.Unlock()
 	if a.hangs != "" && strings.Contains(r.URL.Path, "/namespaces/"+a.hangs+"/") {
 		a.mu.Unlock()
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-a.resume: // nil unless a case makes it
+		}
 		a.mu.Lock()
 	}
 	if r.Context().Err() != nil {

@@ -181,7 +181,7 @@ func (l *Lease) attach(at place, told map[*feed]map[string]client.Object) {
 		}
 	}
 	l.parts[at] = p
-	p.leases[l] = struct{}{}
+	p.leases[l] = !p.state.settled()
 	p.agenda.expire = time.Time{}
 	p.controllers[l.owner.Controller]++
 	if p.controllers[l.owner.Controller] > 1 {

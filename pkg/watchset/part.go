@@ -18,9 +18,9 @@ type part struct {
 	request  Request
 	observer func(change, ...client.Object) // gets what is seen, in place of store and feeds: for what the Set watches for itself
 
-	leases      map[*Lease]struct{}
-	controllers map[string]int // of the leases
-	needed      bool           // by the Set itself
+	leases      map[*Lease]bool // true: its owner wasn't told of any state yet
+	controllers map[string]int  // of the leases
+	needed      bool            // by the Set itself
 	admitted    bool
 	gone        bool
 
@@ -48,7 +48,7 @@ func (s *Set) newPart(key partKey, r Request) *part {
 	}
 	r.Scope = Scope{kind: key.kind, namespace: key.namespace, name: key.name}
 	return &part{
-		set: s, key: key, request: r, leases: map[*Lease]struct{}{}, controllers: map[string]int{},
+		set: s, key: key, request: r, leases: map[*Lease]bool{}, controllers: map[string]int{},
 		state: Pending, since: time.Now(), store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 	}
 }
@@ -115,16 +115,19 @@ func (p *part) enter(state State, err error) {
 	for l := range p.leases {
 		l.wake()
 	}
-	if !state.settled() || state == p.settled {
+	if !state.settled() {
 		return
 	}
-	p.told(p.settled)
-	p.settled = state
-	if p.own() {
-		return
+	news := state != p.settled
+	if news {
+		p.told(p.settled)
+		p.settled = state
 	}
-	for l := range p.leases {
-		p.set.tell(l.owner)
+	for l, waits := range p.leases {
+		if news || waits {
+			p.leases[l] = false
+			p.set.tell(l.owner)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package watchset_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -293,5 +294,38 @@ func TestListBeforeWatch(t *testing.T) {
 		w.after(time.Minute)
 		w.is(listed, watchset.Synced)
 		told.want("create b/s")
+	})
+}
+
+// An owner that comes while a part that was Forbidden tries again hears of the outcome, though it is the old one.
+func TestLateOwnersAreTold(t *testing.T) {
+	a := newAPI()
+	a.reviewed = func(string) (bool, bool) { return true, true }
+	bubble(t, a, quiet(), func(w *world) {
+		q := w.queue()
+		if err := w.States("test").Start(w.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		l := w.lease(in("a"))
+		w.is(l, watchset.Forbidden)
+		request, _ := q.Get()
+		q.Done(request)
+		a.do(func() { a.hangs, a.resume = "a", make(chan struct{}) })
+		w.after(7 * time.Second)
+		w.is(l, watchset.Syncing)
+		late, err := w.Acquire(owner("late"), in("a"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		close(a.resume)
+		synctest.Wait()
+		w.is(late, watchset.Forbidden)
+		if n := q.Len(); n != 1 {
+			t.Fatalf("%d owners are told, want one", n)
+		}
+		if request, _ = q.Get(); request.Name != "late" {
+			t.Errorf("%s is told, want late", request.Name)
+		}
+		q.Done(request)
 	})
 }
