@@ -1,0 +1,384 @@
+package watchset_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// api is an API server in memory: enough of it for list, watch, discovery and reviews of metadata, so that a case may take ten
+// minutes of a clock that isn't real. What a real server does, test/integration/informers shows.
+type api struct {
+	mu        sync.Mutex
+	rights    map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
+	missing   map[string]bool // resources that discovery lacks
+	refuses   bool            // reviews
+	reviewed  func(verb string) (allowed, known bool)
+	down      bool          // every request is a 500
+	throttles bool          // every request is a 429
+	oldest    int           // resourceVersions before it are gone
+	resume    chan struct{} // what hangs goes on
+	breaks    string        // watches of this namespace are a 500
+	old       bool          // it knows no stream that begins with all objects
+	hangs     string        // requests for this namespace get no answer
+	lags      int           // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
+	version   int
+	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
+	streams   map[*stream]struct{}
+	requests  []request
+}
+
+type request struct {
+	at                        time.Time
+	verb, resource, namespace string
+	code                      int
+}
+
+type stream struct {
+	resource, namespace, name string
+	out                       chan []byte
+	done                      <-chan struct{}
+}
+
+func newAPI(rights ...string) *api {
+	a := &api{rights: map[string]bool{}, missing: map[string]bool{}, objects: map[string]*metav1.PartialObjectMetadata{}, streams: map[*stream]struct{}{}}
+	a.grant(rights...)
+	return a
+}
+
+func (a *api) config() *rest.Config { return &rest.Config{Host: "http://api", Transport: a} }
+
+func (a *api) grant(rights ...string)  { a.set(true, rights...) }
+func (a *api) revoke(rights ...string) { a.set(false, rights...) }
+
+func (a *api) set(to bool, rights ...string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, right := range rights {
+		a.rights[right] = to
+	}
+}
+
+func (a *api) do(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f()
+}
+
+// count counts requests; an empty argument matches all.
+func (a *api) count(verb, resource string) int { return len(a.times(verb, resource)) }
+
+func (a *api) times(verb, resource string) []time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var found []time.Time
+	for _, r := range a.requests {
+		if (verb == "" || verb == r.verb) && (resource == "" || resource == r.resource) {
+			found = append(found, r.at)
+		}
+	}
+	return found
+}
+
+func (a *api) open() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.streams)
+}
+
+// put makes or changes an object, remove deletes it.
+func (a *api) put(resource, namespace, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version++
+	key := resource + " " + namespace + "/" + name
+	kind, old := "MODIFIED", a.objects[key]
+	if old == nil {
+		kind, old = "ADDED", &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{UID: types.UID(strconv.Itoa(a.version))}}
+	}
+	now := old.DeepCopy()
+	now.APIVersion, now.Kind = "meta.k8s.io/v1", "PartialObjectMetadata"
+	now.Namespace, now.Name, now.ResourceVersion = namespace, name, strconv.Itoa(a.version)
+	a.objects[key] = now
+	a.send(kind, resource, now)
+}
+
+func (a *api) remove(resource, namespace, name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.version++
+	key := resource + " " + namespace + "/" + name
+	gone := a.objects[key].DeepCopy()
+	gone.ResourceVersion = strconv.Itoa(a.version)
+	delete(a.objects, key)
+	a.send("DELETED", resource, gone)
+}
+
+func (a *api) send(kind, resource string, object *metav1.PartialObjectMetadata) {
+	for s := range a.streams {
+		if s.resource == resource && s.matches(object) {
+			s.event(kind, object)
+		}
+	}
+}
+
+func (s *stream) matches(object *metav1.PartialObjectMetadata) bool {
+	return (s.namespace == "" || s.namespace == object.Namespace) && (s.name == "" || s.name == object.Name)
+}
+
+func (s *stream) event(kind string, object *metav1.PartialObjectMetadata) {
+	frame, err := json.Marshal(metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Object: object}})
+	if err != nil {
+		panic(err)
+	}
+	s.out <- frame
+}
+
+// drop closes all streams, as a server does from time to time.
+func (a *api) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.streams {
+		close(s.out)
+		delete(a.streams, s)
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.hangs != "" && strings.Contains(r.URL.Path, "/namespaces/"+a.hangs+"/") {
+		a.mu.Unlock()
+		select {
+		case <-r.Context().Done():
+		case <-a.resume: // nil unless a case makes it
+		}
+		a.mu.Lock()
+	}
+	if r.Context().Err() != nil {
+		return nil, r.Context().Err()
+	}
+	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	group := path[:2]
+	if path[0] == "apis" {
+		group = path[:3]
+	}
+	rest := path[len(group):]
+	done := request{at: time.Now(), code: http.StatusOK}
+	var answer any
+	var body io.ReadCloser
+	switch {
+	case a.down:
+		done.code, done.verb = http.StatusInternalServerError, "down"
+		answer = failure(done.code, metav1.StatusReasonInternalError)
+	case a.throttles:
+		done.code, done.verb = http.StatusTooManyRequests, "throttled"
+		answer = failure(done.code, metav1.StatusReasonTooManyRequests)
+	case len(rest) == 0:
+		done.verb = "discover"
+		answer = a.resources(strings.Join(group[1:], "/"))
+	case rest[0] == "selfsubjectaccessreviews":
+		done.verb = "review"
+		done.code, answer = a.review(r)
+	default:
+		done.code, answer, body = a.read(r, rest, &done)
+	}
+	a.requests = append(a.requests, done)
+	if body == nil {
+		text, err := json.Marshal(answer)
+		if err != nil {
+			return nil, err
+		}
+		body = io.NopCloser(bytes.NewReader(text))
+	}
+	return &http.Response{
+		StatusCode: done.code, Status: http.StatusText(done.code), Header: http.Header{"Content-Type": []string{"application/json"}},
+		Body: body, Request: r,
+	}, nil
+}
+
+func (a *api) resources(gv string) any {
+	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
+	for _, name := range []string{"secrets", "configmaps", "widgets", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "nodes"} {
+		if !a.missing[name] {
+			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: kindOf(name), Namespaced: name != "nodes"})
+		}
+	}
+	return list
+}
+
+func kindOf(resource string) string {
+	return strings.ToUpper(resource[:1]) + strings.TrimSuffix(resource[1:], "s")
+}
+
+func (a *api) review(r *http.Request) (int, any) {
+	if a.refuses {
+		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden)
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{}
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(text, nil, review)
+	}
+	if err != nil {
+		return http.StatusBadRequest, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest)
+	}
+	what := review.Spec.ResourceAttributes
+	review.Status.Allowed = a.allowed(what.Verb, what.Resource, what.Namespace)
+	if a.reviewed != nil {
+		if allowed, known := a.reviewed(what.Verb); known {
+			review.Status.Allowed = allowed
+		}
+	}
+	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
+	return http.StatusCreated, review
+}
+
+func (a *api) allowed(verb, resource, namespace string) bool {
+	return a.rights[verb+" "+resource+" *"] || a.rights[verb+" "+resource+" "+namespace]
+}
+
+func (a *api) read(r *http.Request, path []string, done *request) (int, any, io.ReadCloser) {
+	query := r.URL.Query()
+	done.verb = "list"
+	if query.Get("watch") != "" {
+		done.verb = "watch"
+	}
+	if path[0] == "namespaces" {
+		done.namespace, path = path[1], path[2:]
+	}
+	done.resource = path[0]
+	switch {
+	case !a.allowed(done.verb, done.resource, done.namespace):
+		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden), nil
+	case a.missing[done.resource]:
+		return http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound), nil
+	}
+	if a.breaks == done.namespace && a.breaks != "" && done.verb == "watch" {
+		return http.StatusInternalServerError, failure(http.StatusInternalServerError, metav1.StatusReasonInternalError), nil
+	}
+	if a.old && query.Get("sendInitialEvents") != "" {
+		return http.StatusUnprocessableEntity, failure(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid), nil
+	}
+	if since, err := strconv.Atoi(query.Get("resourceVersion")); err == nil && since < a.oldest && done.verb == "watch" {
+		return http.StatusGone, failure(http.StatusGone, metav1.StatusReasonExpired), nil
+	}
+	_, name, _ := strings.Cut(query.Get("fieldSelector"), "metadata.name=")
+	s := &stream{resource: done.resource, namespace: done.namespace, name: name}
+	if done.verb == "watch" {
+		return http.StatusOK, nil, a.watch(r.Context(), s, query.Get("sendInitialEvents") == "true")
+	}
+	list := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: strconv.Itoa(a.version)},
+	}
+	for _, object := range a.matching(s) {
+		list.Items = append(list.Items, *object)
+	}
+	return http.StatusOK, list, nil
+}
+
+func (a *api) matching(s *stream) []*metav1.PartialObjectMetadata {
+	var found []*metav1.PartialObjectMetadata
+	for key, object := range a.objects {
+		if strings.HasPrefix(key, s.resource+" ") && s.matches(object) {
+			found = append(found, object)
+		}
+	}
+	slices.SortFunc(found, func(a, b *metav1.PartialObjectMetadata) int { return strings.Compare(a.Name, b.Name) })
+	return found
+}
+
+func (a *api) watch(ctx context.Context, s *stream, initial bool) io.ReadCloser {
+	s.out, s.done = make(chan []byte, 10000), ctx.Done()
+	a.streams[s] = struct{}{}
+	if initial {
+		version := a.version
+		if s.namespace == "" && a.lags > 0 {
+			version = a.lags
+		}
+		var later []*metav1.PartialObjectMetadata
+		for _, object := range a.matching(s) {
+			if made, _ := strconv.Atoi(object.ResourceVersion); made > version {
+				later = append(later, object)
+				continue
+			}
+			s.event("ADDED", object)
+		}
+		defer func() {
+			for _, object := range later {
+				s.event("ADDED", object)
+			}
+		}()
+		s.event("BOOKMARK", &metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(version), Annotations: map[string]string{
+				metav1.InitialEventsAnnotationKey: "true",
+			}},
+		})
+	}
+	out, in := io.Pipe()
+	go func() {
+		for {
+			select {
+			case frame, ok := <-s.out:
+				if !ok {
+					_ = in.Close()
+					return
+				}
+				if _, err := in.Write(frame); err != nil {
+					a.leave(s)
+					return
+				}
+			case <-s.done:
+				_ = in.CloseWithError(ctx.Err())
+				a.leave(s)
+				return
+			}
+		}
+	}()
+	return &body{out, func() { a.leave(s) }}
+}
+
+func (a *api) leave(s *stream) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, open := a.streams[s]; open {
+		delete(a.streams, s)
+		close(s.out)
+	}
+}
+
+// body tells when the client closes a stream.
+type body struct {
+	*io.PipeReader
+	closed func()
+}
+
+func (b *body) Close() error {
+	b.closed()
+	return b.PipeReader.Close()
+}
+
+func failure(code int, reason metav1.StatusReason) *metav1.Status {
+	return &metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: fmt.Sprintf("the server says %s", reason),
+	}
+}

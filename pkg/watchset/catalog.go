@@ -1,0 +1,115 @@
+package watchset
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// discoveryCache is how long an answer of discovery is good for all parts.
+const discoveryCache = 5 * time.Second
+
+// catalog asks discovery which resources the server serves, a group version at a time.
+type catalog struct {
+	clients *clients
+	asking  singleflight.Group
+
+	mu      sync.Mutex
+	answers map[schema.GroupVersion]answer
+	kinds   map[schema.GroupVersionKind]schema.GroupVersionResource // that were found once
+}
+
+type answer struct {
+	asked     time.Time
+	resources []metav1.APIResource // empty: it is not served
+}
+
+func newCatalog(c *clients) *catalog {
+	return &catalog{clients: c, answers: map[schema.GroupVersion]answer{}, kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
+}
+
+// find returns a resource as discovery describes it, nil if it is not served. An answer from before since doesn't count.
+func (c *catalog) find(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
+	resources, err := c.ask(ctx, gvr.GroupVersion(), since)
+	for i := range resources {
+		if resources[i].Name == gvr.Resource {
+			return &resources[i], nil
+		}
+	}
+	return nil, err
+}
+
+// kind returns the resource of a kind, nil if it is not served.
+func (c *catalog) kind(ctx context.Context, gvk schema.GroupVersionKind) (*metav1.APIResource, error) {
+	resources, err := c.ask(ctx, gvk.GroupVersion(), time.Time{})
+	for i := range resources {
+		if resources[i].Kind == gvk.Kind && !strings.Contains(resources[i].Name, "/") {
+			return &resources[i], nil
+		}
+	}
+	return nil, err
+}
+
+func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Time) ([]metav1.APIResource, error) {
+	if known, ok := c.known(gv, since); ok {
+		return known.resources, nil
+	}
+	found, err, _ := c.asking.Do(gv.String(), func() (any, error) {
+		if known, ok := c.known(gv, since); ok {
+			return known.resources, nil
+		}
+		asked := time.Now()
+		list, err := c.clients.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+		if err != nil && !apierrors.IsNotFound(err) {
+			return []metav1.APIResource(nil), err
+		}
+		now := answer{asked: asked}
+		if err == nil {
+			now.resources = list.APIResources
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.answers[gv] = now
+		return now.resources, nil
+	})
+	return found.([]metav1.APIResource), err
+}
+
+func (c *catalog) known(gv schema.GroupVersion, since time.Time) (answer, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.answers[gv]
+	return known, ok && time.Since(known.asked) < discoveryCache && !known.asked.Before(since)
+}
+
+// resource returns the resource of a kind that was found before.
+func (c *catalog) resource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.kinds[gvk]
+	return known, ok
+}
+
+func (c *catalog) remember(gvk schema.GroupVersionKind, plural string) schema.GroupVersionResource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kinds[gvk] = gvk.GroupVersion().WithResource(plural)
+	return c.kinds[gvk]
+}
+
+// misfit says why the part can't be served, given what discovery says of its resource; nil if it can.
+func (p *part) misfit(served *metav1.APIResource) error {
+	switch {
+	case served == nil:
+		return &NotServedError{Resource: p.key.resource}
+	case !served.Namespaced && p.key.namespace != "":
+		return &NotServedError{Resource: p.key.resource, reason: "the resource is cluster-scoped, and has no objects in namespaces"}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package watchset
+
+import (
+	"context"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// EnqueueOwners enqueues the owners of this controller whose leases cover the object. It is made for Source; for events of
+// another source it tells the resource by the object's kind.
+func (s *Set) EnqueueOwners(controller string) handler.EventHandler {
+	return &ownersHandler{s, controller}
+}
+
+type ownersHandler struct {
+	set        *Set
+	controller string
+}
+
+// Create implements handler.EventHandler, and so do the next three.
+func (h *ownersHandler) Create(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	h.enqueue(ctx, e.Object, q)
+}
+
+func (h *ownersHandler) Update(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	h.enqueue(ctx, e.ObjectNew, q)
+}
+
+func (h *ownersHandler) Delete(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	h.enqueue(ctx, e.Object, q)
+}
+
+func (h *ownersHandler) Generic(ctx context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	h.enqueue(ctx, e.Object, q)
+}
+
+func (h *ownersHandler) enqueue(ctx context.Context, object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	p, _ := ctx.Value(partOf{}).(*part)
+	for name := range h.owners(p, object) {
+		q.Add(reconcile.Request{NamespacedName: name})
+	}
+}
+
+// owners are those whose leases hold the part that saw the object, or, when none does any more, a part that would.
+func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.NamespacedName] {
+	h.set.mu.RLock()
+	defer h.set.mu.RUnlock()
+	found := sets.Set[types.NamespacedName]{}
+	add := func(p *part) {
+		for l := range p.leases {
+			if l.owner.Controller == h.controller {
+				found.Insert(l.owner.NamespacedName)
+			}
+		}
+	}
+	if p != nil {
+		add(p)
+	}
+	if len(found) > 0 {
+		return found
+	}
+	for _, other := range h.set.parts {
+		if other.covers(object, p) {
+			add(other)
+		}
+	}
+	return found
+}
+
+// covers says whether the part would show the object. seen is the part that saw it, if that is known.
+func (p *part) covers(object client.Object, seen *part) bool {
+	switch {
+	case p.key.namespace != "" && p.key.namespace != object.GetNamespace():
+		return false
+	case p.key.kind == objectScope && p.key.name != object.GetName():
+		return false
+	case p.key.kind == clusterScope && !p.sees():
+		return false // an Auto lease looks elsewhere
+	case seen != nil:
+		return p.key.view == seen.key.view
+	}
+	gvk := object.GetObjectKind().GroupVersionKind()
+	if mapper := p.set.options.Mapper; mapper != nil {
+		if m, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+			return m.Resource == p.key.resource
+		}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return strings.EqualFold(plural.String(), p.key.resource.String())
+}

@@ -1,0 +1,135 @@
+package watchset_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// held starts a handler that waits until free is called.
+func (w *world) held(resource schema.GroupVersionResource) (told *log, free func()) {
+	w.Helper()
+	told = &log{t: w.T}
+	inner, gate := told.handler(), make(chan struct{})
+	w.start(resource, handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { <-gate; inner.Create(ctx, e, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { <-gate; inner.Update(ctx, e, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { <-gate; inner.Delete(ctx, e, q) },
+	})
+	return told, sync.OnceFunc(func() { close(gate) })
+}
+
+// What waits for a slow handler is as forbidden as the rest.
+func TestWhatWaitsIsForbiddenToo(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	for _, name := range []string{"s", "t", "u"} {
+		a.put("secrets", "a", name)
+	}
+	bubble(t, a, quiet(), func(w *world) {
+		told, free := w.held(secrets)
+		l := w.lease(in("a"))
+		w.is(l, watchset.Synced)
+		a.revoke(both("secrets", "a")...)
+		w.Poke()
+		w.after(time.Second)
+		w.is(l, watchset.Forbidden)
+		free()
+		synctest.Wait()
+		if len(told.lines) > 1 {
+			t.Errorf("events %q after the right was gone, want only the one that was under way", told.lines)
+		}
+	})
+}
+
+// What waits for a slow handler is not lost when the cluster takes the place of namespaces, nor told twice.
+func TestWhatWaitsIsPassedOn(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	for _, name := range []string{"s", "t", "u"} {
+		a.put("secrets", "a", name)
+	}
+	bubble(t, a, quiet(), func(w *world) {
+		told, free := w.held(secrets)
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))})
+		w.is(l, watchset.Synced)
+		a.grant(both("secrets", "*")...)
+		w.Poke()
+		w.after(time.Second)
+		if n := len(w.Informers()); n != 1 {
+			t.Fatalf("%d parts, want the cluster's", n)
+		}
+		free()
+		told.want("create a/s", "create a/t", "create a/u")
+	})
+}
+
+// The cluster's list may be older than what a namespace showed.
+func TestUpToAnOlderList(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "old")
+	before := a.version
+	bubble(t, a, quiet(), func(w *world) {
+		told := w.listen(secrets)
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))})
+		a.put("secrets", "a", "new")
+		told.want("create a/new", "create a/old")
+		a.do(func() { a.lags = before })
+		a.grant(both("secrets", "*")...)
+		w.Poke()
+		for range 200 {
+			<-time.After(10 * time.Millisecond)
+			if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "new"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := a.open(); n != 1 {
+			t.Errorf("%d streams, want the cluster's", n)
+		}
+		told.want()
+	})
+}
+
+func TestAutoOnAClusterScopedResource(t *testing.T) {
+	nodes := schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
+	for name, rights := range map[string][]string{"from the beginning": nil, "after a while": both("nodes", "*")} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI(rights...)
+			bubble(t, a, quiet(), func(w *world) {
+				l := w.lease(watchset.Request{Resource: nodes, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))})
+				a.revoke(rights...)
+				w.Poke()
+				w.after(time.Second)
+				w.is(l, watchset.Forbidden)
+				if n := len(w.Informers()); n != 1 {
+					t.Errorf("%d parts, want the cluster's", n)
+				}
+			})
+		})
+	}
+}
+
+// An Auto lease that comes when it is known already that the cluster can't be seen.
+func TestAutoJoinsLate(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	bubble(t, a, quiet(), func(w *world) {
+		auto := watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a"))}
+		w.is(w.lease(auto), watchset.Synced)
+		auto.Scope = watchset.Auto(watchset.NewNamespaceSet("a"))
+		l, err := w.Acquire(owner("y"), auto)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.is(l, watchset.Synced)
+		if n := a.count("watch", "secrets"); n != 2 {
+			t.Errorf("%d watches, want one that is refused and one that isn't", n)
+		}
+	})
+}

@@ -1,0 +1,333 @@
+package watchset
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Lease is an owner's claim on what its Request asks for. The informers beneath it are shared, and live while some lease needs
+// them.
+type Lease struct {
+	set   *Set
+	owner Owner
+	key   requestKey
+	scope Scope
+
+	// The Set's lock guards these.
+	request  Request
+	released bool
+	touched  uint64          // the sequence of whoever acquired it last
+	parts    map[place]*part // all parts that it holds
+	waiting  []string        // namespaces that exceed MaxNamespaces
+	down     bool            // Auto: the namespaces stand in for the cluster
+	changed  chan struct{}   // closed at the next change; nil unless somebody waits
+}
+
+// holdings are the leases of an owner.
+type holdings struct {
+	leases map[requestKey]*Lease
+	latest uint64 // the sequence of the latest session
+}
+
+// acquire is Acquire with the lock held. sequence is that of whoever acquires.
+func (s *Set) acquire(owner Owner, r Request, sequence uint64) (*Lease, error) {
+	if s.stopped {
+		return nil, ErrStopped
+	}
+	key, err := r.key()
+	if err != nil {
+		return nil, err
+	}
+	held := s.holdings(owner)
+	l := held.leases[key]
+	if l == nil {
+		l = &Lease{set: s, owner: owner, key: key, scope: r.Scope, request: r, parts: map[place]*part{}}
+		held.leases[key] = l
+		if l.scope.set != nil {
+			l.scope.set.follow(l)
+		}
+		l.arrange(nil)
+	}
+	l.touched = max(l.touched, sequence)
+	return l, nil
+}
+
+func (s *Set) holdings(owner Owner) *holdings {
+	held := s.owners[owner]
+	if held == nil {
+		held = &holdings{leases: map[requestKey]*Lease{}}
+		s.owners[owner] = held
+	}
+	return held
+}
+
+// Release releases the lease; what it shared with others lives on, the rest after IdleGrace ends. It may be called more than
+// once. Later reads return ErrReleased.
+func (l *Lease) Release() {
+	l.set.mu.Lock()
+	defer l.set.unlock()
+	l.release()
+}
+
+func (l *Lease) release() {
+	if l.released {
+		return
+	}
+	l.released = true
+	if held := l.set.owners[l.owner]; held != nil && held.leases[l.key] == l {
+		if delete(held.leases, l.key); len(held.leases) == 0 {
+			delete(l.set.owners, l.owner)
+		}
+	}
+	if l.scope.set != nil {
+		l.scope.set.leave(l)
+	}
+	for _, p := range l.parts {
+		l.detach(p)
+		p.expireAfter(*l.set.options.IdleGrace)
+	}
+	l.wake()
+}
+
+// arrange brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
+func (l *Lease) arrange(told map[*feed]map[string]client.Object) {
+	want, stays, renewed := l.wanted(), map[place]bool{}, map[string]bool{}
+	for _, at := range want {
+		stays[at], renewed[at.namespace] = true, true
+	}
+	var left []*part
+	for at, p := range l.parts {
+		if stays[at] {
+			continue
+		}
+		switch {
+		case l.scope.kind == autoScope && !l.down:
+			l.passOn(p, l.parts[place{}])
+		case renewed[at.namespace]: // its UID changed
+			l.tellGone(p)
+		}
+		l.detach(p)
+		left = append(left, p)
+	}
+	for _, at := range want {
+		if l.parts[at] == nil {
+			l.attach(at, told)
+		}
+	}
+	for _, p := range left {
+		p.expireAfter(0)
+	}
+	l.wake()
+	if cluster := l.parts[place{}]; cluster != nil {
+		l.partLost(cluster, nil) // which it may be for others already
+	}
+}
+
+// wanted returns the places that the lease needs, in alphabetical order.
+func (l *Lease) wanted() []place {
+	switch l.scope.kind {
+	case namespacesScope:
+		return l.namespaces()
+	case autoScope:
+		if l.down {
+			return append([]place{{}}, l.namespaces()...)
+		}
+		l.waiting = nil
+		return []place{{}}
+	}
+	return []place{{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}}
+}
+
+// namespaces returns at most MaxNamespaces of the set; those that are followed keep their place.
+func (l *Lease) namespaces() []place {
+	uids := l.scope.set.snapshot()
+	room := l.set.options.MaxNamespaces
+	followed := map[string]bool{}
+	for at := range l.parts {
+		if _, stays := uids[at.namespace]; stays && at.kind == namespaceScope && !followed[at.namespace] {
+			followed[at.namespace] = true
+			room--
+		}
+	}
+	l.waiting = nil
+	var want []place
+	for _, name := range slices.Sorted(maps.Keys(uids)) {
+		if !followed[name] {
+			if room <= 0 {
+				l.waiting = append(l.waiting, name)
+				continue
+			}
+			room--
+		}
+		want = append(want, place{kind: namespaceScope, namespace: name, uid: uids[name]})
+	}
+	return want
+}
+
+func (l *Lease) attach(at place, told map[*feed]map[string]client.Object) {
+	s, key := l.set, partKey{l.key.view, at}
+	p := s.parts[key]
+	if p == nil {
+		p = s.newPart(key, l.request)
+		s.parts[key] = p
+		if s.room() {
+			s.admitted++
+			p.admitted = true
+			p.begin()
+		}
+	}
+	l.parts[at] = p
+	p.leases[l] = !p.state.settled()
+	p.agenda.expire = time.Time{}
+	p.controllers[l.owner.Controller]++
+	if p.controllers[l.owner.Controller] > 1 {
+		return // its feeds know
+	}
+	for f := range p.feeds() {
+		if f.controller != l.owner.Controller {
+			continue
+		}
+		p.recall(f, told[f])
+		if p.sees() {
+			f.differences(p, p.known[f])
+			delete(p.known, f)
+		}
+	}
+}
+
+// recall notes what a feed was told of in the part's namespace.
+func (p *part) recall(f *feed, told map[string]client.Object) {
+	for key, object := range told {
+		if object.GetNamespace() != p.key.namespace {
+			continue
+		}
+		if p.known == nil {
+			p.known = map[*feed]map[string]client.Object{}
+		}
+		if p.known[f] == nil {
+			p.known[f] = map[string]client.Object{}
+		}
+		p.known[f][key] = object
+	}
+}
+
+func (l *Lease) detach(p *part) {
+	delete(l.parts, p.key.place)
+	delete(p.leases, l)
+	controller := l.owner.Controller
+	if p.controllers[controller]--; p.controllers[controller] > 0 {
+		return
+	}
+	for f := range p.feeds() {
+		if f.controller == controller {
+			f.drop(p)
+			delete(p.known, f)
+		}
+	}
+	delete(p.controllers, controller)
+}
+
+// expireAfter has a part without leases closed.
+func (p *part) expireAfter(grace time.Duration) {
+	if !p.idle() {
+		return
+	}
+	if grace == 0 {
+		p.close()
+		return
+	}
+	p.agenda.expire = time.Now().Add(grace)
+	p.agenda.arm(p)
+}
+
+// last says whether no other lease of the controller holds the part.
+func (l *Lease) last(p *part) bool { return p.controllers[l.owner.Controller] == 1 }
+
+// passOn gives what feeds were not told yet to the part that takes p's place.
+func (l *Lease) passOn(p, heir *part) {
+	for f := range p.feeds() {
+		if f.controller == l.owner.Controller && l.last(p) && heir != nil {
+			f.passOn(p, heir)
+		}
+	}
+}
+
+// tellGone tells feeds that all objects of a part are gone: those of a namespace that was deleted.
+func (l *Lease) tellGone(p *part) {
+	for f := range p.feeds() {
+		if f.controller != l.owner.Controller || !l.last(p) {
+			continue
+		}
+		for key, object := range p.contents() {
+			f.push(p, key, object, nil, true)
+		}
+	}
+}
+
+// partLost has an Auto lease go from the cluster to its namespaces.
+func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
+	if l.scope.kind == autoScope && p.key.kind == clusterScope && p.state == Forbidden && !l.down && !p.global {
+		l.down = true
+		l.arrange(told)
+	}
+}
+
+// partSynced has an Auto lease go from its namespaces to the cluster.
+func (l *Lease) partSynced(p *part) {
+	if l.scope.kind == autoScope && p.key.kind == clusterScope && l.down {
+		l.down = false
+		l.arrange(nil)
+	}
+}
+
+// wake wakes whoever waits.
+func (l *Lease) wake() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// facing returns the parts that the lease reads from, and what is wrong with namespaces that have none.
+func (l *Lease) facing() (parts []*part, missing map[string]error) {
+	missing = map[string]error{}
+	for at, p := range l.parts {
+		if l.scope.kind == autoScope && (at.kind == clusterScope) == l.down {
+			continue
+		}
+		parts = append(parts, p)
+	}
+	for _, name := range l.waiting {
+		missing[name] = ErrLimit
+	}
+	return parts, missing
+}
+
+// part returns the part that shows namespace; nil if there is none.
+func (l *Lease) part(namespace string) *part {
+	switch l.scope.kind {
+	case clusterScope, objectScope:
+		return l.parts[place{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}]
+	case autoScope:
+		if !l.down {
+			return l.parts[place{}]
+		}
+		if p := l.inNamespace(namespace); p != nil || slices.Contains(l.waiting, namespace) {
+			return p
+		}
+		return l.parts[place{}] // elsewhere the cluster part says why nothing is seen
+	}
+	return l.inNamespace(namespace)
+}
+
+func (l *Lease) inNamespace(namespace string) *part {
+	var uid types.UID
+	if l.scope.set != nil {
+		uid = l.scope.set.uid(namespace)
+	}
+	return l.parts[place{kind: namespaceScope, namespace: namespace, uid: uid}]
+}

@@ -1,0 +1,122 @@
+package watchset
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what a Set measures. Gauges are counted when they are asked for; no label names a namespace, an object or an owner.
+type metrics struct {
+	set         *Set
+	transitions *prometheus.CounterVec
+	starts      *prometheus.CounterVec
+	reviews     *prometheus.CounterVec
+	pokes       *prometheus.CounterVec
+	seconds     *prometheus.HistogramVec
+}
+
+var (
+	informersDesc = prometheus.NewDesc("watchset_informers", "Informers by state.", []string{"group", "resource", "form", "scope", "state"}, nil)
+	leasesDesc    = prometheus.NewDesc("watchset_leases", "Leases on informers.", []string{"group", "resource"}, nil)
+	objectsDesc   = prometheus.NewDesc("watchset_objects", "Objects held.", []string{"group", "resource"}, nil)
+	limitedDesc   = prometheus.NewDesc("watchset_limited", "Informers that wait for room.", nil, nil)
+)
+
+func newMetrics(s *Set) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "watchset_" + name, Help: help}, labels)
+	}
+	return &metrics{
+		set:         s,
+		transitions: counter("transitions_total", "Changes of informers' states.", "group", "resource", "from", "to"),
+		starts:      counter("starts_total", "Starts of informers.", "group", "resource"),
+		reviews:     counter("access_reviews_total", "Reviews of the identity's rights.", "result"),
+		pokes:       counter("pokes_total", "Hints that rights or CRDs may have changed.", "kind"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "watchset_sync_seconds", Help: "Time from the start of an informer to Synced.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
+		}, []string{"group", "resource"}),
+	}
+}
+
+func (m *metrics) transition(p *part, from, to State) {
+	m.transitions.WithLabelValues(p.key.resource.Group, p.key.resource.Resource, string(from), string(to)).Inc()
+}
+
+func (m *metrics) started(p *part) {
+	if !p.own() {
+		m.starts.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Inc()
+	}
+}
+
+func (m *metrics) synced(p *part, took time.Duration) {
+	if !p.own() {
+		m.seconds.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Observe(took.Seconds())
+	}
+}
+
+// forget drops the series of a resource when its last part is gone. The caller holds the Set's lock.
+func (m *metrics) forget(gone *part) {
+	for _, p := range m.set.parts {
+		if p.key.resource.GroupResource() == gone.key.resource.GroupResource() {
+			return
+		}
+	}
+	of := prometheus.Labels{"group": gone.key.resource.Group, "resource": gone.key.resource.Resource}
+	m.transitions.DeletePartialMatch(of)
+	m.starts.DeletePartialMatch(of)
+	m.seconds.DeletePartialMatch(of)
+}
+
+func (m *metrics) counted() []prometheus.Collector {
+	return []prometheus.Collector{m.transitions, m.starts, m.reviews, m.pokes, m.seconds}
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{informersDesc, leasesDesc, objectsDesc, limitedDesc} {
+		out <- desc
+	}
+	for _, c := range m.counted() {
+		c.Describe(out)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	m.gauges(func(desc *prometheus.Desc, value int, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+	})
+	for _, c := range m.counted() {
+		c.Collect(out)
+	}
+}
+
+func (m *metrics) gauges(emit func(desc *prometheus.Desc, value int, labels ...string)) {
+	type of struct{ group, resource string }
+	informers, leases, objects, limited := map[[5]string]int{}, map[of]int{}, map[of]int{}, 0
+	m.set.mu.RLock()
+	for _, p := range m.set.parts {
+		gr := of{p.key.resource.Group, p.key.resource.Resource}
+		informers[[5]string{gr.group, gr.resource, p.key.form.String(), p.request.Scope.String(), string(p.state)}]++
+		leases[gr] += len(p.leases)
+		objects[gr] += int(p.objects.Load())
+		if p.limited() {
+			limited++
+		}
+	}
+	for _, held := range m.set.owners {
+		for _, l := range held.leases {
+			limited += len(l.waiting)
+		}
+	}
+	m.set.mu.RUnlock()
+	for labels, n := range informers {
+		emit(informersDesc, n, labels[:]...)
+	}
+	for gr, n := range leases {
+		emit(leasesDesc, n, gr.group, gr.resource)
+		emit(objectsDesc, objects[gr], gr.group, gr.resource)
+	}
+	emit(limitedDesc, limited)
+}

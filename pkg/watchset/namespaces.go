@@ -1,0 +1,89 @@
+package watchset
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// NamespaceSet is a set of namespaces that leases follow while it changes. A namespace that leaves it has its stream closed at
+// once, and one whose UID changes has its informer started again: a stream on a deleted namespace would deliver the objects of a
+// new one of that name, without any right in it. The zero value is an empty set.
+type NamespaceSet struct {
+	mu     sync.Mutex
+	uids   map[string]types.UID
+	leases map[*Lease]struct{}
+}
+
+// NewNamespaceSet makes a set of namespaces whose UIDs are not known.
+func NewNamespaceSet(names ...string) *NamespaceSet {
+	n := &NamespaceSet{uids: map[string]types.UID{}}
+	for _, name := range names {
+		n.uids[name] = ""
+	}
+	return n
+}
+
+// Replace makes the set hold exactly these namespaces. An empty UID is one that isn't known.
+func (n *NamespaceSet) Replace(namespaces map[string]types.UID) {
+	n.change(func() { n.uids = maps.Clone(namespaces) })
+}
+
+// Add adds a namespace, or changes its UID. An empty UID is one that isn't known.
+func (n *NamespaceSet) Add(name string, uid types.UID) {
+	n.change(func() {
+		if n.uids == nil {
+			n.uids = map[string]types.UID{}
+		}
+		n.uids[name] = uid
+	})
+}
+
+// Remove removes a namespace.
+func (n *NamespaceSet) Remove(name string) {
+	n.change(func() { delete(n.uids, name) })
+}
+
+// change changes the set, and then brings its leases in line. A Set's lock is never taken while n's is held.
+func (n *NamespaceSet) change(f func()) {
+	n.mu.Lock()
+	f()
+	leases := maps.Clone(n.leases)
+	n.mu.Unlock()
+	for l := range leases {
+		l.set.mu.Lock()
+		if !l.released && !l.set.stopped {
+			l.arrange(nil)
+		}
+		l.set.unlock()
+	}
+}
+
+// snapshot returns the namespaces with their UIDs.
+func (n *NamespaceSet) snapshot() map[string]types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return maps.Clone(n.uids)
+}
+
+func (n *NamespaceSet) follow(l *Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leases == nil {
+		n.leases = map[*Lease]struct{}{}
+	}
+	n.leases[l] = struct{}{}
+}
+
+func (n *NamespaceSet) leave(l *Lease) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.leases, l)
+}
+
+func (n *NamespaceSet) uid(name string) types.UID {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.uids[name]
+}

@@ -1,0 +1,100 @@
+package watchset
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Options say how a Set differs from the usual one. The zero value is the usual one.
+type Options struct {
+	// Backoff is how a part that is Forbidden or NotServed looks whether it may go on: 5s, doubling up to 5m, each ±20 %. It
+	// begins anew at each new loss.
+	Backoff Backoff
+	// VerifyInterval is how often, ±20 %, the rights of a Synced part are asked again; nil means 5m, a pointer to 0 never.
+	VerifyInterval *time.Duration
+	// RBACDebounce is the time from the first event of RBAC to the review; 0 means 250ms.
+	RBACDebounce time.Duration
+	// WatchRBAC and WatchCRDs say whether RBAC, and CRDs while a part is NotServed, are watched.
+	WatchRBAC, WatchCRDs WatchMode
+	// IdleGrace is how long an informer without leases lives on; nil means 30s, a pointer to 0 not at all.
+	IdleGrace *time.Duration
+	// DegradedAfter is how long a part may be without a working watch; 0 means 30s.
+	DegradedAfter time.Duration
+	// StartConcurrency is how many initial lists are under way at a time; 0 means 16.
+	StartConcurrency int
+	// MaxInformers is how many parts a set runs, MaxNamespaces how many namespaces a lease; 0 means 2000 and 500. What exceeds
+	// stays Pending with ErrLimit, and moves up in alphabetical order when room is made.
+	MaxInformers, MaxNamespaces int
+	// Transform runs before an object is stored, by resource, in place of DefaultTransform. What it returns may be smaller and
+	// of the caller's own type, but keeps namespace, name, UID and resourceVersion. It may change its argument, and must not
+	// return nil.
+	Transform map[schema.GroupVersionResource]func(client.Object) client.Object
+	// Mapper tells Session.Reader the resource of a kind; nil means that discovery is asked.
+	Mapper meta.RESTMapper
+	// Scheme gives objects in Full their Go types, where it knows the kind.
+	Scheme *runtime.Scheme
+	// HTTPClient makes the requests; nil means one made from the rest.Config.
+	HTTPClient *http.Client
+	// Registerer gets the metrics; nil means no metrics.
+	Registerer prometheus.Registerer
+	// Logger gets one line for each change of a part's state; the zero value drops them.
+	Logger logr.Logger
+}
+
+// Backoff is a delay that doubles from Initial to Max.
+type Backoff struct{ Initial, Max time.Duration }
+
+// WatchMode says whether something is watched for the sake of all informers.
+type WatchMode string
+
+// Modes of watching. The empty one is WhereAllowed.
+const (
+	WhereAllowed WatchMode = "Auto"
+	Off          WatchMode = "Off"
+)
+
+// complete returns o with its defaults filled in.
+func (o Options) complete() (Options, error) {
+	for name, value := range map[string]time.Duration{
+		"Backoff.Initial": o.Backoff.Initial, "Backoff.Max": o.Backoff.Max, "VerifyInterval": ptr.Deref(o.VerifyInterval, 0),
+		"RBACDebounce": o.RBACDebounce, "IdleGrace": ptr.Deref(o.IdleGrace, 0), "DegradedAfter": o.DegradedAfter,
+		"StartConcurrency": time.Duration(o.StartConcurrency), "MaxInformers": time.Duration(o.MaxInformers),
+		"MaxNamespaces": time.Duration(o.MaxNamespaces),
+	} {
+		if value < 0 {
+			return o, fmt.Errorf("option %s is negative", name)
+		}
+	}
+	for name, mode := range map[string]WatchMode{"WatchRBAC": o.WatchRBAC, "WatchCRDs": o.WatchCRDs} {
+		if mode != "" && mode != WhereAllowed && mode != Off {
+			return o, fmt.Errorf("option %s is %q: must be %s or %s", name, mode, WhereAllowed, Off)
+		}
+	}
+	fill(&o.Backoff.Initial, 5*time.Second)
+	fill(&o.Backoff.Max, 5*time.Minute)
+	o.Backoff.Max = max(o.Backoff.Max, o.Backoff.Initial)
+	fill(&o.VerifyInterval, ptr.To(5*time.Minute))
+	fill(&o.RBACDebounce, 250*time.Millisecond)
+	fill(&o.IdleGrace, ptr.To(30*time.Second))
+	fill(&o.DegradedAfter, 30*time.Second)
+	fill(&o.StartConcurrency, 16)
+	fill(&o.MaxInformers, 2000)
+	fill(&o.MaxNamespaces, 500)
+	return o, nil
+}
+
+func fill[T comparable](option *T, usual T) {
+	var zero T
+	if *option == zero {
+		*option = usual
+	}
+}

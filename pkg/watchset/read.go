@@ -1,0 +1,232 @@
+package watchset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Status returns the state of all parts together: Synced only if all are, else the worst.
+func (l *Lease) Status() Status {
+	l.set.mu.RLock()
+	defer l.set.mu.RUnlock()
+	parts, missing := l.facing()
+	if len(parts) == 0 {
+		return l.pending(len(missing) > 0)
+	}
+	var worst Status
+	objects := 0
+	for i, p := range parts {
+		status := p.status()
+		objects += status.Objects
+		if i == 0 || worse(status, worst) {
+			worst = status
+		}
+	}
+	if len(missing) > 0 && worst.State == Synced {
+		worst = l.pending(true)
+	}
+	worst.Objects = objects
+	return worst
+}
+
+// worse prefers the worse state, and of equal ones that which is at hand for longer.
+func worse(a, b Status) bool {
+	if a.State != b.State {
+		return severity[a.State] > severity[b.State]
+	}
+	return a.Since.Before(b.Since)
+}
+
+func (l *Lease) pending(limited bool) Status {
+	status := Status{State: Pending}
+	if limited {
+		status.Err = ErrLimit
+	}
+	return status
+}
+
+// StatusFor returns the state of the part that shows a namespace. A namespace that the lease doesn't follow is Pending.
+func (l *Lease) StatusFor(namespace string) Status {
+	l.set.mu.RLock()
+	defer l.set.mu.RUnlock()
+	if p := l.part(namespace); p != nil {
+		return p.status()
+	}
+	return l.pending(slices.Contains(l.waiting, namespace))
+}
+
+// Wait blocks until no part is Pending or Syncing. It returns nil where all are Synced; *ForbiddenError, *NotServedError,
+// *DegradedError or ErrLimit where none is; *PartialError where some are; ErrReleased, ErrStopped, or ctx.Err().
+func (l *Lease) Wait(ctx context.Context) error {
+	for {
+		changed, err := l.look()
+		if changed == nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.set.ended:
+			return ErrStopped
+		}
+	}
+}
+
+// look returns what to wait for, or nil and the verdict on all parts.
+func (l *Lease) look() (<-chan struct{}, error) {
+	l.set.mu.Lock()
+	defer l.set.unlock()
+	if err := l.closed(); err != nil {
+		return nil, err
+	}
+	parts, missing := l.facing()
+	wait := len(parts) == 0 && len(missing) == 0
+	for _, p := range parts {
+		wait = wait || !p.state.settled() && !p.limited()
+	}
+	if !wait {
+		return nil, verdict(parts, missing)
+	}
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed, nil
+}
+
+// closed says why nothing can be read at all.
+func (l *Lease) closed() error {
+	switch {
+	case l.released:
+		return ErrReleased
+	case l.set.stopped:
+		return ErrStopped
+	}
+	return nil
+}
+
+// verdict is the error beside what several parts show.
+func verdict(parts []*part, missing map[string]error) error {
+	if len(parts) == 0 && len(missing) == 0 {
+		return ErrNotSynced
+	}
+	var worst *part
+	synced := false
+	for _, p := range parts {
+		err := p.problem()
+		if err == nil {
+			synced = true
+			continue
+		}
+		missing[p.key.namespace] = err
+		if worst == nil || severity[p.state] > severity[worst.state] {
+			worst = p
+		}
+	}
+	switch {
+	case len(missing) == 0:
+		return nil
+	case synced:
+		return &PartialError{Namespaces: missing}
+	case worst != nil:
+		return worst.problem()
+	}
+	return ErrLimit
+}
+
+// Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows says that it is
+// not there. *DegradedError may come with the object as it was last known. Other errors are those of Wait, and ErrNotSynced.
+func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
+	l.set.mu.RLock()
+	defer l.set.mu.RUnlock()
+	if err := l.closed(); err != nil {
+		return nil, err
+	}
+	p, err := l.readable(key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if l.scope.kind == objectScope && l.scope.name != key.Name {
+		return nil, fmt.Errorf("%w: the lease is on the object %q, not on %q", ErrInvalid, l.scope.name, key.Name)
+	}
+	problem := p.problem()
+	if problem != nil && p.state != Degraded {
+		return nil, problem
+	}
+	name := key.Name
+	if key.Namespace != "" {
+		name = key.Namespace + "/" + key.Name
+	}
+	if obj, ok, _ := p.store.GetByKey(name); ok {
+		return obj.(client.Object), problem
+	}
+	if problem != nil {
+		return nil, problem
+	}
+	return nil, apierrors.NewNotFound(p.key.resource.GroupResource(), key.Name)
+}
+
+// readable returns the part that shows a namespace.
+func (l *Lease) readable(namespace string) (*part, error) {
+	if l.scope.namespace != "" && namespace != l.scope.namespace {
+		return nil, fmt.Errorf("%w: the lease is on namespace %q, not on %q", ErrInvalid, l.scope.namespace, namespace)
+	}
+	if p := l.part(namespace); p != nil {
+		return p, nil
+	}
+	if slices.Contains(l.waiting, namespace) {
+		return nil, ErrLimit
+	}
+	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
+}
+
+// List returns the objects of a namespace, or of all that the lease follows if it is empty, that match sel; nil matches
+// everything. They are shared: callers must not change them. Over several parts it returns what is at hand and *PartialError;
+// *DegradedError comes with what was last known.
+func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, error) {
+	l.set.mu.RLock()
+	defer l.set.mu.RUnlock()
+	if err := l.closed(); err != nil {
+		return nil, err
+	}
+	parts, missing := l.facing()
+	if namespace != "" {
+		p, err := l.readable(namespace)
+		if err != nil {
+			return nil, err
+		}
+		parts, missing = []*part{p}, map[string]error{}
+	}
+	var found []client.Object
+	for _, p := range parts {
+		if p.sees() {
+			found = append(found, p.list(namespace, sel)...)
+		}
+	}
+	return found, verdict(parts, missing)
+}
+
+func (p *part) list(namespace string, sel labels.Selector) []client.Object {
+	objs := p.store.List()
+	if namespace != "" && p.key.kind == clusterScope {
+		objs, _ = p.store.ByIndex(cache.NamespaceIndex, namespace)
+	}
+	found := make([]client.Object, 0, len(objs))
+	for _, obj := range objs {
+		object := obj.(client.Object)
+		if namespace != "" && object.GetNamespace() != namespace {
+			continue
+		}
+		if sel == nil || sel.Matches(labels.Set(object.GetLabels())) {
+			found = append(found, object)
+		}
+	}
+	return found
+}

@@ -1,0 +1,236 @@
+package watchset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+const defaultSyncTimeout = 10 * time.Second
+
+// ReaderOption changes how a Session's Reader reads.
+type ReaderOption func(*reader)
+
+// GetByNamespace has Get lease the object's namespace, for owners that read many objects there.
+func GetByNamespace() ReaderOption { return func(r *reader) { r.byNamespace = true } }
+
+// SyncTimeout is how long a read waits for its informer before it returns ErrNotSynced; 10s unless it is given.
+func SyncTimeout(d time.Duration) ReaderOption { return func(r *reader) { r.timeout = d } }
+
+// reader implements client.Reader.
+type reader struct {
+	session     *Session
+	byNamespace bool
+	timeout     time.Duration
+}
+
+// Get implements client.Reader.
+func (r *reader) Get(ctx context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
+	request, gvk, err := r.request(ctx, out)
+	if err != nil {
+		return err
+	}
+	request.Scope = Object(key.Namespace, key.Name)
+	if r.byNamespace {
+		request.Scope = Namespace(key.Namespace)
+		if key.Namespace == "" {
+			request.Scope = Cluster()
+		}
+	}
+	l, err := r.synced(ctx, request)
+	if err != nil {
+		return err
+	}
+	found, err := l.Get(types.NamespacedName(key))
+	if err != nil {
+		return err
+	}
+	return copyInto(out, found, gvk)
+}
+
+// List implements client.Reader.
+func (r *reader) List(ctx context.Context, out client.ObjectList, options ...client.ListOption) error {
+	o := (&client.ListOptions{}).ApplyOptions(options)
+	name, err := onlyName(o)
+	if err != nil {
+		return err
+	}
+	request, gvk, err := r.request(ctx, out)
+	if err != nil {
+		return err
+	}
+	if o.Namespace != "" {
+		request.Scope = Namespace(o.Namespace)
+	}
+	l, err := r.synced(ctx, request)
+	if err != nil {
+		return err
+	}
+	found, err := l.List(o.Namespace, o.LabelSelector)
+	if err != nil {
+		return err
+	}
+	items := make([]runtime.Object, 0, len(found))
+	for _, object := range found {
+		if name != "" && object.GetName() != name {
+			continue
+		}
+		if o.Limit > 0 && int64(len(items)) == o.Limit {
+			break
+		}
+		item, err := newItem(out)
+		if err != nil {
+			return err
+		}
+		if err := copyInto(item, object, gvk); err != nil {
+			return err
+		}
+		items = append(items, item)
+	}
+	return meta.SetList(out, items)
+}
+
+// onlyName returns the name that a field selector asks for, and refuses what can't be told locally.
+func onlyName(o *client.ListOptions) (string, error) {
+	if o.Continue != "" {
+		return "", fmt.Errorf("%w: continue is not supported, the list is whole", ErrInvalid)
+	}
+	if o.FieldSelector == nil || o.FieldSelector.Empty() {
+		return "", nil
+	}
+	requirements := o.FieldSelector.Requirements()
+	name, exact := o.FieldSelector.RequiresExactMatch("metadata.name")
+	if !exact || len(requirements) != 1 {
+		return "", fmt.Errorf("%w: fieldSelector %q is not supported: only metadata.name is", ErrInvalid, o.FieldSelector)
+	}
+	return name, nil
+}
+
+// request is what a read of out needs, but for its scope, and the kind of the objects.
+func (r *reader) request(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
+	set := r.session.set
+	scheme := set.options.Scheme
+	if scheme == nil {
+		scheme = runtime.NewScheme()
+	}
+	gvk, err := apiutil.GVKForObject(out, scheme)
+	if err != nil {
+		return Request{}, gvk, fmt.Errorf("%w: %w: Options.Scheme must know %T", ErrInvalid, err, out)
+	}
+	if _, isList := out.(client.ObjectList); isList {
+		gvk.Kind = trimList(gvk.Kind)
+	}
+	request := Request{Form: Full}
+	switch out.(type) {
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		request.Form = Metadata
+	}
+	request.Resource, err = set.resourceOf(ctx, gvk)
+	return request, gvk, err
+}
+
+func trimList(kind string) string {
+	if n := len(kind) - len("List"); n > 0 && kind[n:] == "List" {
+		return kind[:n]
+	}
+	return kind
+}
+
+// synced leases what a read needs, and waits for it.
+func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
+	l, err := r.session.Acquire(request)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	err = l.Wait(waiting)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w after %s: %s", ErrNotSynced, r.timeout, where(request.Resource, request.Scope.namespace, request.Scope.name))
+	}
+	return l, err
+}
+
+// resourceOf returns the resource of a kind. Of a kind that isn't served it is a guess, so that its lease is NotServed until it
+// is.
+func (s *Set) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	if s.options.Mapper != nil {
+		mapping, err := s.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		switch {
+		case err == nil:
+			return mapping.Resource, nil
+		case meta.IsNoMatchError(err):
+			return guess, nil
+		}
+		return guess, fmt.Errorf("looking for the resource of %s: %w", gvk, err)
+	}
+	if known, ok := s.catalog.resource(gvk); ok {
+		return known, nil
+	}
+	found, err := s.catalog.kind(ctx, gvk)
+	switch {
+	case err != nil:
+		return guess, fmt.Errorf("looking for the resource of %s: %w", gvk, err)
+	case found == nil:
+		return guess, nil
+	}
+	return s.catalog.remember(gvk, found.Name), nil
+}
+
+// newItem makes an item of a list.
+func newItem(list client.ObjectList) (client.Object, error) {
+	switch list.(type) {
+	case *unstructured.UnstructuredList:
+		return &unstructured.Unstructured{}, nil
+	case *metav1.PartialObjectMetadataList:
+		return &metav1.PartialObjectMetadata{}, nil
+	}
+	items, err := meta.GetItemsPtr(list)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %T is no list: %w", ErrInvalid, list, err)
+	}
+	element := reflect.TypeOf(items).Elem().Elem()
+	if element.Kind() == reflect.Pointer {
+		element = element.Elem()
+	}
+	item, ok := reflect.New(element).Interface().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%w: %T holds no objects", ErrInvalid, list)
+	}
+	return item, nil
+}
+
+// copyInto writes a deep copy of held, an object of an informer, into out.
+func copyInto(out, held client.Object, gvk schema.GroupVersionKind) error {
+	if reflect.TypeOf(out) == reflect.TypeOf(held) {
+		reflect.ValueOf(out).Elem().Set(reflect.ValueOf(held.DeepCopyObject()).Elem())
+		out.GetObjectKind().SetGroupVersionKind(gvk)
+		return nil
+	}
+	switch out := out.(type) {
+	case *unstructured.Unstructured:
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(held.DeepCopyObject())
+		if err != nil {
+			return err
+		}
+		out.Object = fields
+		out.SetGroupVersionKind(gvk)
+		return nil
+	}
+	if u, ok := held.(*unstructured.Unstructured); ok {
+		return runtime.DefaultUnstructuredConverter.FromUnstructured(u.DeepCopy().Object, out)
+	}
+	return fmt.Errorf("%w: the informer of %s holds a %T, not a %T", ErrInvalid, gvk, held, out)
+}

@@ -1,0 +1,60 @@
+package watchset
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// Session is one reconciliation of an owner: what it acquires is what the owner needs now.
+type Session struct {
+	set      *Set
+	owner    Owner
+	sequence uint64
+}
+
+// Session begins a session. Commit releases what owner held before and did not touch in this session. Without Commit, because
+// the reconciliation failed, nothing is released. Of two sessions of one owner the later wins.
+func (s *Set) Session(owner Owner) *Session {
+	s.mu.Lock()
+	defer s.unlock()
+	s.sequence++
+	if held := s.owners[owner]; held != nil {
+		held.latest = s.sequence
+	}
+	return &Session{set: s, owner: owner, sequence: s.sequence}
+}
+
+// Acquire is Set.Acquire for the session's owner, and notes that the lease is still needed.
+func (x *Session) Acquire(r Request) (*Lease, error) {
+	x.set.mu.Lock()
+	defer x.set.unlock()
+	l, err := x.set.acquire(x.owner, r, x.sequence)
+	if held := x.set.owners[x.owner]; held != nil {
+		held.latest = max(held.latest, x.sequence)
+	}
+	return l, err
+}
+
+// Commit ends the session: it releases what the owner held before and did not touch. It may be called more than once.
+func (x *Session) Commit() {
+	x.set.mu.Lock()
+	defer x.set.unlock()
+	held := x.set.owners[x.owner]
+	if held == nil || held.latest > x.sequence {
+		return
+	}
+	for _, l := range held.leases {
+		if l.touched < x.sequence {
+			l.release()
+		}
+	}
+}
+
+// Reader reads through informers: it starts what a read needs, just in time, and waits for it. Get leases the one object, List
+// leases the namespace, or the cluster if none is given. Label selectors of a List are applied locally, and so is Limit; field
+// selectors other than metadata.name, and Continue, are ErrInvalid. Results are copies. While an informer is Degraded, reads
+// return *DegradedError alone.
+func (x *Session) Reader(o ...ReaderOption) client.Reader {
+	r := &reader{session: x, timeout: defaultSyncTimeout}
+	for _, option := range o {
+		option(r)
+	}
+	return r
+}

@@ -1,0 +1,220 @@
+package watchset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// reviewers is how many reviews are under way at a time; how many there are in a second is limited as well.
+const reviewers = 8
+
+// Set runs informers, shares them between owners and follows the rights of the identity in its configuration. All its methods
+// may be called from any goroutine.
+type Set struct {
+	options Options
+	clients *clients
+	catalog *catalog
+	rights  *rights
+	metrics *metrics
+	log     logr.Logger
+	slots   *semaphore.Weighted             // of initial lists
+	reviews workqueue.TypedInterface[*part] // parts that want to know their rights
+
+	// mu guards all below, and the fields of parts, leases and runs. Events of objects take it for reading, so that those of
+	// different parts go side by side; whatever changes a state takes it for writing.
+	mu       sync.RWMutex
+	ctx      context.Context // of Start; nil before
+	stopped  bool
+	ended    chan struct{}  // closed when stopped
+	running  sync.WaitGroup // whatever Start waits for
+	sequence uint64         // of sessions and leases
+
+	parts    map[partKey]*part
+	admitted int // parts that have room
+	owners   map[Owner]*holdings
+	feeds    map[feedKey][]*feed
+	states   map[string][]*stateQueue
+	outbox   []func() // what is to be done as soon as mu is free
+
+	rbac     []*part // that watch the kinds of RBAC
+	crds     *part   // that watches CRDs while some part is NotServed
+	unserved int     // parts that are NotServed
+}
+
+// New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o,
+// and where o.Registerer refuses the metrics. Where cfg limits nothing, requests are not throttled: StartConcurrency bounds them.
+func New(cfg *rest.Config, o Options) (*Set, error) {
+	if cfg == nil {
+		return nil, errors.New("making a watch set: the rest.Config is nil")
+	}
+	o, err := o.complete()
+	if err != nil {
+		return nil, fmt.Errorf("making a watch set: %w", err)
+	}
+	c, err := newClients(cfg, o.HTTPClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a watch set: %w", err)
+	}
+	s := &Set{
+		options: o, clients: c, log: o.Logger,
+		slots:   semaphore.NewWeighted(int64(o.StartConcurrency)),
+		reviews: workqueue.NewTyped[*part](),
+		ended:   make(chan struct{}),
+		parts:   map[partKey]*part{}, owners: map[Owner]*holdings{}, feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{},
+	}
+	s.catalog = newCatalog(c)
+	s.metrics = newMetrics(s)
+	s.rights = newRights(c, s.metrics, o.Backoff.Max)
+	if o.Registerer != nil {
+		if err := o.Registerer.Register(s.metrics); err != nil {
+			return nil, fmt.Errorf("making a watch set: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Start runs the set until ctx is done and returns nil when every goroutine and watch has ended; it is a manager.Runnable.
+// A second call returns ErrStarted. Leases taken before Start are Pending until then.
+func (s *Set) Start(ctx context.Context) error {
+	s.mu.Lock()
+	if s.ctx != nil {
+		s.mu.Unlock()
+		return ErrStarted
+	}
+	s.ctx = ctx
+	for range reviewers {
+		s.running.Go(s.review)
+	}
+	s.admit()
+	s.unlock()
+
+	<-ctx.Done()
+	s.stop()
+	s.running.Wait()
+	return nil
+}
+
+func (s *Set) stop() {
+	s.mu.Lock()
+	s.stopped = true
+	close(s.ended)
+	s.reviews.ShutDown()
+	for _, p := range s.parts {
+		p.halt()
+	}
+	for _, p := range append(s.rbac, s.crds) {
+		if p != nil {
+			p.halt()
+		}
+	}
+	for _, feeds := range s.feeds {
+		for _, f := range feeds {
+			f.work.ShutDown()
+		}
+	}
+	s.unlock()
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby keeps warm views.
+func (s *Set) NeedLeaderElection() bool { return false }
+
+// Acquire leases what r asks for to owner. It never blocks and makes no request of its own: a missing right, an unknown
+// resource or a full set shows in the lease's Status, not here. An owner holds one lease for equal requests, however often it
+// acquires it. It fails with ErrStopped after Start has ended, and with ErrInvalid, which names the field, for a malformed
+// Request.
+func (s *Set) Acquire(owner Owner, r Request) (*Lease, error) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.sequence++
+	return s.acquire(owner, r, s.sequence)
+}
+
+// Release releases all leases of owner. It may be called more than once.
+func (s *Set) Release(owner Owner) {
+	s.mu.Lock()
+	defer s.unlock()
+	if held := s.owners[owner]; held != nil {
+		for _, l := range held.leases {
+			l.release()
+		}
+	}
+}
+
+// Poke checks the rights on resources now; none given means all.
+func (s *Set) Poke(resources ...schema.GroupVersionResource) {
+	s.mu.Lock()
+	defer s.unlock()
+	s.metrics.pokes.WithLabelValues("explicit").Inc()
+	for _, p := range s.parts {
+		if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
+			p.poke(0)
+		}
+	}
+}
+
+// Informers returns a sorted snapshot of all informers, for tests and debug pages.
+func (s *Set) Informers() []InformerStatus {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sorted := s.sorted()
+	all := make([]InformerStatus, 0, len(sorted))
+	for _, p := range sorted {
+		all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
+	}
+	return all
+}
+
+// sorted returns all parts in alphabetical order: by resource, then by scope, then by what is selected.
+func (s *Set) sorted() []*part {
+	all := make([]*part, 0, len(s.parts))
+	for _, p := range s.parts {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *part) int { return a.key.compare(b.key) })
+	return all
+}
+
+// admit gives room to parts that wait for it, in alphabetical order. The caller holds the lock.
+func (s *Set) admit() {
+	if s.admitted == len(s.parts) || !s.room() {
+		return
+	}
+	for _, p := range s.sorted() {
+		if !s.room() {
+			return
+		}
+		if !p.admitted {
+			s.admitted++
+			p.admitted = true
+			p.begin()
+		}
+	}
+}
+
+// room says whether another part may begin. The caller holds the lock.
+func (s *Set) room() bool { return s.live() && s.admitted < s.options.MaxInformers }
+
+// unlock frees the lock and then does what waited for that.
+func (s *Set) unlock() {
+	after := s.outbox
+	s.outbox = nil
+	s.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+}
+
+// live says whether requests may be made. The caller holds the lock.
+func (s *Set) live() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }
+
+func due(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }

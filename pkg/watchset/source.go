@@ -1,0 +1,88 @@
+package watchset
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Source passes object events of resource, from every informer that an owner of this controller holds, to h. It is registered
+// once; informers come and go beneath it. WaitForSync returns at once, so a missing right never keeps a controller from starting.
+// Where informers overlap, an event may come twice; while h is slow, changes of one object become one. h == nil means
+// EnqueueOwners.
+func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler, p ...predicate.Predicate) source.SyncingSource {
+	if h == nil {
+		h = s.EnqueueOwners(controller)
+	}
+	return &eventSource{set: s, key: feedKey{controller, resource}, handler: h, predicates: p}
+}
+
+// eventSource is what a controller starts; each start makes a feed.
+type eventSource struct {
+	set        *Set
+	key        feedKey
+	handler    handler.EventHandler
+	predicates []predicate.Predicate
+}
+
+// Start implements source.Source.
+func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s := e.set
+	f := &feed{
+		feedKey: e.key, handler: e.handler, predicates: e.predicates, queue: queue,
+		work: workqueue.NewTyped[entryKey](), entries: map[entryKey]*entry{},
+	}
+	s.mu.Lock()
+	defer s.unlock()
+	if s.stopped {
+		return ErrStopped
+	}
+	s.feeds[f.feedKey] = append(s.feeds[f.feedKey], f)
+	for _, p := range s.parts {
+		if p.key.resource == f.resource && p.controllers[f.controller] > 0 && p.sees() {
+			f.differences(p, nil)
+		}
+	}
+	s.running.Go(func() { f.run(ctx) })
+	context.AfterFunc(ctx, func() { s.dropFeed(f) })
+	return nil
+}
+
+// WaitForSync implements source.SyncingSource. There is nothing to wait for.
+func (e *eventSource) WaitForSync(context.Context) error { return nil }
+
+// String names the source in logs.
+func (e *eventSource) String() string {
+	return fmt.Sprintf("watchset: %s for %s", e.key.resource.GroupResource(), e.key.controller)
+}
+
+func (s *Set) dropFeed(f *feed) {
+	s.mu.Lock()
+	defer s.unlock()
+	f.work.ShutDown()
+	s.feeds[f.feedKey] = slices.DeleteFunc(s.feeds[f.feedKey], func(other *feed) bool { return other == f })
+	for _, p := range s.parts {
+		delete(p.known, f)
+	}
+}
+
+// feeds are those that are told of the part's objects.
+func (p *part) feeds() iter.Seq[*feed] {
+	return func(yield func(*feed) bool) {
+		for controller := range p.controllers {
+			for _, f := range p.set.feeds[feedKey{controller, p.key.resource}] {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+	}
+}

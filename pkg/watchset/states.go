@@ -1,0 +1,48 @@
+package watchset
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+type stateQueue struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// States enqueues each owner of this controller whose lease entered Synced, Forbidden, NotServed or Degraded, or did so before
+// the source was started. A lease on an informer that is in such a state already has it from the beginning, and enqueues nobody.
+func (s *Set) States(controller string) source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		s.mu.Lock()
+		defer s.unlock()
+		if s.stopped {
+			return ErrStopped
+		}
+		q := &stateQueue{queue}
+		s.states[controller] = append(s.states[controller], q)
+		for _, p := range s.parts {
+			for l := range p.leases {
+				if p.state.settled() && l.owner.Controller == controller {
+					s.tell(l.owner)
+				}
+			}
+		}
+		context.AfterFunc(ctx, func() {
+			s.mu.Lock()
+			defer s.unlock()
+			s.states[controller] = slices.DeleteFunc(s.states[controller], func(other *stateQueue) bool { return other == q })
+		})
+		return nil
+	})
+}
+
+// tell enqueues an owner once the lock is free.
+func (s *Set) tell(owner Owner) {
+	for _, q := range s.states[owner.Controller] {
+		s.outbox = append(s.outbox, func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
+	}
+}

@@ -1,0 +1,294 @@
+package informers_test
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/pkg/watchset"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a right", func() {
+	It("INF-I05 INF-I06 on one object is enough for that object", func(ctx SpecContext) {
+		w := begin(5, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "one", rule(secrets, see, "one", "late"))
+		create(ctx, secret(a, "one"), secret(a, "two"))
+		object := func(name string) *watchset.Lease {
+			return w.lease(watchset.Request{Resource: secrets, Scope: watchset.Object(a, name)})
+		}
+		one, two, all := object("one"), object("two"), w.lease(in(a))
+		becomes(one, watchset.Synced)
+		becomes(two, watchset.Forbidden)
+		becomes(all, watchset.Forbidden)
+		Expect(one.Status().Objects).To(Equal(1))
+		Expect(two.Status().Err).To(MatchError(ContainSubstring(fmt.Sprintf(`secrets "two" in namespace %q are forbidden: missing list, watch`, a))))
+
+		By("INF-I06: one that doesn't exist yet")
+		told := w.listen(secrets)
+		late := object("late")
+		becomes(late, watchset.Synced)
+		_, err := late.Get(key(a, "late"))
+		Expect(err).To(MatchError(apierrors.IsNotFound, "is a 404"))
+		create(ctx, secret(a, "late"))
+		Eventually(told.seen).Should(ContainElement("create late"))
+	})
+
+	It("INF-I07 to get is none to list or watch", func(ctx SpecContext) {
+		w := begin(7, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "get", rule(secrets, []string{"get"}))
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Expect(l.Status().Missing).To(Equal([]string{"list", "watch"}))
+		_, err := l.List("", nil)
+		Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
+	})
+
+	It("INF-I08 to list alone is not enough", func(ctx SpecContext) {
+		w := begin(8, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "list", rule(secrets, []string{"list"}))
+		create(ctx, secret(a, "s"))
+		told := w.listen(secrets)
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Expect(l.Status().Missing).To(Equal([]string{"watch"}))
+		Consistently(l.Status).WithTimeout(test.Quiet(5 * time.Second)).Should(HaveField("State", Not(Equal(watchset.Synced))))
+		Expect(told.take()).To(BeEmpty())
+		Expect(w.count("watch", secrets.Resource, "")).To(Equal(1), "reviews tell the rest")
+	})
+
+	It("INF-I09 to watch alone is not enough", func(ctx SpecContext) {
+		o := blind()
+		o.VerifyInterval = ptr.To(500 * time.Millisecond)
+		w := begin(9, o)
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "watch", rule(secrets, []string{"watch"}))
+		states := w.states()
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Expect(l.Status().Missing).To(Equal([]string{"list"}))
+		stays(l, watchset.Forbidden)
+		Expect(w.count("watch", secrets.Resource, "")).To(Equal(1))
+		Expect(enqueued(states)).To(Or(HaveExactElements("x"), HaveExactElements("x", "x")))
+	})
+
+	It("INF-I10 that is missing costs little", func(ctx SpecContext) {
+		w := begin(10, watchset.Options{WatchRBAC: watchset.Off})
+		a := w.namespaces(ctx, "a")[0]
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Consistently(w.counting("", "", "")).WithTimeout(test.Quiet(time.Minute)).Should(BeNumerically("<=", 9))
+		Expect(state(l)).To(Equal(watchset.Forbidden))
+	})
+
+	It("INF-I11 that comes is noticed by the RBAC watch", func(ctx SpecContext) {
+		w := prepare(11, patient())
+		w.observes(ctx)
+		w.run()
+		a := w.namespaces(ctx, "a")[0]
+		states := w.states()
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Eventually(func() []string { return enqueued(states) }).Should(HaveExactElements("x"))
+		stays(l, watchset.Forbidden)
+		w.grant(ctx, a, "see", rule(secrets, see))
+		becomes(l, watchset.Synced)
+		Eventually(func() []string { return enqueued(states) }).Should(HaveExactElements("x"))
+		Consistently(states.Len).WithTimeout(test.Quiet(5 * time.Second)).Should(BeZero())
+	})
+
+	It("INF-I12 that comes is noticed by the back-off", func(ctx SpecContext) {
+		o := blind()
+		o.Backoff = watchset.Backoff{Initial: time.Second}
+		w := begin(12, o)
+		a := w.namespaces(ctx, "a")[0]
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Expect(l.Status().Retry).NotTo(BeZero())
+		w.grant(ctx, a, "see", rule(secrets, see))
+		becomes(l, watchset.Synced)
+		Expect(l.Status().Retry).To(BeZero())
+	})
+
+	It("INF-I13 that goes takes all it showed with it", func(ctx SpecContext) {
+		w := prepare(13, patient())
+		w.observes(ctx)
+		w.run()
+		a := w.namespaces(ctx, "a")[0]
+		_, binding := w.grant(ctx, a, "see", rule(secrets, see))
+		for i := range 100 {
+			create(ctx, secret(a, fmt.Sprint("s", i)))
+		}
+		told := w.listen(secrets)
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		Expect(l.Status().Objects).To(Equal(100))
+		Eventually(told.seen).Should(HaveLen(100))
+		told.take()
+		remove(ctx, binding)
+		becomes(l, watchset.Forbidden)
+		Expect(l.Status().Objects).To(BeZero())
+		Eventually(w.open(secrets.Resource, a)).Should(BeZero())
+		_, err := l.Get(key(a, "s1"))
+		Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
+		Consistently(told.seen).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEmpty())
+	})
+
+	// The server goes on delivering events into an open watch after the right is gone.
+	It("INF-I14 that went is not used, though the server would let it", func(ctx SpecContext) {
+		o := blind()
+		o.VerifyInterval = ptr.To(time.Second)
+		w := begin(14, o)
+		a := w.namespaces(ctx, "a")[0]
+		_, binding := w.grant(ctx, a, "see", rule(secrets, see))
+		told := w.listen(secrets)
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		remove(ctx, binding)
+		becomes(l, watchset.Forbidden)
+		told.take()
+		create(ctx, secret(a, "later"))
+		Consistently(told.seen).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEmpty())
+		Expect(w.open("", "")()).To(BeZero())
+		_, err := l.List(a, nil)
+		Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"))
+	})
+
+	It("INF-I15 may change by any of the four kinds", func(ctx SpecContext) {
+		w := prepare(15, patient())
+		w.observes(ctx)
+		w.run()
+		names := w.namespaces(ctx, "role", "clusterrole", "aggregated")
+		edit := func(object client.Object, change func()) {
+			GinkgoHelper()
+			Eventually(func() error {
+				if err := admin.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+					return err
+				}
+				change()
+				return admin.Update(ctx, object)
+			}).Should(Succeed())
+		}
+		both := func(namespace string, off, on func()) {
+			GinkgoHelper()
+			l := w.lease(in(namespace))
+			becomes(l, watchset.Synced)
+			off()
+			becomes(l, watchset.Forbidden)
+			on()
+			becomes(l, watchset.Synced)
+		}
+		right := []rbacv1.PolicyRule{rule(secrets, see)}
+
+		By("a Role")
+		role, _ := w.grant(ctx, names[0], "see", right...)
+		both(names[0], func() { edit(role, func() { role.Rules = nil }) }, func() { edit(role, func() { role.Rules = right }) })
+
+		By("a ClusterRole that a RoleBinding binds")
+		cr := build.ClusterRole(w.ns("bound"), right...)
+		create(ctx, cr, build.RoleBinding(names[1], "bound", cr.Name, build.RBACUser(w.name)))
+		both(names[1], func() { edit(cr, func() { cr.Rules = nil }) }, func() { edit(cr, func() { cr.Rules = right }) })
+
+		By("an aggregated ClusterRole")
+		part := build.Labelled(build.ClusterRole(w.ns("part"), right...), "aggregate-to", w.ns("whole"))
+		whole := build.ClusterRole(w.ns("whole"))
+		whole.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"aggregate-to": whole.Name}}}}
+		create(ctx, part, whole, build.RoleBinding(names[2], "whole", whole.Name, build.RBACUser(w.name)))
+		both(names[2], func() { edit(part, func() { part.Rules = nil }) }, func() { edit(part, func() { part.Rules = right }) })
+	})
+
+	// Serial, for what happens to ClusterRoles in other cases concerns everybody.
+	It("INF-I16 that comes from two places stays while one of them does", Serial, func(ctx SpecContext) {
+		w := prepare(16, patient())
+		w.observes(ctx)
+		w.run()
+		a := w.namespaces(ctx, "a")[0]
+		_, binding := w.grant(ctx, a, "see", rule(secrets, see))
+		group := build.RoleBinding(a, "group", "see", build.RBACGroup(w.name+"-group"))
+		group.RoleRef.Kind = "Role"
+		create(ctx, group)
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		before := w.count("review", secrets.Resource, a)
+		remove(ctx, binding)
+		Eventually(w.counting("review", secrets.Resource, a)).Should(BeNumerically(">", before), "it is looked at")
+		stays(l, watchset.Synced)
+		Expect(w.count("watch", secrets.Resource, a)).To(Equal(1), "and not started again")
+		Expect(w.count("review", secrets.Resource, a)-before).To(BeNumerically("<=", 4), "one review of both verbs, and its repeat")
+	})
+
+	It("INF-I17 is looked at where an event may concern it, and not more often than needed", Serial, func(ctx SpecContext) {
+		w := prepare(17, patient())
+		w.observes(ctx)
+		w.run()
+		names := w.namespaces(ctx, "busy", "calm")
+		w.grant(ctx, names[0], "see", rule(secrets, see))
+		w.grant(ctx, names[1], "see", rule(secrets, see))
+		busy, calm := w.lease(in(names[0])), w.lease(in(names[1]))
+		becomes(busy, watchset.Synced)
+		becomes(calm, watchset.Synced)
+		atFirst, busyFirst := w.rests("review", "", names[1]), w.rests("review", "", names[0])
+		began := time.Now()
+		bindings := 1000
+		if test.Quiet(time.Minute) < time.Minute {
+			bindings = 200
+		}
+		for i := range bindings {
+			create(ctx, build.RoleBinding(names[0], fmt.Sprint("b", i), "nobody"))
+		}
+		seconds := int(time.Since(began).Seconds()) + 1
+		busyLast := w.rests("review", "", names[0])
+		Expect(w.count("review", "", names[1])).To(Equal(atFirst), "no RoleBinding concerns another namespace")
+		Expect(busyLast-busyFirst).To(BeNumerically("<=", 2*(seconds+5)), "a review a second at most, of two verbs")
+		Expect(w.count("watch", secrets.Resource, "")).To(Equal(2))
+		Expect(state(calm)).To(Equal(watchset.Synced))
+	})
+
+	It("INF-I19 is found without reviews where these are refused", func(ctx SpecContext) {
+		w := begin(19, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.refuseReviews()
+		l := w.lease(in(a))
+		becomes(l, watchset.Forbidden)
+		Eventually(w.counting("list", secrets.Resource, a)).Should(BeNumerically(">", 1))
+		w.grant(ctx, a, "see", rule(secrets, see))
+		becomes(l, watchset.Synced)
+		Expect(w.count("watch", secrets.Resource, a)).To(Equal(2))
+	})
+
+	It("INF-I20 to watch RBAC may come and go, too", func(ctx SpecContext) {
+		o := blind()
+		o.WatchRBAC = watchset.WhereAllowed
+		w := begin(20, o)
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see", rule(secrets, see))
+		l := w.lease(in(a))
+		becomes(l, watchset.Synced)
+		Expect(w.open("rolebindings", "")()).To(BeZero())
+		observer := w.observes(ctx)
+		kinds := []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"}
+		for _, kind := range kinds {
+			Eventually(w.open(kind, "")).Should(Equal(1))
+		}
+		By("it goes, and the streams are renewed")
+		remove(ctx, observer)
+		Eventually(func() int {
+			w.cut()
+			return w.open("rolebindings", "")()
+		}).WithPolling(time.Second).Should(BeZero())
+		becomes(l, watchset.Synced)
+		Eventually(w.open(secrets.Resource, a)).Should(Equal(1))
+		Expect(w.Informers()).To(HaveLen(1))
+	})
+})
