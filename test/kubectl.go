@@ -47,7 +47,7 @@ func (k Kubectl) Command(ctx context.Context, kubeconfig, user string, args ...s
 	cmd.Env = []string{
 		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
 		"HOME=" + k.Home, "KUBECACHEDIR=" + filepath.Join(k.Home, "cache"), "KUBERC=off",
-		"KUBECONFIG=" + kubeconfig, "USER=" + user, "TMPDIR=" + os.TempDir(),
+		"KUBECONFIG=" + kubeconfig, "USER=" + user, "TMPDIR=" + k.Home,
 	}
 	return cmd
 }
