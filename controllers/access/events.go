@@ -10,6 +10,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // eventBytes is what the API server takes as an Event's message.
@@ -108,5 +109,5 @@ func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, befo
 }
 
 func (r *Reconciler) event(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
-	r.Events.Event(tenant, kind, string(reason), cut(message, eventBytes))
+	r.Events.Event(tenant, kind, string(reason), text.Cut(message, eventBytes))
 }

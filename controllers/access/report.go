@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // quietTries is how often a tenant whose objects others write at the same time is looked at again before that is reported.
@@ -145,14 +146,5 @@ func joined(found []finding) string {
 	for _, f := range found {
 		messages = append(messages, f.message)
 	}
-	return cut(strings.Join(messages, "; "), 8*1024)
-}
-
-// cut shortens a text to at most n bytes, at a letter's end.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	const more = "…"
-	return strings.ToValidUTF8(text[:n-len(more)], "") + more
+	return text.Cut(strings.Join(messages, "; "), 8*1024)
 }

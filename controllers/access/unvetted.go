@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // granted is what AccessReady says where nothing is wrong: also whether the ClusterRole of users grants what is dangerous.
@@ -22,7 +23,7 @@ func (r *Reconciler) granted() (v1alpha1.Reason, string) {
 	if len(unvetted) == 0 {
 		return v1alpha1.ReasonGranted, everything
 	}
-	return v1alpha1.ReasonGrantedUnvetted, cut(fmt.Sprintf("%s, but users hold more than is safe (a cluster admin can run kubectl warren vet): %s",
+	return v1alpha1.ReasonGrantedUnvetted, text.Cut(fmt.Sprintf("%s, but users hold more than is safe (a cluster admin can run kubectl warren vet): %s",
 		everything, strings.Join(unvetted, "; ")), 1024)
 }
 

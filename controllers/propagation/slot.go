@@ -200,6 +200,9 @@ func (e *Engine) removeAnswered(ctx context.Context, r schema.GroupVersionResour
 // unbarred are the slots in namespace that need not wait for a removal that has failed, which is tried again by itself. The
 // caller holds the lock.
 func (e *Engine) unbarred(namespace string) []key {
+	if e.waiting[namespace] == nil {
+		return nil
+	}
 	var keys []key
 	waits := false
 	for _, slot := range e.world.SlotsIn(namespace) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 var (
@@ -124,9 +124,9 @@ func (e *Engine) conflict(slot propagate.Slot, action propagate.Action, unseen b
 
 // rejected notes that the API server refuses a copy.
 func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err error) {
-	text := cut(err.Error(), 512)
+	said := text.Cut(err.Error(), 512)
 	e.mu.Lock()
-	t, first := e.trouble(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: text})
+	t, first := e.trouble(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
 	source := e.world.Source(action.Source)
 	uid := ""
 	if source != nil {
@@ -136,17 +136,9 @@ func (e *Engine) rejected(slot propagate.Slot, action propagate.Action, err erro
 	e.mu.Unlock()
 	if first && uid != "" {
 		e.sourceEvent(action.Source, uid, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
-			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, cut(text, 256)))
+			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
 	e.queue.AddAfter(slotKey(slot), backoff(lowest, highest, t.tries))
-}
-
-// cut is the beginning of a text, of so many bytes at most.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // retryLater is for what fails without being refused: no connection, 429, 5xx.

@@ -22,10 +22,10 @@ type feedKey struct {
 // entry per object at most.
 type feed struct {
 	feedKey
-	handler    handler.EventHandler
-	predicates []predicate.Predicate
-	queue      workqueue.TypedRateLimitingInterface[reconcile.Request]
-	work       workqueue.TypedInterface[entryKey]
+	handler   handler.EventHandler
+	predicate predicate.Predicate
+	queue     workqueue.TypedRateLimitingInterface[reconcile.Request]
+	work      workqueue.TypedInterface[entryKey]
 
 	mu      sync.Mutex // taken after the Set's lock
 	entries map[entryKey]*entry
@@ -147,30 +147,21 @@ func (f *feed) tell(ctx context.Context, e *entry) {
 
 func (f *feed) create(ctx context.Context, e *entry) {
 	told := event.CreateEvent{Object: e.now, IsInInitialList: e.listed}
-	for _, p := range f.predicates {
-		if !p.Create(told) {
-			return
-		}
+	if f.predicate.Create(told) {
+		f.handler.Create(ctx, told, f.queue)
 	}
-	f.handler.Create(ctx, told, f.queue)
 }
 
 func (f *feed) update(ctx context.Context, e *entry) {
 	told := event.UpdateEvent{ObjectOld: e.seen, ObjectNew: e.now}
-	for _, p := range f.predicates {
-		if !p.Update(told) {
-			return
-		}
+	if f.predicate.Update(told) {
+		f.handler.Update(ctx, told, f.queue)
 	}
-	f.handler.Update(ctx, told, f.queue)
 }
 
 func (f *feed) gone(ctx context.Context, e *entry) {
 	told := event.DeleteEvent{Object: e.seen, DeleteStateUnknown: e.listed}
-	for _, p := range f.predicates {
-		if !p.Delete(told) {
-			return
-		}
+	if f.predicate.Delete(told) {
+		f.handler.Delete(ctx, told, f.queue)
 	}
-	f.handler.Delete(ctx, told, f.queue)
 }

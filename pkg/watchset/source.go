@@ -22,22 +22,22 @@ func (s *Set) Source(controller string, resource schema.GroupVersionResource, h 
 	if h == nil {
 		h = s.EnqueueOwners(controller)
 	}
-	return &eventSource{set: s, key: feedKey{controller, resource}, handler: h, predicates: p}
+	return &eventSource{set: s, key: feedKey{controller, resource}, handler: h, predicate: predicate.And(p...)}
 }
 
 // eventSource is what a controller starts; each start makes a feed.
 type eventSource struct {
-	set        *Set
-	key        feedKey
-	handler    handler.EventHandler
-	predicates []predicate.Predicate
+	set       *Set
+	key       feedKey
+	handler   handler.EventHandler
+	predicate predicate.Predicate
 }
 
 // Start implements source.Source.
 func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s := e.set
 	f := &feed{
-		feedKey: e.key, handler: e.handler, predicates: e.predicates, queue: queue,
+		feedKey: e.key, handler: e.handler, predicate: e.predicate, queue: queue,
 		work: workqueue.NewTyped[entryKey](), entries: map[entryKey]*entry{},
 	}
 	s.mu.Lock()

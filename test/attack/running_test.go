@@ -135,15 +135,8 @@ var _ = Describe("with the operator running", func() {
 
 // propagated is what the HierarchyConfiguration of a namespace says of its copies.
 func (f *fixture) propagated(ctx context.Context, namespace string) (string, error) {
-	hc := build.Hierarchy(namespace)
-	if err := f.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
-		return "", err
-	}
-	c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated)
-	if c == nil {
-		return "", nil
-	}
-	return c.Reason, nil
+	c, err := f.Reported(ctx, namespace, v1alpha1.ConditionPropagated)
+	return c.Reason, err
 }
 
 // stripping takes the label of copies off ConfigMaps of one name.

@@ -57,10 +57,7 @@ func (p *plugin) describeNamespace(ctx context.Context, name string) (*describe.
 	if err != nil {
 		return nil, err
 	}
-	view, err := gather(ctx, api)
-	if failure.Refused(err) {
-		view, err = surroundings(ctx, api, name)
-	}
+	view, err := gatherAround(ctx, api, name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +74,15 @@ func (p *plugin) describeNamespace(ctx context.Context, name string) (*describe.
 	}
 	found.Events, err = p.eventsAbout(ctx, api, name, found.Parent)
 	return found, err
+}
+
+// gatherAround is the whole forest, or what a user may read of it around the namespace called name.
+func gatherAround(ctx context.Context, api client.Client, name string) (tree.View, error) {
+	view, err := gather(ctx, api)
+	if failure.Refused(err) {
+		return surroundings(ctx, api, name)
+	}
+	return view, err
 }
 
 // surroundings are what a user without cluster-wide rights may read of a namespace, of those above it, and of its children.

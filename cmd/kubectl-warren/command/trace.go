@@ -75,10 +75,7 @@ func (p *plugin) traceObject(cmd *cobra.Command, resource, name, operator string
 	if err != nil {
 		return nil, err
 	}
-	view, err := gather(ctx, api)
-	if failure.Refused(err) {
-		view, err = surroundings(ctx, api, namespace)
-	}
+	view, err := gatherAround(ctx, api, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -118,12 +118,11 @@ func (f *family) reports(ctx context.Context, namespace string) []v1alpha1.Hiera
 
 // report is what the namespace's HierarchyConfiguration says of its copies: "Conflict: Secret …"; "" where there is none.
 func (f *family) report(ctx context.Context, namespace string) string {
-	hc := &v1alpha1.HierarchyConfiguration{}
-	if f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc) != nil {
+	c, err := f.Reported(ctx, namespace, v1alpha1.ConditionPropagated)
+	switch {
+	case err != nil:
 		return ""
-	}
-	c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionPropagated)
-	if c == nil || (c.Status == metav1.ConditionTrue) != (c.Reason == string(v1alpha1.ReasonInSync)) {
+	case (c.Status == metav1.ConditionTrue) != (c.Reason == string(v1alpha1.ReasonInSync)):
 		return fmt.Sprint(c)
 	}
 	return c.Reason + ": " + c.Message

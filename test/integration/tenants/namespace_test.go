@@ -169,14 +169,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 		Eventually(said).WithContext(ctx).Should(ContainSubstring("template " + template + " does not exist"))
 		synced := func() string {
-			hc := build.Hierarchy(shop)
-			if err := f.read(ctx, hc)(); err != nil {
-				return err.Error()
-			}
-			if c := v1alpha1.FindCondition(hc.Status.Conditions, v1alpha1.ConditionMetadataSynced); c != nil {
-				return c.Reason
-			}
-			return ""
+			c, _ := f.Reported(ctx, shop, v1alpha1.ConditionMetadataSynced)
+			return c.Reason
 		}
 		Eventually(synced).WithContext(ctx).Should(Equal(string(v1alpha1.ReasonTemplateMissing)))
 		f.create(ctx, build.Template(template))
