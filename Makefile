@@ -59,6 +59,10 @@ help: ## Show this help.
 demo: build controlplane ## Walk through tenant, sub-namespace, propagation and sudo on a control plane of its own.
 	@go run ./hack/demo
 
+.PHONY: demo-informers
+demo-informers: controlplane ## Show informers that follow RBAC: the operator of examples/memcached, whose rights come and go.
+	@go run ./hack/demoinformers
+
 .PHONY: up
 up: build controlplane ## Start a playground in the background; writes .dev/kubeconfig and .dev/<user>.kubeconfig.
 	@go run ./hack/playground up
@@ -76,12 +80,14 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 .PHONY: manifests
 manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml, the golden file of the operator's rights.
 	@$(TOOL) controller-gen crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
+	@mv config/crd/bases/tenancy.warren.dev_resourcedistributions.yaml config/crd/distribution/
+	@$(TOOL) controller-gen crd paths=./examples/... output:crd:artifacts:config=examples/memcached/config
 	@go run . manifests --config=config/manager/config.yaml --dir=config
 	@go test ./config -run TestOperatorsRightsAreTheGoldenOnes -update >/dev/null
 
 .PHONY: generate
 generate: ## Write the DeepCopy methods of the API types.
-	@$(TOOL) controller-gen object paths=./api/...
+	@$(TOOL) controller-gen object paths="./api/...;./examples/..."
 
 .PHONY: fmt
 fmt: ## Format the code.
@@ -150,7 +156,7 @@ e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, 
 	@bin/e2e-node
 
 .PHONY: bench
-bench: controlplane ## Measure the budgets B1 to B7 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.
+bench: controlplane ## Measure the budgets B1 to B7 and B9 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.
 	@go run ./test/bench $(ARGS)
 
 .PHONY: bench-scale

@@ -14,9 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	"github.com/warren-tenancy/warren/commands"
-	"github.com/warren-tenancy/warren/controllers"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/operator"
 )
 
 // version and commit are set by the linker.
@@ -32,11 +31,11 @@ func main() {
 func run() error {
 	ctx := ctrl.SetupSignalHandler()
 	if len(os.Args) > 1 {
-		if handled, err := commands.Run(ctx, os.Args[1], os.Args[2:], os.Stdout); handled {
+		if handled, err := operator.RunSubcommand(ctx, version, os.Args[1], os.Args[2:], os.Stdout); handled {
 			return err
 		}
 	}
-	var o controllers.Options
+	var o operator.Options
 	o.BindFlags(flag.CommandLine)
 	path := flag.String("config", "", "the configuration file; without it the defaults hold")
 	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates")
@@ -45,7 +44,7 @@ func run() error {
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	if flag.NArg() > 0 {
-		return fmt.Errorf("unknown argument %q: it is neither a flag nor a subcommand (manifests, release); see --help", flag.Arg(0))
+		return fmt.Errorf("unknown argument %q: it is neither a flag nor a subcommand (manifests, release, billing, billing-exporter); see --help", flag.Arg(0))
 	}
 	if *showVersion {
 		fmt.Println(version, commit, runtime.Version())
@@ -61,14 +60,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	mgr, err := controllers.NewManager(ctx, &o, store.Current(), "warren/"+version)
+	mgr, err := operator.NewManager(ctx, &o, store.Current(), "warren/"+version)
 	if err != nil {
 		return err
 	}
-	if err := controllers.Follow(mgr, store); err != nil {
+	if err := operator.Follow(mgr, store); err != nil {
 		return err
 	}
-	if err := controllers.Setup(ctx, mgr, store, &o, controllers.DefaultTiming()); err != nil {
+	if err := operator.Setup(ctx, mgr, store, &o, operator.DefaultTiming()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

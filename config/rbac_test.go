@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 var update = flag.Bool("update", false, "write testdata/operator_rbac.yaml")
@@ -34,7 +34,7 @@ type role struct {
 // operatorsRoles are the roles that the manifests bind to the operator, with what they aggregate.
 func operatorsRoles(t *testing.T, overlay string) []role {
 	t.Helper()
-	manifests, err := test.Render(overlay)
+	manifests, err := devcluster.Render(overlay)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func operatorsRoles(t *testing.T, overlay string) []role {
 }
 
 // named returns the role of a reference, and what it gathers by a label.
-func named(t *testing.T, manifests test.Manifests, ref rbacv1.RoleRef) []rbacv1.ClusterRole {
+func named(t *testing.T, manifests devcluster.Manifests, ref rbacv1.RoleRef) []rbacv1.ClusterRole {
 	t.Helper()
 	var found []rbacv1.ClusterRole
 	for _, u := range manifests {
@@ -203,7 +203,7 @@ func TestEscalateComesWithTheCage(t *testing.T) {
 				escalates = escalates || slices.Contains(rule.Verbs, "escalate") || slices.Contains(rule.Verbs, "bind")
 			}
 		}
-		manifests, err := test.Render("config/overlays/" + overlay)
+		manifests, err := devcluster.Render("config/overlays/" + overlay)
 		if err != nil {
 			t.Fatal(err)
 		}

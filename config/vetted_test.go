@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
 
-	"github.com/warren-tenancy/warren/internal/vetting"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
 // What Warren itself brings into admin is in every vetted list, or every cluster of that version has findings.
@@ -20,7 +20,7 @@ func TestOwnRightsAreVetted(t *testing.T) {
 	if err != nil || len(files) < 2 {
 		t.Fatalf("ClusterRoles that are aggregated: %q, %v", files, err)
 	}
-	role := &vetting.Role{Name: "admin"}
+	role := &rolevetting.Role{Name: "admin"}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -31,18 +31,18 @@ func TestOwnRightsAreVetted(t *testing.T) {
 			t.Fatal(err)
 		}
 		role.Rules = append(role.Rules, part.Rules...)
-		role.Contributors = append(role.Contributors, vetting.Contributor{Name: part.Name, Rules: part.Rules})
+		role.Contributors = append(role.Contributors, rolevetting.Contributor{Name: part.Name, Rules: part.Rules})
 	}
-	lists, err := fs.Glob(vetting.Shipped.Files, "*.yaml")
+	lists, err := fs.Glob(rolevetting.Shipped.Files, "*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range lists {
-		list, _, err := vetting.Shipped.For(version.MustParseMajorMinor(strings.TrimSuffix(name, ".yaml")))
+		list, _, err := rolevetting.Shipped.For(version.MustParseMajorMinor(strings.TrimSuffix(name, ".yaml")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range vetting.Compare(role, list) {
+		for _, f := range rolevetting.Compare(role, list) {
 			t.Errorf("docs/vetted/%s: %s: %s: run make vet-admin for that version", name, f.Severity, f.Message)
 		}
 	}

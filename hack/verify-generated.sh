@@ -7,16 +7,21 @@ trap 'rm -rf "$fresh"' EXIT
 generate() { go tool -modfile=hack/tools/go.mod controller-gen "$@"; }
 
 generate crd paths=./api/v1alpha1/... "output:crd:dir=$fresh/crd"
-for package in api/v1alpha1 api/config/v1alpha1; do
+generate crd paths=./examples/memcached "output:crd:dir=$fresh/examples"
+for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do
 	generate object "paths=./$package" "output:object:dir=$fresh/$package"
 done
 go run . manifests --config=config/manager/config.yaml --dir="$fresh"
 stale=0
+distributions=tenancy.warren.dev_resourcedistributions.yaml # stands alone: a component brings it
+diff -u "config/crd/distribution/$distributions" "$fresh/crd/$distributions" || stale=1
+rm "$fresh/crd/$distributions"
 diff -ru config/crd/bases "$fresh/crd" || stale=1
-for package in api/v1alpha1 api/config/v1alpha1; do
+diff -u examples/memcached/config/cache.example.com_memcacheds.yaml "$fresh/examples/cache.example.com_memcacheds.yaml" || stale=1
+for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do
 	diff -u "$package/zz_generated.deepcopy.go" "$fresh/$package/zz_generated.deepcopy.go" || stale=1
 done
-for file in policy/copy.yaml policy/operator_cage_objects.yaml rbac/kinds_configured_role.yaml; do
+for file in policy/copy.yaml policy/rail_names.yaml policy/operator_cage_objects.yaml rbac/kinds_configured_role.yaml; do
 	diff -u "config/$file" "$fresh/$file" || stale=1
 done
 # The overlays share these files, so every configuration file that ships must name the same kinds.

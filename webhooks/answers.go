@@ -29,6 +29,7 @@ var (
 	kindLNamespace   = kind{v1alpha1.Domain, "LNamespace", "lnamespaces"}
 	kindSubNamespace = kind{v1alpha1.Domain, "SubNamespace", "subnamespaces"}
 	kindHierarchy    = kind{v1alpha1.Domain, "HierarchyConfiguration", "hierarchyconfigurations"}
+	kindDistribution = kind{v1alpha1.Domain, "ResourceDistribution", "resourcedistributions"}
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 

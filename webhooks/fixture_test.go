@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -24,7 +25,6 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
@@ -80,14 +80,15 @@ func (c *cluster) with(objects ...client.Object) *cluster {
 		c.forest = forest.New(c.rules())
 	}
 	for _, object := range objects {
+		identify(object)
 		c.live = append(c.live, object)
 		switch o := object.(type) {
 		case *corev1.Namespace:
-			c.forest = c.forest.WithNamespace(index.NamespaceOf(o))
+			c.forest = c.forest.WithNamespace(forest.NamespaceOf(o))
 		case *v1alpha1.LNamespace:
-			c.forest = c.forest.WithTenant(index.TenantOf(o))
+			c.forest = c.forest.WithTenant(forest.TenantOf(o))
 		case *v1alpha1.SubNamespace:
-			c.forest = c.forest.WithSub(&forest.Sub{Parent: o.Namespace, Name: o.Name, Deleting: !o.DeletionTimestamp.IsZero()})
+			c.forest = c.forest.WithSub(&forest.Sub{Parent: o.Namespace, Name: o.Name, UID: string(o.UID), Deleting: !o.DeletionTimestamp.IsZero()})
 		}
 	}
 	return c
@@ -171,10 +172,56 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	case now == nil:
 		req.Operation = admissionv1.Delete
 	}
+	about := now
+	if old != nil {
+		about = old
+		identify(old)
+		c = c.knowing(old)
+	}
+	gvk, err := kindFor(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Kind = metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+	req.Resource = metav1.GroupVersionResource{Group: gvk.Group, Version: gvk.Version, Resource: strings.ToLower(gvk.Kind) + "s"}
 	req.OldObject, req.Object = raw(t, old), raw(t, now)
 	return webhooks.Handlers(scheme(), webhooks.Options{
 		Index: c, Config: func() *config.OperatorConfiguration { return c.config }, Namespace: "warren-system", Live: c, Authorizer: c,
 	})[path].Handle(t.Context(), req)
+}
+
+// identify gives an object that has no UID one that follows from its name; LNamespaces that of tenant.
+func identify(object client.Object) {
+	if _, is := object.(*v1alpha1.LNamespace); is {
+		object.SetUID("uid-1")
+	}
+	if object.GetUID() == "" {
+		object.SetUID(types.UID("uid of " + object.GetNamespace() + "/" + object.GetName()))
+	}
+}
+
+// knowing is the cluster whose forest has heard of an object: nobody is asked about a change of one that it lacks.
+func (c *cluster) knowing(object client.Object) *cluster {
+	known := *c
+	switch o := object.(type) {
+	case *corev1.Namespace:
+		if known.forest.Namespace(o.Name) == nil {
+			known.forest = known.forest.WithNamespace(forest.NamespaceOf(o))
+		}
+	case *v1alpha1.LNamespace:
+		if known.forest.Tenant(o.Name) == nil {
+			known.forest = known.forest.WithTenant(forest.TenantOf(o))
+		}
+	case *v1alpha1.SubNamespace:
+		if known.forest.Sub(o.Namespace, o.Name) == nil {
+			known.forest = known.forest.WithSub(&forest.Sub{Parent: o.Namespace, Name: o.Name, UID: string(o.UID)})
+		}
+	case *v1alpha1.HierarchyConfiguration:
+		if known.forest.Hierarchy(o.Namespace) == nil {
+			known.forest = known.forest.WithHierarchy(forest.HierarchyOf(o.Namespace, string(o.UID), v1alpha1.HierarchyConfigurationSpec{}))
+		}
+	}
+	return &known
 }
 
 func raw(t *testing.T, o client.Object) runtime.RawExtension {

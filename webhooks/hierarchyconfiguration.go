@@ -10,8 +10,8 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/authorizer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -19,7 +19,7 @@ import (
 // a namespace, and the place of a namespace doesn't depend on it.
 type hierarchyValidator struct {
 	world
-	ask    asker
+	ask    authorizer.Asker
 	config func() *config.OperatorConfiguration
 }
 
@@ -69,7 +69,7 @@ func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.U
 	for _, r := range verdict.requests {
 		questions = append(questions, r.questions...)
 	}
-	yes, err := v.ask.answers(ctx, user, questions)
+	yes, err := v.ask.AskAll(ctx, user, questions)
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads
 			hc, err := hierarchyOf(ctx, v.live, namespace)
 			read[namespace] = &forest.Hierarchy{}
 			if !reads.failed(err) && hc != nil {
-				read[namespace] = index.HierarchyOf(namespace, string(hc.UID), hc.Spec)
+				read[namespace] = forest.HierarchyOf(namespace, string(hc.UID), hc.Spec)
 			}
 			return read[namespace]
 		},

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -38,7 +37,7 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 		v.add(field.Invalid(parent, value(now.Parent), problem))
 	}
 	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), move.Questions)
-	was, will := index.HierarchyOf(namespace, "", old), index.HierarchyOf(namespace, "", now)
+	was, will := forest.HierarchyOf(namespace, "", old), forest.HierarchyOf(namespace, "", now)
 	after := s.WithHierarchy(will)
 	n := s.Namespace(namespace)
 	placed := move.Moves && len(move.Problems) == 0 && n != nil

@@ -36,15 +36,16 @@ func TestHierarchyConfigurations(t *testing.T) {
 		want     answered
 	}{
 		"Empty":               {"", family(), nil, build.Hierarchy("solo"), allowed()},
-		"Joins":               {"", family().allowing(admOrg), nil, build.Hierarchy("solo", build.Below("org")), allowed()},
+		"Joins":               {"", family().allowing(admOrg, "* * solo"), nil, build.Hierarchy("solo", build.Below("org")), allowed()},
+		"JoinsHalfOwned":      {"its admin would become cluster-admin", family().allowing(admOrg), nil, build.Hierarchy("solo", build.Below("org")), refused(403, `needs every right in namespace "solo" (it joins another tree), or a cluster admin's mark`)},
 		"JoinsUnasked":        {"", family(), nil, build.Hierarchy("solo", build.Below("org")), refused(403, `user "alice" may not move namespace "solo": needs update on hierarchyconfigurations in namespace "org" (proposed parent)`)},
-		"JoinsByCreate":       {"where there is no object yet, who may make it has the authority", family().allowing("create hierarchyconfigurations org"), nil, build.Hierarchy("solo", build.Below("org")), allowed()},
+		"JoinsByCreate":       {"where there is no object yet, who may make it has the authority", family().allowing("create hierarchyconfigurations org", "* * solo"), nil, build.Hierarchy("solo", build.Below("org")), allowed()},
 		"JoinsByCreateInVain": {"", family().with(build.Hierarchy("org")).allowing("create hierarchyconfigurations org"), nil, build.Hierarchy("solo", build.Below("org")), refused(403, `"org"`)},
-		"JoinsByEdit":         {"", family().allowing(admOrg), build.Hierarchy("solo"), build.Hierarchy("solo", build.Below("org")), allowed()},
+		"JoinsByEdit":         {"", family().allowing(admOrg, "* * solo"), build.Hierarchy("solo"), build.Hierarchy("solo", build.Below("org")), allowed()},
 		"OtherField":          {"nobody is asked", deaf, build.Hierarchy("solo", build.Below("org")), build.Hierarchy("solo", build.Below("org"), build.Cascades), allowed()},
 		"AlreadyThere":        {"", deaf, build.Hierarchy("team-a", build.Below("gone")), build.Hierarchy("team-a", build.Below("org")), allowed()},
-		"JustMade":            {"neither the namespace nor its parent has reached the forest", grown().later(build.Namespace("new"), build.Root("p")).allowing("update hierarchyconfigurations p/hierarchy"), nil, build.Hierarchy("new", build.Below("p")), allowed()},
-		"Missing":             {"", family().allowing("create hierarchyconfigurations nosuch", "create namespaces"), nil, build.Hierarchy("solo", build.Below("nosuch")), allowed("parent namespace nosuch does not exist")},
+		"JustMade":            {"neither the namespace nor its parent has reached the forest", grown().later(build.Namespace("new"), build.Root("p")).allowing("update hierarchyconfigurations p/hierarchy", "* * new"), nil, build.Hierarchy("new", build.Below("p")), allowed()},
+		"Missing":             {"", family().allowing("create hierarchyconfigurations nosuch", "create namespaces", "* * solo"), nil, build.Hierarchy("solo", build.Below("nosuch")), allowed("parent namespace nosuch does not exist")},
 		"MissingUnasked": {
 			"it reads as for one that exists", family().allowing("create namespaces"), nil, build.Hierarchy("solo", build.Below("nosuch")),
 			refused(403, `needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`).warning("nosuch"),

@@ -10,13 +10,14 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/authorizer"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // tenantValidator judges LNamespaces.
 type tenantValidator struct {
 	world
-	ask               asker
+	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string
 }
@@ -29,16 +30,16 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	if err != nil {
 		return nil, err
 	}
-	s, err := v.with(ctx, lns.Name, lns.Spec.Template)
+	s, err := v.with(ctx, append(homes(lns), lns.Name, lns.Spec.Template)...)
 	if err != nil {
 		return nil, err
 	}
-	f := validateNewTenant(s, lns, v.rules())
+	f := validateNewTenant(s, lns, user.Username, v.rules())
 	personal, err := v.personal(ctx, user, lns)
 	if err != nil {
 		return f.warnings, err
 	}
-	waited, err := v.ask.waited(ctx, user, s, lns.Name)
+	waited, err := refuseAwaitedRoot(ctx, v.ask, user, s, lns.Name)
 	if err != nil {
 		return f.warnings, err
 	}
@@ -54,23 +55,26 @@ func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.Us
 		problems = append(problems, billingAllowed(*lns.Spec.Billing, billingFor(defaults, user.Username, user.Groups))...)
 	}
 	if most := c.Tenants.MaxPerCreator; most > 0 {
-		has, err := v.madeBy(ctx, user.Username)
+		s := v.forest.Snapshot()
+		who := s.CountsFor(user.Username)
+		has, err := v.madeFor(ctx, s, who)
 		if err != nil {
 			return nil, err
 		}
-		problems = append(problems, tooMany(user.Username, has, most)...)
+		problems = append(problems, tooMany(who, has, most)...)
 	}
 	if len(problems) == 0 {
 		return nil, nil
 	}
-	if yes, err := v.ask.clusterAdmin(ctx, user); yes || err != nil {
+	if yes, err := v.ask.IsClusterAdmin(ctx, user); yes || err != nil {
 		return nil, err
 	}
 	return problems, nil
 }
 
-// madeBy counts the LNamespaces that a user has made. It reads live, so that a quick hand makes none too many.
-func (v *tenantValidator) madeBy(ctx context.Context, username string) (int, error) {
+// madeFor counts the LNamespaces that count for somebody. It reads live, so that a quick hand makes few too many; of those that
+// come at the same moment the reconciler holds the youngest back.
+func (v *tenantValidator) madeFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))
 	if err := v.live.List(ctx, list); err != nil {
@@ -78,7 +82,7 @@ func (v *tenantValidator) madeBy(ctx context.Context, username string) (int, err
 	}
 	count := 0
 	for i := range list.Items {
-		if list.Items[i].Annotations[v1alpha1.AnnotationCreator] == username {
+		if creator := list.Items[i].Annotations[v1alpha1.AnnotationCreator]; creator != "" && s.CountsFor(creator) == who {
 			count++
 		}
 	}
@@ -87,7 +91,7 @@ func (v *tenantValidator) madeBy(ctx context.Context, username string) (int, err
 
 // ValidateUpdate implements admission.Validator.
 func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.LNamespace) (admission.Warnings, error) {
-	s, err := v.with(ctx, now.Spec.Template)
+	s, err := v.with(ctx, append(homes(now), now.Spec.Template)...)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +101,7 @@ func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1
 
 // ValidateDelete implements admission.Validator.
 func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
-	s := v.forest.Snapshot().WithTenant(index.TenantOf(lns))
+	s := v.forest.Snapshot().WithTenant(forest.TenantOf(lns))
 	f := validateTenantDeletion(s, lns)
 	if len(f.problems) > 0 {
 		if _, err := v.deletable(ctx, s, lns.Name); err != nil {

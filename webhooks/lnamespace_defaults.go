@@ -13,20 +13,22 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/authorizer"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // tenantDefaults fills in who runs a new LNamespace and who pays for it. It patches by hand: a Defaulter marshals the
 // whole object again, and with it every zero value that the requester left out.
 type tenantDefaults struct {
 	world
+	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string
 	decoder           admission.Decoder
 }
 
 // Handle implements admission.Handler.
-func (d *tenantDefaults) Handle(_ context.Context, req admission.Request) admission.Response {
+func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admission.Response {
 	lns := &v1alpha1.LNamespace{}
 	if err := d.decoder.Decode(req, lns); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
@@ -40,12 +42,19 @@ func (d *tenantDefaults) Handle(_ context.Context, req admission.Request) admiss
 	if err := json.Unmarshal(req.Object.Raw, &written); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	patches, warnings := d.people(lns, req.UserInfo)
+	patches, warnings, err := d.people(ctx, lns, req.UserInfo)
+	if err != nil {
+		return answer(err)
+	}
 	patches = append(patches, d.billing(lns, req.UserInfo)...)
 	if len(patches) > 0 && written.Spec == nil {
 		patches = append([]jsonpatch.Operation{add("/spec", struct{}{})}, patches...)
 	}
-	if d.config().Tenants.MaxPerCreator > 0 {
+	signed, err := d.signs(ctx, req.UserInfo)
+	if err != nil {
+		return answer(err)
+	}
+	if signed {
 		if written.Metadata.Annotations == nil {
 			patches = append(patches, add("/metadata/annotations", struct{}{}))
 		}
@@ -54,26 +63,40 @@ func (d *tenantDefaults) Handle(_ context.Context, req admission.Request) admiss
 	return admission.Patched("", patches...).WithWarnings(warnings...)
 }
 
+// signs says whether the new LNamespace bears the requester's name as its maker. Where LNamespaces are counted, cluster admins make
+// as many as they like: what they say of the maker stands, as in a backup that they restore.
+func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
+	if d.config().Tenants.MaxPerCreator == 0 {
+		return true, nil
+	}
+	admin, err := d.ask.IsClusterAdmin(ctx, user)
+	return !admin, err
+}
+
 // people makes the requester manager and sudoer where nobody is named.
-func (d *tenantDefaults) people(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string) {
+func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
 	subject, listable := creator(user.Username)
-	for _, list := range []access.List{access.ListManagers, access.ListSudoers} {
+	s, err := d.with(ctx, subject.Namespace)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, list := range []grants.List{grants.ListManagers, grants.ListSudoers} {
 		alone := &v1alpha1.LNamespace{ObjectMeta: lns.ObjectMeta}
 		named, probe := lns.Spec.Managers, &alone.Spec.Managers
-		if list == access.ListSudoers {
+		if list == grants.ListSudoers {
 			named, probe = lns.Spec.Sudoers, &alone.Spec.Sudoers
 		}
 		if len(named) > 0 {
 			continue
 		}
 		*probe = []v1alpha1.Subject{subject}
-		if listable && len(newSubjects(d.forest.Snapshot(), &v1alpha1.LNamespace{}, alone, d.operatorNamespace)) == 0 {
+		if listable && len(newSubjects(s, &v1alpha1.LNamespace{}, alone, d.operatorNamespace)) == 0 {
 			patches = append(patches, add("/spec/"+string(list), *probe))
 		} else {
 			warnings = []string{"kubernetes user " + user.Username + " can't be listed; name managers and sudoers"}
 		}
 	}
-	return patches, warnings
+	return patches, warnings, nil
 }
 
 // billing fills in what the first default that applies to the requester says.

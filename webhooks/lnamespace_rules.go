@@ -10,8 +10,8 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 var spec = field.NewPath("spec")
@@ -22,15 +22,15 @@ type tenantRules struct {
 	operatorNamespace string
 }
 
-// validateNewTenant judges an LNamespace that is made.
-func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, rules tenantRules) findings {
+// validateNewTenant judges an LNamespace that creator makes.
+func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
 	n := s.Namespace(lns.Name)
 	if rules.Reserved(lns.Name, rules.operatorNamespace) {
 		f.add(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
 	} else if n != nil {
-		if why := s.NotAdoptable(n); why != "" {
+		if why := s.NotAdoptable(n, &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}); why != "" {
 			f.add(field.Forbidden(name, why))
 		}
 	}
@@ -61,21 +61,36 @@ func (f *findings) tenantTemplate(s *forest.Snapshot, old, now string) {
 	f.warn(warnings...)
 }
 
-// newSubjects refuses managers and sudoers that would get nothing, as far as they are new: the tree may have grown around
-// one that was sound when it was listed, and then only its condition tells.
+// newSubjects refuses subjects that would get nothing, as far as they are new: what was sound when it was listed may have ceased to
+// be, and then only its condition tells. The snapshot has to know the namespaces of the service accounts.
 func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
-	inTree := func(namespace string) bool { return namespace == now.Name || s.InTree(namespace, now.Name) }
+	around := grants.Surroundings{
+		OperatorNamespace: operatorNamespace,
+		InTree:            func(namespace string) bool { return s.BelongsTo(namespace, now.Name) },
+		Doubt: func(account v1alpha1.Subject) string {
+			if s.Namespace(account.Namespace) != nil {
+				return ""
+			}
+			return fmt.Sprintf("%s can't be listed, because namespace %s does not exist: whoever made it would get what is meant for the account; "+
+				"make the namespace first", account, account.Namespace)
+		},
+	}
 	var problems field.ErrorList
-	for _, r := range access.Refusals(now, inTree, operatorNamespace) {
-		was, is := old.Spec.Sudoers, now.Spec.Sudoers
-		if r.List == access.ListManagers {
-			was, is = old.Spec.Managers, now.Spec.Managers
-		}
-		if !slices.Contains(was, r.Subject) {
+	for _, r := range grants.Refusals(now, around) {
+		if is := r.List.Of(now); !slices.Contains(r.List.Of(old), r.Subject) {
 			problems = append(problems, field.Forbidden(spec.Child(string(r.List)).Index(slices.Index(is, r.Subject)), r.Why))
 		}
 	}
 	return problems
+}
+
+// homes are the namespaces of the service accounts that an LNamespace lists.
+func homes(lns *v1alpha1.LNamespace) []string {
+	var namespaces []string
+	for _, account := range grants.ServiceAccounts(lns) {
+		namespaces = append(namespaces, account.Namespace)
+	}
+	return namespaces
 }
 
 // billingComplete judges what a new LNamespace states, after defaulting.

@@ -9,16 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-var (
-	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "warren_admission_requests_total", Help: "Admission requests that were answered.",
-	}, []string{"webhook", "allowed"})
-	authorityReviews = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the authorizer.",
-	}, []string{"result"})
-)
+var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "warren_admission_requests_total", Help: "Admission requests that were answered.",
+}, []string{"webhook", "allowed"})
 
-func init() { metrics.Registry.MustRegister(requests, authorityReviews) }
+func init() { metrics.Registry.MustRegister(requests) }
 
 // counted counts the answers of a handler; a panic counts as a refusal, which it becomes.
 func counted(name string, handler admission.Handler) admission.Handler {

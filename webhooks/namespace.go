@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -19,7 +18,7 @@ type namespaceValidator struct{ world }
 
 // ValidateCreate implements admission.Validator.
 func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
-	now := index.NamespaceOf(n)
+	now := forest.NamespaceOf(n)
 	s, err := v.with(ctx, now.Parent(), now.Template())
 	if err != nil {
 		return nil, err
@@ -29,7 +28,7 @@ func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Names
 
 // ValidateUpdate implements admission.Validator.
 func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1.Namespace) (admission.Warnings, error) {
-	old, now := index.NamespaceOf(was), index.NamespaceOf(is)
+	old, now := forest.NamespaceOf(was), forest.NamespaceOf(is)
 	s, err := v.with(ctx, now.Parent(), now.Template())
 	if err != nil {
 		return nil, err
@@ -39,7 +38,7 @@ func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1
 
 // ValidateDelete implements admission.Validator.
 func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
-	old := index.NamespaceOf(n)
+	old := forest.NamespaceOf(n)
 	s := v.forest.Snapshot().WithNamespace(old)
 	f := validateNamespaceDeletion(s, old)
 	if owned, err := v.owned(ctx, s, old); err != nil {

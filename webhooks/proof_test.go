@@ -12,42 +12,94 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Whoever asks about something that exists must know its UID, so that nobody is told of strangers' namespaces.
-func TestProven(t *testing.T) {
+// answers of checkReview.
+const (
+	judged = iota
+	tryAgain
+	malformed
+)
+
+func review(k kind, operation admissionv1.Operation, old, now string) admission.Request {
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		Operation: operation, Kind: metav1.GroupVersionKind{Group: k.group, Kind: k.name},
+		Resource:  metav1.GroupVersionResource{Group: k.group, Resource: k.resource},
+		OldObject: runtime.RawExtension{Raw: []byte(`{"metadata":` + old + `}`)},
+		Object:    runtime.RawExtension{Raw: []byte(`{"metadata":` + now + `}`)},
+	}}
+}
+
+func answerOf(t *testing.T, err error) int {
+	t.Helper()
+	switch {
+	case err == nil:
+		return judged
+	case apierrors.IsServiceUnavailable(err):
+		return tryAgain
+	case apierrors.IsBadRequest(err):
+		return malformed
+	}
+	t.Fatalf("%v is no answer of checkReview", err)
+	return 0
+}
+
+// SEC-W30: whoever asks about something that exists must know its UID, so that nobody is told of strangers' namespaces.
+func TestIdentity(t *testing.T) {
 	s := forest.New(forest.Rules{}).
 		WithNamespace(&forest.Namespace{Name: "victim", UID: "1"}).
 		WithTenant(&forest.Tenant{Name: "victim", UID: "2"}).
-		WithSub(&forest.Sub{Parent: "victim", Name: "web", UID: "3"})
+		WithSub(&forest.Sub{Parent: "victim", Name: "web", UID: "3"}).
+		WithHierarchy(&forest.Hierarchy{Namespace: "victim", UID: "4"})
+	const hierarchy = `{"namespace":"victim","name":"hierarchy"`
 	tests := map[string]struct {
+		kind      kind
 		operation admissionv1.Operation
-		kind, old string
-		want      bool
+		old, now  string
+		want      int
 	}{
-		"the Namespace":             {admissionv1.Delete, "Namespace", `{"name":"victim","uid":"1"}`, true},
-		"another of its name":       {admissionv1.Delete, "Namespace", `{"name":"victim","uid":"9"}`, false},
-		"without a UID":             {admissionv1.Update, "Namespace", `{"name":"victim"}`, false},
-		"one that nobody knows":     {admissionv1.Update, "Namespace", `{"name":"other","uid":"1"}`, false},
-		"neither name nor UID":      {admissionv1.Update, "Namespace", `{}`, false},
-		"the LNamespace":            {admissionv1.Delete, "LNamespace", `{"name":"victim","uid":"2"}`, true},
-		"a made-up LNamespace":      {admissionv1.Delete, "LNamespace", `{"name":"victim","uid":"1"}`, false},
-		"the SubNamespace":          {admissionv1.Delete, "SubNamespace", `{"namespace":"victim","name":"web","uid":"3"}`, true},
-		"a made-up SubNamespace":    {admissionv1.Delete, "SubNamespace", `{"namespace":"victim","name":"web","uid":"x"}`, false},
-		"a new Namespace":           {admissionv1.Create, "Namespace", `{"name":"victim"}`, true},
-		"a HierarchyConfiguration":  {admissionv1.Update, "HierarchyConfiguration", `{"namespace":"victim","name":"hierarchy"}`, true},
-		"what the decoder will say": {admissionv1.Update, "Namespace", `"`, true},
+		"the Namespace":                     {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, judged},
+		"another of its name":               {kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"9"}`, `{}`, tryAgain},
+		"without a UID":                     {kindNamespace, admissionv1.Update, `{"name":"victim"}`, `{"name":"victim"}`, tryAgain},
+		"one that nobody knows":             {kindNamespace, admissionv1.Update, `{"name":"other","uid":"1"}`, `{"name":"other"}`, tryAgain},
+		"neither name nor UID":              {kindNamespace, admissionv1.Update, `{}`, `{}`, tryAgain},
+		"another beside its own":            {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `{"name":"else"}`, malformed},
+		"the LNamespace":                    {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"2"}`, `{}`, judged},
+		"a made-up LNamespace":              {kindLNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`, tryAgain},
+		"the SubNamespace":                  {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"3"}`, `{}`, judged},
+		"a made-up SubNamespace":            {kindSubNamespace, admissionv1.Delete, `{"namespace":"victim","name":"web","uid":"x"}`, `{}`, tryAgain},
+		"a new Namespace":                   {kindNamespace, admissionv1.Create, `{}`, `{"name":"victim"}`, judged},
+		"the HierarchyConfiguration":        {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, hierarchy + `}`, judged},
+		"a made-up HierarchyConfiguration":  {kindHierarchy, admissionv1.Update, hierarchy + `}`, hierarchy + `}`, tryAgain},
+		"of another namespace than the old": {kindHierarchy, admissionv1.Update, hierarchy + `,"uid":"4"}`, `{"namespace":"x","name":"hierarchy"}`, malformed},
+		"an old object that is none":        {kindNamespace, admissionv1.Update, `"`, `{}`, malformed},
+		"a new object that is none":         {kindNamespace, admissionv1.Update, `{"name":"victim","uid":"1"}`, `"`, malformed},
+		"no operation that is judged":       {kindNamespace, admissionv1.Connect, `{"name":"victim","uid":"1"}`, `{}`, malformed},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-				Operation: tt.operation, Kind: metav1.GroupVersionKind{Kind: tt.kind},
-				OldObject: runtime.RawExtension{Raw: []byte(`{"metadata":` + tt.old + `}`)},
-			}}
-			err := proven(s, req)
-			if (err == nil) != tt.want {
+			err := checkReview(s, tt.kind, review(tt.kind, tt.operation, tt.old, tt.now))
+			if got := answerOf(t, err); got != tt.want {
 				t.Fatalf("got %v", err)
 			}
-			if err != nil && !apierrors.IsServiceUnavailable(err) {
-				t.Errorf("%v doesn't ask to come again", err)
+		})
+	}
+}
+
+// SEC-W30: the path says what a review is about, not the review.
+func TestKindOfThePath(t *testing.T) {
+	s := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "victim", UID: "1"})
+	changes := map[string]func(*admission.Request){
+		"another kind":     func(r *admission.Request) { r.Kind.Kind = "X" },
+		"no kind":          func(r *admission.Request) { r.Kind.Kind = "" },
+		"another group":    func(r *admission.Request) { r.Kind.Group = "x" },
+		"another resource": func(r *admission.Request) { r.Resource.Resource = "secrets" },
+		"a subresource":    func(r *admission.Request) { r.SubResource = "status" },
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			req := review(kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`)
+			change(&req)
+			if err := checkReview(s, kindNamespace, req); answerOf(t, err) != malformed {
+				t.Fatalf("got %v", err)
 			}
 		})
 	}

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authorizer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -33,7 +35,10 @@ type Options struct {
 	Namespace string
 	// Live reads without a cache, and Authorizer says what a user may; SetupWithManager fills in the API server's.
 	Live       client.Reader
-	Authorizer Authorizer
+	Authorizer authorizer.Authorizer
+	// Mapper knows the kinds that are served, and Rehearse makes objects by dry run; both are filled in likewise.
+	Mapper   meta.RESTMapper
+	Rehearse client.Writer
 }
 
 // maxBody is the largest request that is read, in bytes.
@@ -41,11 +46,12 @@ const maxBody = 3 << 20
 
 // SetupWithManager registers all handlers with mgr's webhook server.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
-	reviews, err := NewReviews(mgr.GetConfig(), mgr.GetHTTPClient())
+	reviews, err := authorizer.New(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("making a client of the authorizer: %w", err)
 	}
-	o.Live, o.Authorizer = mgr.GetAPIReader(), reviews
+	o.Live, o.Authorizer = mgr.GetAPIReader(), authorizer.Limit(reviews)
+	o.Mapper, o.Rehearse = mgr.GetRESTMapper(), client.NewDryRunClient(mgr.GetClient())
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
 		mgr.GetWebhookServer().Register(path, http.MaxBytesHandler(hook, maxBody))
 	}
@@ -58,35 +64,42 @@ const (
 	PathLNamespaces            = "/validate-tenancy-warren-dev-v1alpha1-lnamespace"
 	PathSubNamespaces          = "/validate-tenancy-warren-dev-v1alpha1-subnamespace"
 	PathHierarchyConfiguration = "/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration"
+	PathDistributions          = "/validate-tenancy-warren-dev-v1alpha1-resourcedistribution"
 	PathNamespaces             = "/validate--v1-namespace"
 )
 
 // Handlers are the webhooks by the path that they answer at. One that panics answers 500.
 func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
-	ask := asker{authorizer: o.Authorizer, live: o.Live}
+	ask := authorizer.Asker{Authorizer: o.Authorizer, HasHierarchy: func(ctx context.Context, namespace string) (bool, error) {
+		hc, err := hierarchyOf(ctx, o.Live, namespace)
+		return hc != nil, err
+	}}
 	world := world{forest: o.Index, live: o.Live}
 	return map[string]*admission.Webhook{
-		PathLNamespaceDefaults: o.guarded("lnamespaces-default", &tenantDefaults{
-			world: world, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
+		PathLNamespaceDefaults: o.guarded("lnamespaces-default", kindLNamespace, &tenantDefaults{
+			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
 		}),
-		PathLNamespaces: o.guarded("lnamespaces", admission.WithValidator(scheme, &tenantValidator{
+		PathLNamespaces: o.guarded("lnamespaces", kindLNamespace, admission.WithValidator(scheme, &tenantValidator{
 			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
 		}).Handler),
-		PathSubNamespaces: o.guarded("subnamespaces", admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
-		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", admission.WithValidator(scheme, &hierarchyValidator{
+		PathSubNamespaces: o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
+		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", kindHierarchy, admission.WithValidator(scheme, &hierarchyValidator{
 			world: world, ask: ask, config: o.Config,
 		}).Handler),
-		PathNamespaces: o.guarded("namespaces", admission.WithValidator(scheme, &namespaceValidator{world: world}).Handler),
+		PathDistributions: o.guarded("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
+			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
+		}).Handler),
+		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{world: world}).Handler),
 	}
 }
 
-// guarded answers nothing before the forest is known, and counts the answers.
-func (o Options) guarded(name string, handler admission.Handler) *admission.Webhook {
+// guarded answers only reviews about kind k, and none before the forest is known. It counts the answers.
+func (o Options) guarded(name string, k kind, handler admission.Handler) *admission.Webhook {
 	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		if !o.Index.Synced() {
 			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
 		}
-		if err := proven(o.Index.Snapshot(), req); err != nil {
+		if err := checkReview(o.Index.Snapshot(), k, req); err != nil {
 			return answer(err)
 		}
 		return handler.Handle(ctx, req)

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
 )
@@ -19,6 +20,7 @@ func TestUnready(t *testing.T) {
 		webhooks.PathLNamespaceDefaults: sudoed("t"), webhooks.PathLNamespaces: sudoed("t"),
 		webhooks.PathSubNamespaces: build.SubNamespace("payments", "w"), webhooks.PathNamespaces: build.Root("r"),
 		webhooks.PathHierarchyConfiguration: build.Hierarchy("payments"),
+		webhooks.PathDistributions:          &v1alpha1.ResourceDistribution{},
 	}
 	for path := range webhooks.Handlers(scheme(), webhooks.Options{Index: c}) {
 		r := c.as(t, alice, path, nil, objects[path])

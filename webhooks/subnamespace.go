@@ -6,12 +6,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authorizer"
 )
 
 // subValidator judges SubNamespaces.
 type subValidator struct {
 	world
-	ask asker
+	ask authorizer.Asker
 }
 
 // ValidateCreate implements admission.Validator.
@@ -33,7 +34,7 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 		placed = hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != ""
 	}
 	f := validateNewSub(s, sub, placed)
-	waited, err := v.ask.waited(ctx, user, s, sub.Name)
+	waited, err := refuseAwaitedName(ctx, v.ask, user, s, sub.Name)
 	if err != nil {
 		return f.warnings, err
 	}

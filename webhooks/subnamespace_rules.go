@@ -30,9 +30,10 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 		f.add(field.Forbidden(at.Child("name"), name+" is the parent's own name: a namespace can't be below itself"))
 		return f
 	}
-	if o := s.NameObstacle(parent, name); o.Reason == v1alpha1.ReasonProtectedName {
+	switch o := s.NameObstacle(parent, name); {
+	case o.Reason == v1alpha1.ReasonProtectedName, o.Reason == v1alpha1.ReasonReservedName:
 		f.add(field.Forbidden(at.Child("name"), o.Message))
-	} else if o.Exists() {
+	case o.Exists():
 		f.warn(o.Message)
 	}
 	if s.Namespace(name) == nil && s.Place(parent).InTree() {
@@ -50,7 +51,11 @@ func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 			problems = append(problems, field.Forbidden(at, o.Message))
 		}
 	}
-	if why := s.NoRoom(s.Place(parent).Path[0], 0, 1); why != "" {
+	root := s.Place(parent).Path[0]
+	if s.Limits(root).SubNamespaces == nil {
+		return problems
+	}
+	if why := s.NoRoom(root, s.Awaited(root, parent, name), 1); why != "" {
 		problems = append(problems, field.Forbidden(at, why))
 	}
 	return problems

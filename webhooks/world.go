@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -51,7 +50,7 @@ func (w world) namespace(ctx context.Context, name string) (*forest.Namespace, e
 	case err != nil:
 		return nil, unread("namespace "+name, err)
 	}
-	return index.NamespaceOf(n), nil
+	return forest.NamespaceOf(n), nil
 }
 
 // hierarchyOf reads the HierarchyConfiguration of a namespace live; nil if it has none.

@@ -13,15 +13,17 @@ type Reason string
 
 // Types of conditions. ConditionReady and ConditionStalled follow kstatus.
 const (
-	ConditionReady          ConditionType = "Ready"
-	ConditionStalled        ConditionType = "Stalled"
-	ConditionNamespaceReady ConditionType = "NamespaceReady"
-	ConditionAccessReady    ConditionType = "AccessReady"
-	ConditionMetadataSynced ConditionType = "MetadataSynced"
-	ConditionHalted         ConditionType = "Halted"
-	ConditionParentApplied  ConditionType = "ParentApplied"
-	ConditionChildrenReady  ConditionType = "ChildrenReady"
-	ConditionPropagated     ConditionType = "Propagated"
+	ConditionReady           ConditionType = "Ready"
+	ConditionStalled         ConditionType = "Stalled"
+	ConditionNamespaceReady  ConditionType = "NamespaceReady"
+	ConditionAccessReady     ConditionType = "AccessReady"
+	ConditionMetadataSynced  ConditionType = "MetadataSynced"
+	ConditionHalted          ConditionType = "Halted"
+	ConditionParentApplied   ConditionType = "ParentApplied"
+	ConditionChildrenReady   ConditionType = "ChildrenReady"
+	ConditionPropagated      ConditionType = "Propagated"
+	ConditionBillingExported ConditionType = "BillingExported"
+	ConditionConflictFree    ConditionType = "ConflictFree"
 )
 
 // Reasons of an LNamespace.
@@ -57,6 +59,16 @@ const (
 	ReasonDriftLoop         Reason = "DriftLoop"
 )
 
+// Reasons of condition BillingExported. ReasonPending is another.
+const (
+	ReasonExported             Reason = "Exported"
+	ReasonWarehouseUnavailable Reason = "WarehouseUnavailable"
+	ReasonAccessDenied         Reason = "AccessDenied"
+	ReasonSchemaMismatch       Reason = "SchemaMismatch"
+	ReasonInvalidData          Reason = "InvalidData"
+	ReasonNotRunning           Reason = "NotRunning"
+)
+
 // Reasons of a SubNamespace.
 const (
 	ReasonNamespaceActive      Reason = "NamespaceActive"
@@ -64,6 +76,7 @@ const (
 	ReasonNamespaceTerminating Reason = "NamespaceTerminating"
 	ReasonParentTerminating    Reason = "ParentTerminating"
 	ReasonParentNotManaged     Reason = "ParentNotManaged"
+	ReasonNameTaken            Reason = "NameTaken"
 	ReasonProtectedName        Reason = "ProtectedName"
 	ReasonNamingPolicyViolated Reason = "NamingPolicyViolated"
 	ReasonLimitExceeded        Reason = "LimitExceeded"
@@ -137,6 +150,38 @@ const (
 	ReasonShadowed         Reason = "Shadowed"
 )
 
+// Reasons of a ResourceDistribution. ReasonConflict, ReasonRejected and ReasonForbidden are others.
+const (
+	ReasonDistributed       Reason = "Distributed"
+	ReasonSkipped           Reason = "Skipped"
+	ReasonPartitioned       Reason = "Partitioned"
+	ReasonNoTargets         Reason = "NoTargets"
+	ReasonKindNotAllowed    Reason = "KindNotAllowed"
+	ReasonInvalidResource   Reason = "InvalidResource"
+	ReasonNotObserved       Reason = "NotObserved"
+	ReasonSuspended         Reason = "Suspended"
+	ReasonFailed            Reason = "Failed"
+	ReasonNamespaceNotFound Reason = "NamespaceNotFound"
+	ReasonProgressing       Reason = "Progressing"
+	ReasonNoConflict        Reason = "NoConflict"
+	ReasonNotChecked        Reason = "NotChecked"
+
+	ReasonRemoved              Reason = "Removed"
+	ReasonOverwrote            Reason = "Overwrote"
+	ReasonDistributionConflict Reason = "DistributionConflict"
+)
+
+// Reasons for which a target of a ResourceDistribution is in conflict. ReasonDistributed is another.
+const (
+	ReasonUnrelated    Reason = "Unrelated"
+	ReasonPropagated   Reason = "Propagated"
+	ReasonControlled   Reason = "Controlled"
+	ReasonNotIdentical Reason = "NotIdentical"
+	ReasonTypeDiffers  Reason = "TypeDiffers"
+	ReasonImmutable    Reason = "Immutable"
+	ReasonBeingDeleted Reason = "BeingDeleted"
+)
+
 // Reasons of Events on the operator's Deployment.
 const (
 	ReasonPolicyMissing      Reason = "PolicyMissing"
@@ -158,4 +203,11 @@ func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionT
 // FindCondition returns the condition of type t, or nil.
 func FindCondition(conditions []metav1.Condition, t ConditionType) *metav1.Condition {
 	return meta.FindStatusCondition(conditions, string(t))
+}
+
+// NameLost says whether the operator has reported of the SubNamespace, as it is written now, that a namespace outside of its
+// tree has the name. That is final: the name is not taken up when it becomes free.
+func (s *SubNamespace) NameLost() bool {
+	ready := FindCondition(s.Status.Conditions, ConditionReady)
+	return ready != nil && ready.Reason == string(ReasonNameTaken) && ready.ObservedGeneration == s.Generation
 }

@@ -29,6 +29,7 @@ func addKnownTypes(s *runtime.Scheme) error {
 		&LNamespace{}, &LNamespaceList{},
 		&SubNamespace{}, &SubNamespaceList{},
 		&HierarchyConfiguration{}, &HierarchyConfigurationList{},
+		&ResourceDistribution{}, &ResourceDistributionList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

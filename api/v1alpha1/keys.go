@@ -14,7 +14,11 @@ const (
 	LabelBound = Domain + "/bound"
 	// LabelProtected = "true" on a Namespace: never in the forest, nothing is written there.
 	LabelProtected = Domain + "/protected"
-	// AnnotationAdopt = "true" on a Namespace: a cluster admin lets an LNamespace of this name adopt it.
+	// LabelReleased = "true" on a Namespace: the operator has let it go. It is in no tree, and the wall around a tenant's namespaces
+	// stays around it until a cluster admin takes the label off.
+	LabelReleased = Domain + "/released"
+	// AnnotationAdopt on a Namespace is a cluster admin's mark. It names who may make it part of a tenant: the user whose
+	// LNamespace of this name adopts it, or, by its UID, the LNamespace that adopts it or in whose tree it is placed.
 	AnnotationAdopt = Domain + "/adopt"
 	// TreeLabelSuffix ends the label <ancestor>.tree.tenancy.warren.dev/depth, which holds the distance to that ancestor.
 	TreeLabelSuffix = ".tree." + Domain + "/depth"
@@ -29,12 +33,13 @@ const (
 	AnnotationInherited = Domain + "/inherited"
 	// AnnotationCascading = "true" on a Namespace: what is below it may be deleted with it.
 	AnnotationCascading = Domain + "/cascading"
-	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it.
+	// AnnotationLNamespaceUID on a root is the UID of the LNamespace that made or adopted it, on an access RoleBinding and its
+	// copies that of the LNamespace that gave them.
 	AnnotationLNamespaceUID = Domain + "/lnamespace-uid"
 	// AnnotationMovedFrom on a SubNamespace is the parent from which kubectl warren is moving its namespace: what a move that was
 	// interrupted goes on from. The operator decides nothing from it.
 	AnnotationMovedFrom = Domain + "/moved-from"
-	// AnnotationCreator on an LNamespace is the user who made it, where the configuration counts.
+	// AnnotationCreator on an LNamespace is the user who made it.
 	AnnotationCreator = Domain + "/creator"
 
 	// LabelPropagate on an object makes it a source; its value is a mode: ModeCreate, ModeUpdate or ModeNone.
@@ -47,6 +52,13 @@ const (
 	LabelInheritedFrom = Domain + "/inherited-from"
 	// AnnotationSourceHash on a copy is <mode>:<place>:<content>: what it was written from, and where.
 	AnnotationSourceHash = Domain + "/source-hash"
+
+	// LabelDistributedBy on a distributed copy names its ResourceDistribution.
+	LabelDistributedBy = Domain + "/distributed-by"
+	// AnnotationLocked = "true" on a distributed copy: driftPolicy Revert, nobody but the operator changes it.
+	AnnotationLocked = Domain + "/locked"
+	// AnnotationAdopted = "true" on a distributed copy: the object was there before, and is handed back, never deleted.
+	AnnotationAdopted = Domain + "/adopted"
 
 	// LabelAccess on an access object says what it is for; see the Access constants.
 	LabelAccess = Domain + "/access"

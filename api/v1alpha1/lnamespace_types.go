@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // LNamespaceSpec says who belongs to a tenant and what it may have.
 type LNamespaceSpec struct {
@@ -99,6 +102,19 @@ type LNamespaceStatus struct {
 	// +optional
 	Sudo *SudoStatus `json:"sudo,omitempty"`
 
+	// sudoGrantedAt is when a sudoer of this LNamespace first held sudo with nobody else's binding of the group in the way. Bindings
+	// of the group that others make from then on withhold nothing.
+	// +optional
+	SudoGrantedAt *metav1.Time `json:"sudoGrantedAt,omitempty"`
+
+	// serviceAccounts are those of the three lists, with the namespaces that they lived in when they were listed: rights hold for
+	// that namespace, and for no other of its name.
+	// +listType=map
+	// +listMapKey=namespace
+	// +listMapKey=name
+	// +optional
+	ServiceAccounts []ListedServiceAccount `json:"serviceAccounts,omitempty"`
+
 	// billing is what is billed; absent where nothing is.
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
@@ -108,6 +124,20 @@ type LNamespaceStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ListedServiceAccount is a service account on a list, and the namespace that was meant.
+type ListedServiceAccount struct {
+	// namespace of the account.
+	Namespace string `json:"namespace"`
+
+	// name of the account.
+	Name string `json:"name"`
+
+	// namespaceUID is the UID of the namespace when the account was listed. Where it is absent, there was none, or it has been in
+	// the tenant's tree since: the account gets nothing until it is off all lists and listed again.
+	// +optional
+	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
 }
 
 // BillingStatus is who pays, and since when.

@@ -12,28 +12,28 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // outcome is what became of a plan.
 type outcome struct {
 	changes   []change
-	conflicts []access.Key // someone else's objects under names of ours
+	conflicts []grants.Key // someone else's objects under names of ours
 	forbidden []string     // what the API server doesn't let the operator do
-	contended []access.Key // objects that others wrote faster than this pass could
-	busy      []access.Key // shared objects that are being written for other tenants right now
+	contended []grants.Key // objects that others wrote faster than this pass could
+	busy      []grants.Key // shared objects that are being written for other tenants right now
 	rootless  bool         // the root Namespace takes no new objects
 	errs      []error
 }
 
 // change is one write. before is nil for an object that was made, after for one that was deleted.
 type change struct {
-	key           access.Key
-	before, after access.Object
+	key           grants.Key
+	before, after grants.Object
 }
 
 // conflictError says that someone else's object has the name.
-type conflictError struct{ key access.Key }
+type conflictError struct{ key grants.Key }
 
 func (e conflictError) Error() string {
 	return fmt.Sprintf("%s exists and is not the operator's", e.key)
@@ -50,21 +50,21 @@ var errBusy = errors.New("the object is being written for another tenant")
 // no pause between them, since whoever was faster is done.
 const tries = 6
 
-// act does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
+// runSteps does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
 // revocation has failed.
-func (r *Reconciler) act(ctx context.Context, tenant *v1alpha1.LNamespace, plan access.Plan, actual access.Actual) *outcome {
+func (r *Reconciler) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
-	unsound := map[access.Key]bool{}
+	unsound := map[grants.Key]bool{}
 	revoked := true
 	for _, step := range plan.Steps {
-		key := access.KeyOf(step.Desired)
+		key := grants.KeyOf(step.Desired)
 		switch {
 		case !step.Revokes && !revoked, unsound[step.Needs], key.Namespace != "" && done.rootless:
 			continue
-		case step.Deed == access.DeedEnsure && r.isLeaving(tenant):
+		case step.Deed == grants.DeedEnsure && r.isLeaving(tenant):
 			continue // withdrawn since this pass began
 		}
-		changes, err := r.do(ctx, tenant.Name, step, actual)
+		changes, err := r.runStep(ctx, tenant.Name, step, actual)
 		done.changes = append(done.changes, changes...)
 		r.timeRevocation(tenant.Name, changes)
 		if err != nil {
@@ -73,12 +73,12 @@ func (r *Reconciler) act(ctx context.Context, tenant *v1alpha1.LNamespace, plan 
 			done.failed(key, err)
 		}
 	}
-	slices.SortFunc(done.conflicts, func(a, b access.Key) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(done.conflicts, func(a, b grants.Key) int { return strings.Compare(a.String(), b.String()) })
 	return done
 }
 
 // failed sorts an error by what it takes to heal.
-func (o *outcome) failed(key access.Key, err error) {
+func (o *outcome) failed(key grants.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
 		o.conflicts = append(o.conflicts, key)
@@ -100,16 +100,16 @@ func (r *Reconciler) isLeaving(tenant *v1alpha1.LNamespace) bool {
 	return ok && uid == tenant.UID
 }
 
-// do carries out one step on what exists, and again on what exists really where that turns out to be something else. actual is
+// runStep carries out one step on what exists, and again on what exists really where that turns out to be something else. actual is
 // kept up to date for the steps that follow.
-func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, actual access.Actual) ([]change, error) {
-	key := access.KeyOf(step.Desired)
-	if access.Shared(step.Desired) {
+func (r *Reconciler) runStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual) ([]change, error) {
+	key := grants.KeyOf(step.Desired)
+	if grants.Shared(step.Desired) {
 		if _, taken := r.writing.LoadOrStore(key, true); taken {
 			return nil, errBusy
 		}
 		defer r.writing.Delete(key)
-		existing, err := r.cached(ctx, key) // another tenant may have written it since this pass began
+		existing, err := r.readCached(ctx, key) // another tenant may have written it since this pass began
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, ac
 	var changes []change
 	for range tries {
 		before := actual[key]
-		after, finished, err := r.try(ctx, tenant, step, before)
+		after, finished, err := r.tryStep(ctx, tenant, step, before)
 		if err == nil {
 			if before != after {
 				changes = append(changes, change{key: key, before: before, after: after})
@@ -129,10 +129,10 @@ func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, ac
 			}
 			continue
 		}
-		if !stale(err, before) {
+		if !isStale(err, before) {
 			return changes, err
 		}
-		existing, err := r.live(ctx, key)
+		existing, err := r.readLive(ctx, key)
 		if err != nil {
 			return changes, err
 		}
@@ -141,79 +141,79 @@ func (r *Reconciler) do(ctx context.Context, tenant string, step access.Step, ac
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
 
-// stale says whether a write was refused because before isn't what exists.
-func stale(err error, before access.Object) bool {
+// isStale says whether a write was refused because before isn't what exists.
+func isStale(err error, before grants.Object) bool {
 	if before == nil {
 		return apierrors.IsAlreadyExists(err)
 	}
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-// try makes at most one write. It returns what exists then, and whether the step is finished.
-func (r *Reconciler) try(ctx context.Context, tenant string, step access.Step, existing access.Object) (access.Object, bool, error) {
+// tryStep makes at most one write. It returns what exists then, and whether the step is finished.
+func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (grants.Object, bool, error) {
 	switch {
-	case step.Deed == access.DeedEnsure:
+	case step.Deed == grants.DeedEnsure:
 		return r.ensure(ctx, existing, step.Desired)
-	case existing == nil || !access.Removable(existing, step.Desired):
+	case existing == nil || !grants.Removable(existing, step.Desired):
 		return existing, true, nil // gone already, or someone else's by now
-	case step.Deed == access.DeedRemove:
-		return r.remove(ctx, existing)
-	case step.Deed == access.DeedNarrow:
-		narrowed, ok := access.Narrow(existing, step.Desired)
+	case step.Deed == grants.DeedRemove:
+		return r.removeObject(ctx, existing)
+	case step.Deed == grants.DeedNarrow:
+		narrowed, ok := grants.Narrow(existing, step.Desired)
 		if !ok {
 			return existing, true, nil
 		}
-		after, err := r.update(ctx, narrowed)
+		after, err := r.updateObject(ctx, narrowed)
 		return after, true, err
 	default:
-		return r.release(ctx, tenant, existing, step.Last)
+		return r.releaseShared(ctx, tenant, existing, step.Last)
 	}
 }
 
-func (r *Reconciler) ensure(ctx context.Context, existing, desired access.Object) (access.Object, bool, error) {
+func (r *Reconciler) ensure(ctx context.Context, existing, desired grants.Object) (grants.Object, bool, error) {
 	if existing == nil {
-		after, err := r.create(ctx, desired)
+		after, err := r.createObject(ctx, desired)
 		return after, true, err
 	}
-	switch access.Judge(existing, desired) {
-	case access.Conflict:
-		return existing, true, conflictError{access.KeyOf(desired)}
-	case access.Equal:
+	switch grants.Judge(existing, desired) {
+	case grants.Conflict:
+		return existing, true, conflictError{grants.KeyOf(desired)}
+	case grants.Equal:
 		return existing, true, nil
 	}
-	if access.MustRecreate(existing, desired) {
-		after, _, err := r.remove(ctx, existing)
+	if grants.MustRecreate(existing, desired) {
+		after, _, err := r.removeObject(ctx, existing)
 		return after, false, err // made anew at once
 	}
-	after, err := r.update(ctx, access.Restore(existing, desired))
+	after, err := r.updateObject(ctx, grants.Restore(existing, desired))
 	return after, true, err
 }
 
-// release gives up a shared object. Only a tenant that leaves for good deletes it, and only if no other came meanwhile.
-func (r *Reconciler) release(ctx context.Context, tenant string, existing access.Object, last bool) (access.Object, bool, error) {
-	if last && access.LastOwner(existing, tenant) {
-		return nil, true, r.delete(ctx, existing, unchanged(existing))
+// releaseShared gives up a shared object. Only a tenant that leaves for good deletes it, and only if no other came meanwhile.
+func (r *Reconciler) releaseShared(ctx context.Context, tenant string, existing grants.Object, last bool) (grants.Object, bool, error) {
+	if last && grants.LastOwner(existing, tenant) {
+		return nil, true, r.deleteObject(ctx, existing, isUnchanged(existing))
 	}
-	released, ok := access.Release(existing, tenant)
+	released, ok := grants.Release(existing, tenant)
 	if !ok {
 		return existing, true, nil
 	}
-	after, err := r.update(ctx, released)
+	after, err := r.updateObject(ctx, released)
 	return after, true, err
 }
 
-// remove deletes an object of this UID. One that a foreign finalizer holds stays.
-func (r *Reconciler) remove(ctx context.Context, existing access.Object) (access.Object, bool, error) {
+// removeObject deletes an object of this UID. One that a foreign finalizer holds stays.
+func (r *Reconciler) removeObject(ctx context.Context, existing grants.Object) (grants.Object, bool, error) {
 	if existing.GetDeletionTimestamp() != nil {
 		return existing, true, nil
 	}
-	return nil, true, r.delete(ctx, existing, sameUID(existing))
+	return nil, true, r.deleteObject(ctx, existing, sameUID(existing))
 }
 
 // timeRevocation measures from the change of the LNamespace to the first write that takes a right away.
 func (r *Reconciler) timeRevocation(tenant string, changes []change) {
 	for _, c := range changes {
-		if len(access.Minus(c.before, c.after)) == 0 {
+		if len(grants.Minus(c.before, c.after)) == 0 {
 			continue
 		}
 		if since, ok := r.changed.LoadAndDelete(tenant); ok {

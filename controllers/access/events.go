@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -19,8 +20,8 @@ const eventBytes = 1024
 // tellChanges sends one Event per list that has changed. settled says that the lists were in force before this pass, so that
 // whatever it wrote had drifted.
 func (r *Reconciler) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change) {
-	first, last := map[access.Key]access.Object{}, map[access.Key]access.Object{}
-	var order []access.Key
+	first, last := map[grants.Key]grants.Object{}, map[grants.Key]grants.Object{}
+	var order []grants.Key
 	for _, c := range changes {
 		if _, ok := first[c.key]; !ok {
 			first[c.key], order = c.before, append(order, c.key)
@@ -29,17 +30,17 @@ func (r *Reconciler) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chan
 	}
 	for _, key := range order {
 		before, after := first[key], last[key]
-		rebound := before != nil && after != nil && access.MustRecreate(before, after)
-		switch list := access.ListOf(key, tenant.Name); {
+		rebound := before != nil && after != nil && grants.MustRecreate(before, after)
+		switch list := grants.ListOf(key, tenant.Name); {
 		case settled && !rebound:
-			r.event(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "put back "+key.String())
+			r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "put back "+key.String())
 		case list == "":
 			continue
 		default:
-			r.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, access.Minus(before, after)))
-			r.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, access.Minus(after, before)))
+			r.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
+			r.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
 			if rebound {
-				r.event(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: bound anew, to another ClusterRole", list))
+				r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: bound anew, to another ClusterRole", list))
 			}
 		}
 	}
@@ -75,31 +76,38 @@ func (r *Reconciler) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reaso
 		}
 		b.WriteString(name)
 	}
-	r.event(tenant, corev1.EventTypeNormal, reason, b.String())
+	r.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
 // tellFindings warns of what the condition didn't say before.
 func (r *Reconciler) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
-			r.event(tenant, corev1.EventTypeWarning, f.event, f.message)
+			r.sendEvent(tenant, corev1.EventTypeWarning, f.event, f.message)
 		}
 	}
 }
 
-// tellBindings tells whoever looks at the binding, a cluster admin, what the tenant isn't told: once for the same bindings.
+// tellBindings tells of others' bindings of the tenant's group, once for the same bindings: whoever looks at a binding, a cluster
+// admin, where it stands, and the tenant that there are such.
 func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
-	elsewhere := fmt.Sprint(seen.group.elsewhere)
-	told, known := r.told.Swap(tenant.Name, elsewhere)
-	if told == elsewhere || len(seen.group.elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
+	elsewhere := slices.Concat(seen.group.inTheWay, seen.group.gifts)
+	now := fmt.Sprint(elsewhere)
+	told, known := r.told.Swap(tenant.Name, now)
+	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
-	group, effect := v1alpha1.SudoersGroup(tenant.Name), "sudo is withheld there"
-	if !seen.groupInUse() {
+	group, effect := v1alpha1.SudoersGroup(tenant.Name), "sudo is withheld there until this binding is removed"
+	switch {
+	case len(seen.group.gifts) > 0:
+		effect = "with sudo they hold here what this binding grants: remove it, unless that is meant"
+		r.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; "+
+			"sudo gives its sudoers what the authors of those bindings grant there, and takes nothing from anybody", group))
+	case !seen.groupInUse():
 		effect = "in mode Constrained that gives them nothing"
-		r.event(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
+		r.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
 	}
-	for _, h := range seen.group.elsewhere {
+	for _, h := range elsewhere {
 		object := &corev1.ObjectReference{
 			APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: h.key.Kind, Namespace: h.key.Namespace, Name: h.key.Name, UID: h.uid,
 		}
@@ -108,6 +116,6 @@ func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, befo
 	}
 }
 
-func (r *Reconciler) event(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
+func (r *Reconciler) sendEvent(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
 	r.Events.Event(tenant, kind, string(reason), text.Cut(message, eventBytes))
 }

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // facts are all that one pass over a tenant decides upon.
@@ -18,17 +18,19 @@ type facts struct {
 	deleting bool
 	own      bool // the root Namespace is this LNamespace's
 	settings Settings
-	mode     access.Mode
+	mode     grants.Mode
 	roleless bool // the ClusterRole of users doesn't exist
-	input    access.Facts
-	objects  access.Objects
-	actual   access.Actual
+	input    grants.Facts
+	objects  grants.Objects
+	actual   grants.Actual
 	group    groupState
+	// unremembered is why the namespaces of service accounts could not be written down; those accounts get nothing meanwhile.
+	unremembered error
 }
 
-// withheld says what the facts don't allow to be granted.
-func (f *facts) withheld() access.Withheld {
-	return access.Withheld{
+// withheldGrants says what the facts don't allow to be granted.
+func (f *facts) withheldGrants() grants.Withheld {
+	return grants.Withheld{
 		Everything:    !f.own && !f.deleting,
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
@@ -38,16 +40,21 @@ func (f *facts) withheld() access.Withheld {
 	}
 }
 
-// groupInUse says whether sudo would give what somebody else bound to the group. In the constrained form alone it ends at the
-// edge of the tree, whatever is bound.
-func (f *facts) groupInUse() bool { return len(f.group.elsewhere) > 0 && f.mode.Forms.Legacy }
+// groupInUse says whether a first grant of sudo would give what somebody else bound to the group. In the constrained form alone it
+// ends at the edge of the tree, whatever is bound.
+func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
-// tenant reads an LNamespace, and forgets it where it is gone.
-func (r *Reconciler) tenant(ctx context.Context, name string) (*v1alpha1.LNamespace, error) {
+// firstGrant says whether sudoers hold sudo now, with nobody else's binding in the way. From then on such bindings are gifts.
+func (f *facts) firstGrant() bool {
+	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(grants.Subjects(f.actual[grants.KeyOf(f.objects.Sudo.Binding)])) > 0
+}
+
+// readTenant reads an LNamespace, and forgets it where it is gone.
+func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNamespace, error) {
 	tenant := &v1alpha1.LNamespace{}
 	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, tenant)
 	if apierrors.IsNotFound(err) {
-		r.forget(name)
+		r.forgetTenant(name)
 		return nil, nil
 	}
 	if err != nil {
@@ -56,30 +63,33 @@ func (r *Reconciler) tenant(ctx context.Context, name string) (*v1alpha1.LNamesp
 	return tenant, nil
 }
 
-func (r *Reconciler) forget(tenant string) {
+func (r *Reconciler) forgetTenant(tenant string) {
 	r.groups.forget(tenant)
 	r.patience.Forget(tenant)
 	r.changed.Delete(tenant)
 	r.leaving.Delete(tenant)
 	r.told.Delete(tenant)
 	r.blocked.set(tenant, nil)
+	r.elsewhere.set(tenant, 0, 0)
 }
 
-func (r *Reconciler) gather(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
+func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
 	f := &facts{
 		deleting: !tenant.DeletionTimestamp.IsZero(),
 		own:      r.Forest.Owns(tenant.Name, tenant.UID),
 		settings: r.Config(),
-		mode:     r.modes.now(),
+		mode:     r.modes.currentMode(),
 	}
-	f.input = r.input(tenant, f.settings, f.mode)
-	f.objects = access.For(tenant, f.input)
+	var accounts []v1alpha1.ListedServiceAccount
+	accounts, f.unremembered = r.rememberAccounts(ctx, tenant)
+	f.input = r.planInput(tenant, accounts, f.settings, f.mode)
+	f.objects = grants.For(tenant, f.input)
 	var err error
-	if f.actual, err = r.actual(ctx, tenant, f.objects); err != nil {
+	if f.actual, err = r.readActual(ctx, tenant, f.objects); err != nil {
 		return nil, err
 	}
 	if f.mode.Unavailable {
-		f.objects = access.For(access.Holding(tenant, f.actual), f.input)
+		f.objects = grants.For(grants.Holding(tenant, f.actual), f.input)
 	}
 	if f.deleting {
 		return f, nil
@@ -93,32 +103,37 @@ func (r *Reconciler) gather(ctx context.Context, tenant *v1alpha1.LNamespace) (*
 		return nil, err
 	}
 	f.roleless = !exists
-	f.group, err = r.groups.look(ctx, tenant.Name, f.objects.Sudo.Binding, f.actual)
+	f.group, err = r.groups.lookAtGroup(ctx, tenant, f.objects.Sudo, f.actual)
 	return f, err
 }
 
-// input takes what the desired objects depend on.
-func (r *Reconciler) input(tenant *v1alpha1.LNamespace, settings Settings, mode access.Mode) access.Facts {
-	inTree := func(namespace string) bool { return r.Forest.InTree(namespace, tenant.Name) }
-	return access.Facts{
+// planInput takes what the desired objects depend on. accounts is what is remembered of the service accounts that are listed.
+func (r *Reconciler) planInput(tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
+	return grants.Facts{
 		Mode:            mode.Told,
 		Forms:           mode.Forms,
 		UserClusterRole: settings.UserClusterRole,
-		Refused:         access.Refusals(tenant, inTree, settings.OperatorNamespace),
+		Refused: grants.Refusals(tenant, grants.Surroundings{
+			OperatorNamespace: settings.OperatorNamespace,
+			InTree:            r.belongsTo(tenant),
+			Doubt: func(account v1alpha1.Subject) string {
+				return grants.DoubtAccount(account, accounts, r.Forest.UID(account.Namespace))
+			},
+		}),
 	}
 }
 
-// actual reads what exists under the names of objects, and the shared objects that the tenant owns.
-func (r *Reconciler) actual(ctx context.Context, tenant *v1alpha1.LNamespace, objects access.Objects) (access.Actual, error) {
-	actual := access.Actual{}
-	if err := r.owned(ctx, tenant.Name, actual); err != nil {
+// readActual reads what exists under the names of objects, and the shared objects that the tenant owns.
+func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
+	actual := grants.Actual{}
+	if err := r.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
 		return nil, err
 	}
 	blocked := r.blocked.of(tenant.Name)
 	for _, key := range objects.Keys() {
-		object, err := r.cached(ctx, key)
+		object, err := r.readCached(ctx, key)
 		if object == nil && err == nil && blocked[key] {
-			object, err = r.live(ctx, key) // the cache doesn't hold what stood in the way
+			object, err = r.readLive(ctx, key) // the cache doesn't hold what stood in the way
 		}
 		if err != nil {
 			return nil, err
@@ -130,8 +145,8 @@ func (r *Reconciler) actual(ctx context.Context, tenant *v1alpha1.LNamespace, ob
 	return actual, nil
 }
 
-// owned adds the self pairs of which the tenant is an owner, of whatever users.
-func (r *Reconciler) owned(ctx context.Context, tenant string, actual access.Actual) error {
+// addOwnedPairs adds the self pairs of which the tenant is an owner, of whatever users.
+func (r *Reconciler) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
 	of := client.MatchingFields{indexTenant: tenant}
 	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
 	if err := r.Client.List(ctx, roles, of); err != nil {
@@ -140,12 +155,12 @@ func (r *Reconciler) owned(ctx context.Context, tenant string, actual access.Act
 	if err := r.Client.List(ctx, bindings, of); err != nil {
 		return fmt.Errorf("listing ClusterRoleBindings of tenant %s: %w", tenant, err)
 	}
-	add := func(object access.Object) {
-		if _, ok := access.SelfUser(object.GetName()); !ok {
+	add := func(object grants.Object) {
+		if _, ok := grants.SelfUser(object.GetName()); !ok {
 			return
 		}
-		if object = r.recent.latest(access.KeyOf(object), object); object != nil {
-			actual[access.KeyOf(object)] = object
+		if object = r.recent.latestOf(grants.KeyOf(object), object); object != nil {
+			actual[grants.KeyOf(object)] = object
 		}
 	}
 	for i := range roles.Items {
@@ -157,21 +172,21 @@ func (r *Reconciler) owned(ctx context.Context, tenant string, actual access.Act
 	return nil
 }
 
-// cached reads an object from the cache, or what was last written where that is later. It is nil if there is none.
-func (r *Reconciler) cached(ctx context.Context, key access.Key) (access.Object, error) {
+// readCached reads an object from the cache, or what was last written where that is later. It is nil if there is none.
+func (r *Reconciler) readCached(ctx context.Context, key grants.Key) (grants.Object, error) {
 	object, err := read(ctx, r.Client, key)
 	if err != nil {
 		return nil, err
 	}
-	return r.recent.latest(key, object), nil
+	return r.recent.latestOf(key, object), nil
 }
 
-// live reads an object from the API server. It is nil if there is none.
-func (r *Reconciler) live(ctx context.Context, key access.Key) (access.Object, error) {
+// readLive reads an object from the API server. It is nil if there is none.
+func (r *Reconciler) readLive(ctx context.Context, key grants.Key) (grants.Object, error) {
 	return read(ctx, r.Live, key)
 }
 
-func read(ctx context.Context, from client.Reader, key access.Key) (access.Object, error) {
+func read(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {
 	object := key.New()
 	err := from.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, object)
 	if apierrors.IsNotFound(err) {

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,11 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// groups knows who else binds the groups of sudoers. A group that is bound outside of its tenant's tree would give whoever
-// creates an LNamespace of the right name what that binding grants.
+// groups knows who else binds the groups of sudoers. A binding of the group that is older than the tenant's first grant of sudo
+// would give whoever creates an LNamespace of the right name what that binding grants, so it stops the first grant. A later one is
+// a gift of its author, who must not be able to take anything away with it. status.sudoGrantedAt remembers the first grant.
 //
 // ClusterRoleBindings are watched. RoleBindings would be too many to watch, so they are looked through now and then
 // (groupscan.go), and before a tenant's sudoers get their first right.
@@ -40,66 +42,103 @@ type groups struct {
 	asked     map[string]bool     // tenants that wait for a look that has not begun yet
 	known     map[string]bool     // tenants that had sudoers when the last look began
 	found     map[string][]holder // group → RoleBindings that name it, as of the last look
+	stopped   map[string][]holder // tenant → RoleBindings that its first grant waits for
 	forbidden string              // why the last look was refused; empty if it was not
 }
 
-// groupState is what stands against a tenant's sudo.
+// groupState is what others' bindings mean for a tenant's sudo.
 type groupState struct {
-	// elsewhere are bindings of the group outside of the tree that are not ours.
-	elsewhere []holder
+	// inTheWay are bindings that name the group and are not ours, before the tenant's first grant. Sudo waits for them to go.
+	inTheWay []holder
+	// gifts are such bindings outside of the tree, after the first grant.
+	gifts []holder
 	// pending says that no look has been finished since the tenant listed its first sudoer. The look asks for the tenant again.
 	pending bool
 	// forbidden says why looks are refused; empty if they are not.
 	forbidden string
 }
 
-// holder is a binding that names the group of a tenant's sudoers and is not ours.
+// holder is a binding that names the group of a tenant's sudoers and is not ours, or not that tenant's.
 type holder struct {
-	key access.Key
+	key grants.Key
 	uid types.UID // so that its Events are found
+	// leftover says that the operator wrote it for an earlier LNamespace of the name.
+	leftover bool
 }
 
-func holderOf(binding access.Object) holder {
-	return holder{key: access.KeyOf(binding), uid: binding.GetUID()}
+func holderOf(binding grants.Object) holder {
+	return holder{key: grants.KeyOf(binding), uid: binding.GetUID()}
 }
 
 func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
 	return &groups{
 		forest: forest, ours: ours, live: live, timing: timing, wake: make(chan struct{}, 1),
-		asked: map[string]bool{}, known: map[string]bool{}, found: map[string][]holder{},
+		asked: map[string]bool{}, known: map[string]bool{}, found: map[string][]holder{}, stopped: map[string][]holder{},
 	}
 }
 
-// look says what stands against the tenant's sudo. desired is the binding of its sudoers, and actual what exists.
-func (g *groups) look(ctx context.Context, tenant string, desired access.Object, actual access.Actual) (groupState, error) {
-	if len(access.Subjects(desired)) == 0 {
-		g.forget(tenant)
+// lookAtGroup says what others' bindings mean for the tenant's sudo. desired is the pair of its sudoers, and actual what exists.
+func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) (groupState, error) {
+	granted := wasGranted(tenant, desired, actual)
+	if len(grants.Subjects(desired.Binding)) == 0 {
+		if !granted {
+			g.forget(tenant.Name)
+		}
 		return groupState{}, nil
 	}
-	group := v1alpha1.SudoersGroup(tenant)
-	elsewhere, err := g.clusterWide(ctx, group)
+	group := v1alpha1.SudoersGroup(tenant.Name)
+	holders, err := g.clusterWide(ctx, group)
 	if err != nil {
 		return groupState{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, binding := range g.found[group] {
-		if !g.forest.InTree(binding.key.Namespace, tenant) {
-			elsewhere = append(elsewhere, binding)
+	var state groupState
+	for _, h := range append(holders, g.found[group]...) {
+		switch {
+		case granted && g.givesMore(tenant.Name, h):
+			state.gifts = append(state.gifts, h)
+		case !granted && g.stopsGrant(tenant.Name, h):
+			state.inTheWay = append(state.inTheWay, h)
 		}
 	}
-	state := groupState{elsewhere: elsewhere}
-	if !g.known[tenant] {
-		g.ask(tenant)
-		// Who holds sudo already was looked at before; a restart takes nothing from them.
-		state.pending = len(access.Subjects(actual[access.KeyOf(desired)])) == 0
-		state.forbidden = g.forbidden
+	g.stopped[tenant.Name] = slices.DeleteFunc(slices.Clone(state.inTheWay), func(h holder) bool { return h.key.Namespace == "" })
+	if !g.known[tenant.Name] {
+		g.requestLook(tenant.Name)
+		if !granted {
+			state.pending, state.forbidden = true, g.forbidden
+		}
 	}
 	return state, nil
 }
 
-// ask wants a look for the tenant. The caller holds the lock.
-func (g *groups) ask(tenant string) {
+// wasGranted says whether sudoers of this LNamespace ever had a right by a check of these bindings, or had it in the legacy form
+// before the operator wrote down when.
+func wasGranted(tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) bool {
+	if tenant.Status.SudoGrantedAt != nil {
+		return true
+	}
+	binding, role := actual[grants.KeyOf(desired.Binding)], actual[grants.KeyOf(desired.Role)]
+	if binding == nil || role == nil || len(grants.Subjects(binding)) == 0 {
+		return false
+	}
+	own := slices.ContainsFunc(grants.Owners(binding), func(o metav1.OwnerReference) bool { return o.UID == tenant.UID })
+	return own && grants.FormsIn(role.(*rbacv1.ClusterRole)).Legacy
+}
+
+// stopsGrant says whether a binding stands in the way of the tenant's first grant: everywhere but in the tree as it is soundly. A
+// halted namespace is another LNamespace's of the same name, as likely as not, and so is what the operator left there.
+func (g *groups) stopsGrant(tenant string, h holder) bool {
+	return h.leftover || h.key.Namespace == "" || (h.key.Namespace != tenant && !g.forest.InTree(h.key.Namespace, tenant))
+}
+
+// givesMore says whether a binding gives the tenant's sudoers something outside of their tree.
+func (g *groups) givesMore(tenant string, h holder) bool {
+	return !h.leftover && (h.key.Namespace == "" || !g.forest.BelongsTo(h.key.Namespace, tenant))
+}
+
+// requestLook wants a look for the tenant. The caller holds the lock.
+func (g *groups) requestLook(tenant string) {
 	g.asked[tenant] = true
 	select {
 	case g.wake <- struct{}{}:
@@ -113,6 +152,7 @@ func (g *groups) forget(tenant string) {
 	defer g.mu.Unlock()
 	delete(g.asked, tenant)
 	delete(g.known, tenant)
+	delete(g.stopped, tenant)
 }
 
 // clusterWide names the ClusterRoleBindings of the group that are not ours.
@@ -125,7 +165,7 @@ func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error
 		}
 		for i := range bindings.Items {
 			binding := &bindings.Items[i]
-			if expected, ok := access.Expected(binding); !ok || !access.Removable(binding, expected) {
+			if expected, ok := grants.Expected(binding); !ok || !grants.Removable(binding, expected) {
 				elsewhere = append(elsewhere, holderOf(binding))
 			}
 		}
@@ -133,8 +173,8 @@ func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error
 	return elsewhere, nil
 }
 
-// watch sets up the cache of ClusterRoleBindings that are not ours.
-func (g *groups) watch(mgr ctrl.Manager) error {
+// watchBindings sets up the cache of ClusterRoleBindings that are not ours.
+func (g *groups) watchBindings(mgr ctrl.Manager) error {
 	unlabelled, err := labels.NewRequirement(v1alpha1.LabelAccess, selection.DoesNotExist, nil)
 	if err != nil {
 		return fmt.Errorf("selecting ClusterRoleBindings that are not the operator's: %w", err)
@@ -184,7 +224,7 @@ func groupsOnly(object any) (any, error) {
 // groupsOfSudoers names the groups among a binding's subjects that may be those of a tenant.
 func groupsOfSudoers(binding client.Object) []string {
 	var names []string
-	for _, subject := range access.Subjects(binding) {
+	for _, subject := range grants.Subjects(binding) {
 		if subject.Kind == rbacv1.GroupKind && strings.HasSuffix(subject.Name, v1alpha1.SudoersSuffix) {
 			names = append(names, subject.Name)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -18,16 +19,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // scanPage is how many RoleBindings one request of a look asks for.
 const scanPage = 500
 
-// scans looks at RoleBindings from the start of the controller to its end, and asks for the tenants that it concerns.
-func (g *groups) scans() source.Source {
+// scanUntilDone looks at RoleBindings from the start of the controller to its end, and asks for the tenants that it concerns.
+func (g *groups) scanUntilDone() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		go g.run(ctx, asking(queue))
+		go g.runLook(ctx, asking(queue))
 		return nil
 	})
 }
@@ -39,17 +40,18 @@ func asking(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(
 	}
 }
 
-// run makes one look for all tenants that have asked meanwhile, and one every GroupScan. What stands in a tenant's way is
-// looked at again every GroupRetry.
-func (g *groups) run(ctx context.Context, enqueue func(tenant string)) {
+// runLook makes one look for all tenants that have asked meanwhile, and one every GroupScan. What stands in a tenant's way is
+// looked at again every GroupRetry. Looks that tenants ask for take a tenth of the time at most, however often they ask.
+func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 	full := time.NewTicker(g.timing.GroupScan)
 	defer full.Stop()
 	again := time.NewTicker(g.timing.GroupRetry)
 	defer again.Stop()
 	failing := g.backoff()
 	var retry <-chan time.Time
+	var rested time.Time // when the next look may begin
 	for {
-		look := g.scan
+		look, scanning := g.scanBindings, true
 		select {
 		case <-ctx.Done():
 			return
@@ -57,21 +59,30 @@ func (g *groups) run(ctx context.Context, enqueue func(tenant string)) {
 			if retry != nil {
 				continue // the next try is due soon, and answers this one as well
 			}
+			if rest := time.Until(rested); rest > 0 {
+				retry = time.After(rest)
+				continue
+			}
 		case <-retry:
 		case <-full.C:
 		case <-again.C:
-			look = g.recheck
+			look, scanning = g.recheckObstacles, false
 		}
+		began := time.Now()
 		concerned, err := look(ctx)
+		rested = time.Now().Add(9 * time.Since(began))
 		for _, tenant := range concerned {
 			enqueue(tenant)
 		}
-		if err != nil && ctx.Err() == nil {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			ctrllog.FromContext(ctx).Info("looking at RoleBindings; trying again", "error", err.Error())
-			retry = time.After(failing.Step())
-			continue
+			if scanning {
+				retry = time.After(failing.Step())
+			}
+		case scanning:
+			retry, failing = nil, g.backoff()
 		}
-		retry, failing = nil, g.backoff()
 	}
 }
 
@@ -79,8 +90,8 @@ func (g *groups) backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: g.timing.RetryMin, Cap: g.timing.RetryMax, Factor: 2, Jitter: 0.2, Steps: 32}
 }
 
-// scan lists all RoleBindings. It returns the tenants that waited for it, and those for which something has changed.
-func (g *groups) scan(ctx context.Context) ([]string, error) {
+// scanBindings lists all RoleBindings. It returns the tenants that waited for it, and those for which something has changed.
+func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	g.mu.Lock()
 	asked := g.asked
 	g.asked = map[string]bool{}
@@ -90,7 +101,7 @@ func (g *groups) scan(ctx context.Context) ([]string, error) {
 		return nil, nil // no tenant has a sudoer
 	}
 
-	found, err := g.list(ctx)
+	found, err := g.listBindings(ctx)
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,7 +115,7 @@ func (g *groups) scan(ctx context.Context) ([]string, error) {
 		if apierrors.IsForbidden(err) {
 			g.forbidden = err.Error()
 		}
-		return names(concerned), err
+		return trueKeys(concerned), err
 	}
 	g.forbidden = ""
 	for tenant := range asked {
@@ -117,12 +128,12 @@ func (g *groups) scan(ctx context.Context) ([]string, error) {
 		}
 	}
 	g.found = found
-	return names(concerned), nil
+	return trueKeys(concerned), nil
 }
 
-// list finds the RoleBindings that name a group of sudoers, by group. The operator's own copies are left out: one in a
-// namespace that has just left its tree goes by itself.
-func (g *groups) list(ctx context.Context) (map[string][]holder, error) {
+// listBindings finds the RoleBindings that name a group of sudoers, by group. The operator's own copies are left out, unless they are of
+// an earlier LNamespace of the name.
+func (g *groups) listBindings(ctx context.Context) (map[string][]holder, error) {
 	found := map[string][]holder{}
 	page := &rbacv1.RoleBindingList{}
 	for {
@@ -132,9 +143,13 @@ func (g *groups) list(ctx context.Context) (map[string][]holder, error) {
 		for i := range page.Items {
 			binding := &page.Items[i]
 			for _, group := range groupsOfSudoers(binding) {
-				if !isCopyOfOurs(binding, group) {
-					found[group] = append(found[group], holderOf(binding))
+				h := holderOf(binding)
+				if isCopyOfOurs(binding, group) {
+					if h.leftover = g.ofAnother(ctx, binding); !h.leftover {
+						continue
+					}
 				}
+				found[group] = append(found[group], h)
 			}
 		}
 		if page.Continue == "" {
@@ -146,12 +161,21 @@ func (g *groups) list(ctx context.Context) (map[string][]holder, error) {
 
 func isCopyOfOurs(binding *rbacv1.RoleBinding, group string) bool {
 	labels := binding.Labels
-	return binding.Name == access.SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
+	return binding.Name == grants.SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
 		labels[v1alpha1.LabelAccess] == v1alpha1.AccessSudoers && v1alpha1.SudoersGroup(labels[v1alpha1.LabelTenant]) == group
 }
 
-// recheck looks again at the RoleBindings that stand in the way of a tenant, and returns the tenants that are rid of one.
-func (g *groups) recheck(ctx context.Context) ([]string, error) {
+// ofAnother says whether the LNamespace that has the name of a copy's tenant is not the one that the copy is of.
+func (g *groups) ofAnother(ctx context.Context, binding *rbacv1.RoleBinding) bool {
+	tenant := &v1alpha1.LNamespace{}
+	if err := g.ours.Get(ctx, client.ObjectKey{Name: binding.Labels[v1alpha1.LabelTenant]}, tenant); err != nil {
+		return false // there is none, whom it could give anything
+	}
+	return binding.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(tenant.UID)
+}
+
+// recheckObstacles looks again at the RoleBindings that stand in the way of a tenant, and returns the tenants that are rid of one.
+func (g *groups) recheckObstacles(ctx context.Context) ([]string, error) {
 	var concerned []string
 	var errs []error
 	for tenant, holders := range g.inTheWay() {
@@ -162,7 +186,7 @@ func (g *groups) recheck(ctx context.Context) ([]string, error) {
 				errs = append(errs, err)
 				continue
 			}
-			if binding != nil && slices.Contains(groupsOfSudoers(binding), group) {
+			if binding != nil && slices.Contains(groupsOfSudoers(binding), group) && binding.GetUID() == h.uid {
 				continue
 			}
 			g.mu.Lock()
@@ -174,23 +198,15 @@ func (g *groups) recheck(ctx context.Context) ([]string, error) {
 	return concerned, errors.Join(errs...)
 }
 
-// inTheWay lists by tenant the RoleBindings of its group outside of its tree.
+// inTheWay lists by tenant the RoleBindings that its first grant waits for.
 func (g *groups) inTheWay() map[string][]holder {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	result := map[string][]holder{}
-	for tenant := range g.known {
-		for _, h := range g.found[v1alpha1.SudoersGroup(tenant)] {
-			if !g.forest.InTree(h.key.Namespace, tenant) {
-				result[tenant] = append(result[tenant], h)
-			}
-		}
-	}
-	return result
+	return maps.Clone(g.stopped)
 }
 
-// names lists the keys that are true.
-func names(set map[string]bool) []string {
+// trueKeys lists the keys that are true.
+func trueKeys(set map[string]bool) []string {
 	var result []string
 	for name, ok := range set {
 		if ok {

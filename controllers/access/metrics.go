@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 var (
@@ -32,12 +32,16 @@ var (
 		Name: "warren_sudo_mode",
 		Help: "1 for the mode in which sudo is granted, 0 for the other one. While the mode is switched, it is the one that is left.",
 	}, []string{"mode"})
+	boundElsewhere = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "warren_sudo_groups_bound_elsewhere",
+		Help: "Bindings of groups of sudoers that are not the operator's: those that a first grant of sudo waits for (withheld), and later ones (gift).",
+	}, []string{"effect"})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
 		"warren_access_objects", "Access objects that exist, copies aside.", []string{"access"}, nil)}
 )
 
 func init() {
-	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, sudoMode, objectCount)
+	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, sudoMode, boundElsewhere, objectCount)
 }
 
 // objectCollector counts access objects in the cache when it is asked.
@@ -57,7 +61,7 @@ func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	counts := map[string]float64{}
 	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
-		if !index.Counted(*reader, list) {
+		if !apianswer.ListCached(*reader, list) {
 			return
 		}
 		tally(list, counts)
@@ -92,16 +96,16 @@ func tally(list client.ObjectList, counts map[string]float64) {
 // obstacles remembers whose objects stand under names of ours, by tenant.
 type obstacles struct {
 	mu       sync.Mutex
-	byTenant map[string]map[access.Key]bool
+	byTenant map[string]map[grants.Key]bool
 }
 
-func (o *obstacles) of(tenant string) map[access.Key]bool {
+func (o *obstacles) of(tenant string) map[grants.Key]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.byTenant[tenant]
 }
 
-func (o *obstacles) set(tenant string, keys []access.Key) {
+func (o *obstacles) set(tenant string, keys []grants.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key := range o.byTenant[tenant] {
@@ -111,7 +115,7 @@ func (o *obstacles) set(tenant string, keys []access.Key) {
 	if len(keys) == 0 {
 		return
 	}
-	found := map[access.Key]bool{}
+	found := map[grants.Key]bool{}
 	for _, key := range keys {
 		found[key] = true
 	}
@@ -119,7 +123,29 @@ func (o *obstacles) set(tenant string, keys []access.Key) {
 		conflicts.WithLabelValues(key.Kind).Inc()
 	}
 	if o.byTenant == nil {
-		o.byTenant = map[string]map[access.Key]bool{}
+		o.byTenant = map[string]map[grants.Key]bool{}
 	}
 	o.byTenant[tenant] = found
+}
+
+// strangers counts others' bindings of the group of each tenant: those in the way of its first grant, and gifts.
+type strangers struct {
+	mu       sync.Mutex
+	byTenant map[string][2]int
+}
+
+func (s *strangers) set(tenant string, inTheWay, gifts int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.byTenant[tenant]
+	boundElsewhere.WithLabelValues("withheld").Add(float64(inTheWay - was[0]))
+	boundElsewhere.WithLabelValues("gift").Add(float64(gifts - was[1]))
+	delete(s.byTenant, tenant)
+	if inTheWay+gifts == 0 {
+		return
+	}
+	if s.byTenant == nil {
+		s.byTenant = map[string][2]int{}
+	}
+	s.byTenant[tenant] = [2]int{inTheWay, gifts}
 }

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // modes keeps the mode of sudo: it asks the API server now and then, follows the configuration, and ends a switch when the
@@ -26,7 +26,7 @@ type modes struct {
 	begun chan struct{}
 
 	mu   sync.Mutex
-	mode access.Mode
+	mode grants.Mode
 }
 
 func newModes(r *Reconciler) *modes {
@@ -44,7 +44,7 @@ func (r *Reconciler) Reconfigured() {
 	}
 }
 
-func (m *modes) now() access.Mode {
+func (m *modes) currentMode() grants.Mode {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mode
@@ -67,15 +67,15 @@ func (m *modes) WaitForSync(ctx context.Context) error {
 }
 
 func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
-	if !m.begin(ctx) {
+	if !m.beginWithRules(ctx) {
 		return
 	}
-	answer := m.look(ctx)
+	answer := m.lookAtMode(ctx)
 	close(m.begun)
-	next := time.After(m.pause(answer))
+	next := time.After(m.answerTTL(answer))
 	var began, settled time.Time // of the switch, and since when it is in place everywhere
 	for {
-		before := m.now()
+		before := m.currentMode()
 		var again <-chan time.Time
 		if before.Switching() {
 			again = time.After(m.r.Timing.SwitchLook)
@@ -86,9 +86,9 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 		case <-ctx.Done():
 			return
 		case <-m.wake:
-			next = time.After(m.pause(m.look(ctx)))
+			next = time.After(m.answerTTL(m.lookAtMode(ctx)))
 		case <-next:
-			next = time.After(m.pause(m.look(ctx)))
+			next = time.After(m.answerTTL(m.lookAtMode(ctx)))
 		case <-again:
 			if began.IsZero() {
 				began = time.Now()
@@ -100,28 +100,28 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 				settled = time.Time{}
 			}
 			if !settled.IsZero() && time.Since(settled) >= m.r.Timing.SwitchGrace || time.Since(began) >= m.r.Timing.SwitchLimit {
-				m.set(before.Finish())
+				m.setMode(before.Finish())
 			}
 		}
-		if !m.now().Same(before) {
-			m.tell(ctx, enqueue)
+		if !m.currentMode().Same(before) {
+			m.requeueTenants(ctx, enqueue)
 		}
 	}
 }
 
-// begin takes the mode from the rules that exist. It is false if ctx ends before they could be read.
-func (m *modes) begin(ctx context.Context) bool {
+// beginWithRules takes the mode from the rules that exist. It is false if ctx ends before they could be read.
+func (m *modes) beginWithRules(ctx context.Context) bool {
 	for {
-		var found access.Forms
+		var found grants.Forms
 		roles := &rbacv1.ClusterRoleList{}
 		err := m.r.Client.List(ctx, roles)
 		if err == nil {
 			for i := range roles.Items {
-				if access.GrantsSudo(&roles.Items[i]) {
-					found = found.Or(access.FormsIn(&roles.Items[i]))
+				if grants.GrantsSudo(&roles.Items[i]) {
+					found = found.Or(grants.FormsIn(&roles.Items[i]))
 				}
 			}
-			m.set(access.ModeOf(found))
+			m.setMode(grants.ModeOf(found))
 			return true
 		}
 		ctrl.Log.WithName("access").Error(err, "listing ClusterRoles to find the mode of sudo; trying again")
@@ -133,30 +133,30 @@ func (m *modes) begin(ctx context.Context) bool {
 	}
 }
 
-// look follows the configuration, and the API server where it matters what that says.
-func (m *modes) look(ctx context.Context) access.Answer {
-	configured, answer := m.r.Config().SudoMode, access.Unknown
+// lookAtMode follows the configuration, and the API server where it matters what that says.
+func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
+	configured, answer := m.r.Config().SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
 		answer = m.r.Probe(ctx)
 	}
-	before := m.now()
+	before := m.currentMode()
 	now := before.Next(configured, answer)
-	m.set(now)
+	m.setMode(now)
 	if now.Unavailable && !before.Unavailable {
 		ctrl.Log.WithName("access").Error(errors.New(unavailable), "sudo.mode is Constrained; sudo is granted to nobody anew", "answer", answer)
 	}
 	return answer
 }
 
-// pause is how long an answer is good for.
-func (m *modes) pause(answer access.Answer) time.Duration {
-	if answer == access.Unknown && m.r.Config().SudoMode != v1alpha1.SudoLegacy {
+// answerTTL is how long an answer is good for.
+func (m *modes) answerTTL(answer grants.Answer) time.Duration {
+	if answer == grants.Unknown && m.r.Config().SudoMode != v1alpha1.SudoLegacy {
 		return m.r.Timing.ProbeRetry
 	}
 	return m.r.Timing.Probe
 }
 
-func (m *modes) set(mode access.Mode) {
+func (m *modes) setMode(mode grants.Mode) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mode = mode
@@ -169,9 +169,9 @@ func (m *modes) set(mode access.Mode) {
 	}
 }
 
-// tell asks for every tenant.
-func (m *modes) tell(ctx context.Context, enqueue func(tenant string)) {
-	mode := m.now()
+// requeueTenants asks for every tenant.
+func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string)) {
+	mode := m.currentMode()
 	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)
 	tenants := &v1alpha1.LNamespaceList{}
 	if err := m.r.Client.List(ctx, tenants); err != nil {
@@ -185,13 +185,13 @@ func (m *modes) tell(ctx context.Context, enqueue func(tenant string)) {
 
 // inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree what the constrained
 // one needs there. What can't be told is not in place.
-func (m *modes) inPlace(ctx context.Context, mode access.Mode) bool {
+func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	tenants := &v1alpha1.LNamespaceList{}
 	if err := m.r.Client.List(ctx, tenants); err != nil {
 		return false
 	}
 	for i := range tenants.Items {
-		if err := m.r.switched(ctx, &tenants.Items[i], mode); err != nil {
+		if err := m.r.checkSwitched(ctx, &tenants.Items[i], mode); err != nil {
 			ctrl.Log.WithName("access").V(1).Info("the switch goes on", "waitsFor", err.Error())
 			return false
 		}
@@ -199,36 +199,36 @@ func (m *modes) inPlace(ctx context.Context, mode access.Mode) bool {
 	return true
 }
 
-// switched is nil if the tenant can do without the form that isn't wanted any more.
-func (r *Reconciler) switched(ctx context.Context, tenant *v1alpha1.LNamespace, mode access.Mode) error {
+// checkSwitched is nil if the tenant can do without the form that isn't wanted any more.
+func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) error {
 	if !tenant.DeletionTimestamp.IsZero() || !r.Forest.Owns(tenant.Name, tenant.UID) {
 		return nil
 	}
-	objects := access.For(tenant, r.input(tenant, r.Config(), mode))
-	granted, err := r.cached(ctx, access.KeyOf(objects.Sudo.Binding))
-	if err != nil || granted == nil || len(access.Subjects(granted)) == 0 {
+	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), mode))
+	granted, err := r.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
+	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
 		return err // nobody could be interrupted
 	}
-	for _, pair := range slices.Concat([]access.Pair{objects.Sudo}, objects.Self) {
-		role, err := r.cached(ctx, access.KeyOf(pair.Role))
+	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
+		role, err := r.readCached(ctx, grants.KeyOf(pair.Role))
 		if err != nil {
 			return err
 		}
-		if role != nil && access.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
-			return fmt.Errorf("the rules of %s", access.KeyOf(pair.Role))
+		if role != nil && grants.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
+			return fmt.Errorf("the rules of %s", grants.KeyOf(pair.Role))
 		}
 	}
 	if mode.Towards() != v1alpha1.SudoConstrained {
 		return nil
 	}
 	for _, namespace := range r.Forest.Living(tenant.Name) {
-		key := access.KeyOf(objects.SudoOn)
+		key := grants.KeyOf(objects.SudoOn)
 		key.Namespace = namespace
-		binding, err := r.cached(ctx, key)
+		binding, err := r.readCached(ctx, key)
 		if err != nil {
 			return err
 		}
-		if binding == nil || !access.SameSubjects(binding, granted) {
+		if binding == nil || !grants.SameSubjects(binding, granted) {
 			return fmt.Errorf("%s", key)
 		}
 	}

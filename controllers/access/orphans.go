@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // orphans deletes access objects that no tenant answers for any more: someone stripped their owners, or took the finalizer off
@@ -27,22 +27,22 @@ type orphans struct{ *Reconciler }
 
 func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
 	o := orphans{r}
-	itself := func() handler.TypedEventHandler[client.Object, access.Key] {
-		return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []access.Key {
-			return []access.Key{access.KeyOf(object)}
+	itself := func() handler.TypedEventHandler[client.Object, grants.Key] {
+		return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []grants.Key {
+			return []grants.Key{grants.KeyOf(object)}
 		})
 	}
 	deletions := predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
 		UpdateFunc: func(event.UpdateEvent) bool { return false },
 	}
-	err := builder.TypedControllerManagedBy[access.Key](mgr).Named("access-orphans").
+	err := builder.TypedControllerManagedBy[grants.Key](mgr).Named("access-orphans").
 		Watches(&rbacv1.ClusterRole{}, itself()).
 		Watches(&rbacv1.ClusterRoleBinding{}, itself()).
 		Watches(&rbacv1.RoleBinding{}, itself(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(o.objectsOf), builder.WithPredicates(deletions)).
-		WithOptions(controller.TypedOptions[access.Key]{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[access.Key](r.Timing.ErrorMin, r.Timing.RetryMax),
+		WithOptions(controller.TypedOptions[grants.Key]{
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grants.Key](r.Timing.ErrorMin, r.Timing.RetryMax),
 		}).
 		Complete(o)
 	if err != nil {
@@ -52,49 +52,49 @@ func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
 }
 
 // objectsOf names the objects of an LNamespace that has gone.
-func (o orphans) objectsOf(_ context.Context, tenant client.Object) []access.Key {
-	return access.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, access.Facts{}).Keys()
+func (o orphans) objectsOf(_ context.Context, tenant client.Object) []grants.Key {
+	return grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, grants.Facts{}).Keys()
 }
 
 // Reconcile deletes the object if it is ours and nobody's.
-func (o orphans) Reconcile(ctx context.Context, key access.Key) (ctrl.Result, error) {
+func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, error) {
 	object, err := read(ctx, o.Client, key)
 	if err != nil || object == nil || object.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err
 	}
-	expected, ok := access.Expected(object)
-	if !ok || !access.Removable(object, expected) {
+	expected, ok := grants.Expected(object)
+	if !ok || !grants.Removable(object, expected) {
 		return ctrl.Result{}, nil
 	}
 	// The cache answers nearly always; only the API server's word is enough to delete.
 	for _, reader := range []client.Reader{o.Client, o.Live} {
-		claimed, err := o.claimed(ctx, reader, object)
+		claimed, err := o.isClaimed(ctx, reader, object)
 		if err != nil || claimed {
 			return ctrl.Result{}, err
 		}
 	}
-	if err := o.delete(ctx, object, unchanged(object)); err != nil {
+	if err := o.deleteObject(ctx, object, isUnchanged(object)); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(ignoreConflict(err))
 	}
 	ctrllog.FromContext(ctx).V(1).Info("deleted an access object without a tenant", "object", key.String())
 	return ctrl.Result{}, nil
 }
 
-// claimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
+// isClaimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
 // which has been told by a mark.
-func (o orphans) claimed(ctx context.Context, reader client.Reader, object access.Object) (bool, error) {
-	for _, reference := range access.Owners(object) {
-		if reference.UID == access.Marked {
+func (o orphans) isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
+	for _, reference := range grants.Owners(object) {
+		if reference.UID == grants.Marked {
 			return true, nil
 		}
 	}
-	for _, tenant := range access.Tenants(object) {
+	for _, tenant := range grants.Tenants(object) {
 		err := reader.Get(ctx, client.ObjectKey{Name: tenant}, &v1alpha1.LNamespace{})
 		if err == nil {
 			return true, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			return false, fmt.Errorf("reading LNamespace %s, which %s names: %w", tenant, access.KeyOf(object), err)
+			return false, fmt.Errorf("reading LNamespace %s, which %s names: %w", tenant, grants.KeyOf(object), err)
 		}
 	}
 	return false, nil

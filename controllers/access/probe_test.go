@@ -8,19 +8,19 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 func TestProbe(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
-		want   access.Answer
+		want   grants.Answer
 	}{
-		"ACC-C01 knows it":        {http.StatusOK, access.Yes},
-		"ACC-C01 doesn't know it": {http.StatusForbidden, access.No},
-		"ACC-C01 is out of order": {http.StatusInternalServerError, access.Unknown},
-		"has too much to do":      {http.StatusTooManyRequests, access.Unknown},
-		"knows nobody":            {http.StatusUnauthorized, access.Unknown},
+		"ACC-C01 knows it":        {http.StatusOK, grants.Yes},
+		"ACC-C01 doesn't know it": {http.StatusForbidden, grants.No},
+		"ACC-C01 is out of order": {http.StatusInternalServerError, grants.Unknown},
+		"has too much to do":      {http.StatusTooManyRequests, grants.Unknown},
+		"knows nobody":            {http.StatusUnauthorized, grants.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,8 +37,8 @@ func TestProbe(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 			server.Close()
-			if got := probe(context.Background()); got != access.Unknown {
-				t.Errorf("got %s from nobody, want %s", got, access.Unknown)
+			if got := probe(context.Background()); got != grants.Unknown {
+				t.Errorf("got %s from nobody, want %s", got, grants.Unknown)
 			}
 		})
 	}

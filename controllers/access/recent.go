@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/controllers/index"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // recent remembers own writes until the watch has brought them, so that a tenant that is looked at again at once isn't
@@ -17,75 +17,75 @@ type recent struct {
 	lasts time.Duration
 
 	mu      sync.Mutex
-	writes  map[access.Key]write
+	writes  map[grants.Key]write
 	highest map[string]string // kind → highest resourceVersion that its watch has brought
 }
 
 type write struct {
-	object access.Object // nil after a deletion
+	object grants.Object // nil after a deletion
 	uid    types.UID
 	at     time.Time
 }
 
 func newRecent(lasts time.Duration) *recent {
-	return &recent{lasts: lasts, writes: map[access.Key]write{}, highest: map[string]string{}}
+	return &recent{lasts: lasts, writes: map[grants.Key]write{}, highest: map[string]string{}}
 }
 
 // observe notes that the watch has brought object.
 func (r *recent) observe(object client.Object) {
-	key := access.KeyOf(object)
+	key := grants.KeyOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if highest, ok := r.highest[key.Kind]; !ok || index.Newer(object.GetResourceVersion(), highest) {
+	if highest, ok := r.highest[key.Kind]; !ok || view.Newer(object.GetResourceVersion(), highest) {
 		r.highest[key.Kind] = object.GetResourceVersion()
 	}
 }
 
-// wrote remembers the answer to a write.
-func (r *recent) wrote(object access.Object) {
-	r.remember(access.KeyOf(object), write{object: object.DeepCopyObject().(access.Object), uid: object.GetUID()})
+// noteWritten remembers the answer to a write.
+func (r *recent) noteWritten(object grants.Object) {
+	r.remember(grants.KeyOf(object), write{object: object.DeepCopyObject().(grants.Object), uid: object.GetUID()})
 }
 
-// deleted remembers that object is gone.
-func (r *recent) deleted(object access.Object) {
-	r.remember(access.KeyOf(object), write{uid: object.GetUID()})
+// noteDeleted remembers that object is gone.
+func (r *recent) noteDeleted(object grants.Object) {
+	r.remember(grants.KeyOf(object), write{uid: object.GetUID()})
 }
 
-func (r *recent) remember(key access.Key, w write) {
+func (r *recent) remember(key grants.Key, w write) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w.at = time.Now()
 	r.writes[key] = w
 	for other, o := range r.writes {
-		if r.over(other, o) {
+		if r.isOver(other, o) {
 			delete(r.writes, other)
 		}
 	}
 }
 
-// over says whether a write is in the cache by now, or has been waited for long enough.
-func (r *recent) over(key access.Key, w write) bool {
+// isOver says whether a write is in the cache by now, or has been waited for long enough.
+func (r *recent) isOver(key grants.Key, w write) bool {
 	if time.Since(w.at) > r.lasts {
 		return true
 	}
 	highest, ok := r.highest[key.Kind]
-	return w.object != nil && ok && !index.Newer(w.object.GetResourceVersion(), highest)
+	return w.object != nil && ok && !view.Newer(w.object.GetResourceVersion(), highest)
 }
 
-// latest is the later of what the cache holds, which may be nil, and what was written.
-func (r *recent) latest(key access.Key, cached access.Object) access.Object {
+// latestOf is the later of what the cache holds, which may be nil, and what was written.
+func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w, ok := r.writes[key]
 	switch {
-	case !ok || r.over(key, w):
+	case !ok || r.isOver(key, w):
 		return cached
 	case w.object == nil && cached != nil && cached.GetUID() == w.uid:
 		return nil
 	case w.object == nil:
 		return cached
-	case cached != nil && index.Newer(cached.GetResourceVersion(), w.object.GetResourceVersion()):
+	case cached != nil && view.Newer(cached.GetResourceVersion(), w.object.GetResourceVersion()):
 		return cached
 	}
-	return w.object.DeepCopyObject().(access.Object)
+	return w.object.DeepCopyObject().(grants.Object)
 }

@@ -1,4 +1,4 @@
-// Package access keeps the RBAC objects of every tenant as internal/access says they should be.
+// Package access keeps the RBAC objects of every tenant as internal/grants says they should be.
 //
 // One pass over a tenant gathers what is (gather.go), lets the pure planner say what to do, does it (act.go, writer.go) and
 // reports (report.go, events.go). Withdraw takes everything back when a tenant goes. A second, small controller deletes
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // Forest answers what access depends on outside of RBAC.
@@ -27,6 +27,11 @@ type Forest interface {
 	Owns(root string, uid types.UID) bool
 	// InTree says whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
+	// BelongsTo says whether namespace counts as part of the tree of root where something is refused because of that: also while
+	// it is halted, in a cycle or protected.
+	BelongsTo(namespace, root string) bool
+	// UID is that of the namespace called name; "" if there is none.
+	UID(name string) types.UID
 	// Living are root and the namespaces below it that don't terminate.
 	Living(root string) []string
 }
@@ -93,7 +98,7 @@ type Reconciler struct {
 	Config func() Settings
 	// Probe asks the API server whether it knows constrained impersonation. SetupWithManager asks with the manager's own
 	// connection if it is nil.
-	Probe func(context.Context) access.Answer
+	Probe func(context.Context) grants.Answer
 	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Events record.EventRecorder
@@ -111,19 +116,24 @@ type Reconciler struct {
 	told     sync.Map // tenant → who binds its group elsewhere, as Events have said
 	writing  sync.Map // keys of shared objects that a worker is at
 	blocked  obstacles
+	// elsewhere counts others' bindings of the groups of sudoers.
+	elsewhere strangers
 }
 
 // Reconcile brings the access objects of one tenant to what its LNamespace says.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	tenant, err := r.tenant(ctx, request.Name)
+	tenant, err := r.readTenant(ctx, request.Name)
 	if err != nil || tenant == nil {
 		return ctrl.Result{}, err
 	}
-	seen, err := r.gather(ctx, tenant)
+	seen, err := r.gatherFacts(ctx, tenant)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	plan := access.PlanFor(tenant.Name, seen.objects, seen.withheld(), seen.actual)
-	done := r.act(ctx, tenant, plan, seen.actual)
-	return r.report(ctx, tenant, seen, done)
+	plan := grants.PlanFor(tenant.Name, seen.objects, seen.withheldGrants(), seen.actual)
+	done := r.runSteps(ctx, tenant, plan, seen.actual)
+	if seen.unremembered != nil {
+		done.errs = append(done.errs, seen.unremembered)
+	}
+	return r.reportAccess(ctx, tenant, seen, done)
 }

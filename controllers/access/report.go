@@ -10,10 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -30,8 +31,8 @@ type finding struct {
 	retry bool
 }
 
-// findings lists what is wrong, the gravest first.
-func findings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
+// listFindings lists what is wrong, the gravest first.
+func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
 	var found []finding
 	if !seen.own || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
@@ -50,7 +51,8 @@ func findings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,
-			message: fmt.Sprintf("group %s is bound elsewhere", v1alpha1.SudoersGroup(tenant.Name))})
+			message: fmt.Sprintf("group %s is bound elsewhere since before the first sudoer: sudo is granted when a cluster admin has removed those bindings",
+				v1alpha1.SudoersGroup(tenant.Name))})
 	}
 	if seen.mode.Unavailable && len(tenant.Spec.Sudoers) > 0 {
 		found = append(found, finding{reason: v1alpha1.ReasonConstrainedUnavailable,
@@ -69,8 +71,8 @@ func findings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding
 	return found
 }
 
-// report writes the condition and status.sudo, sends Events, and says when to look again.
-func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
+// reportAccess writes the condition and status.sudo, sends Events, and says when to look again.
+func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
 	if len(done.errs) > 0 {
 		return ctrl.Result{}, errors.Join(done.errs...)
 	}
@@ -88,15 +90,16 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
-	found := findings(tenant, seen, done)
-	if seen.withheld().SudoAdditions && len(found) == 0 {
+	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay), len(seen.group.gifts))
+	found := listFindings(tenant, seen, done)
+	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
 		r.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
 	}
 	status := metav1.ConditionTrue
-	reason, message := r.granted()
+	reason, message := r.grantedCondition()
 	if len(found) > 0 {
-		status, reason, message = metav1.ConditionFalse, found[0].reason, joined(found)
+		status, reason, message = metav1.ConditionFalse, found[0].reason, joinFindings(found)
 	}
 	before := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionAccessReady)
 	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message &&
@@ -106,14 +109,15 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 	r.tellFindings(tenant, before, found)
 	r.tellBindings(tenant, seen, before)
 	if modeChanged(tenant, seen) {
-		r.event(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
+		r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
 	}
 	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)
 		s.Sudo = nil
 		if seen.own && !seen.groupInUse() {
-			s.Sudo = access.SudoStatus(tenant, seen.input)
+			s.Sudo = grants.SudoStatus(tenant, seen.input)
 		}
+		seen.rememberGrant(s)
 	})
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // the LNamespace is being written all the time
@@ -121,7 +125,14 @@ func (r *Reconciler) report(ctx context.Context, tenant *v1alpha1.LNamespace, se
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	return r.again(tenant.Name, found), nil
+	return r.lookAgainAfter(tenant.Name, found), nil
+}
+
+// rememberGrant writes down when sudoers first held sudo with nothing in the way.
+func (f *facts) rememberGrant(s *v1alpha1.LNamespaceStatus) {
+	if s.SudoGrantedAt == nil && f.firstGrant() {
+		s.SudoGrantedAt = ptr.To(metav1.Now().Rfc3339Copy())
+	}
 }
 
 // modeChanged says whether sudo is granted in another mode than the tenant was told.
@@ -129,8 +140,8 @@ func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
 	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.mode.Told
 }
 
-// again paces further looks at what no event will tell of.
-func (r *Reconciler) again(tenant string, found []finding) ctrl.Result {
+// lookAgainAfter paces further looks at what no event will tell of.
+func (r *Reconciler) lookAgainAfter(tenant string, found []finding) ctrl.Result {
 	for _, f := range found {
 		if f.retry {
 			return ctrl.Result{RequeueAfter: r.patience.When(tenant)}
@@ -140,8 +151,8 @@ func (r *Reconciler) again(tenant string, found []finding) ctrl.Result {
 	return ctrl.Result{}
 }
 
-// joined makes one message of all findings, within what a condition holds.
-func joined(found []finding) string {
+// joinFindings makes one message of all findings, within what a condition holds.
+func joinFindings(found []finding) string {
 	messages := make([]string, 0, len(found))
 	for _, f := range found {
 		messages = append(messages, f.message)

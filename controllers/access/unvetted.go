@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// granted is what AccessReady says where nothing is wrong: also whether the ClusterRole of users grants what is dangerous.
-func (r *Reconciler) granted() (v1alpha1.Reason, string) {
+// grantedCondition is what AccessReady says where nothing is wrong: also whether the ClusterRole of users grants what is dangerous.
+func (r *Reconciler) grantedCondition() (v1alpha1.Reason, string) {
 	const everything = "everything that the lists say is granted"
 	if r.Unvetted == nil {
 		return v1alpha1.ReasonGranted, everything
@@ -27,8 +27,8 @@ func (r *Reconciler) granted() (v1alpha1.Reason, string) {
 		everything, strings.Join(unvetted, "; ")), 1024)
 }
 
-// vetting is the source that asks for all tenants when Unvetted may say something else; one that never does if there is none.
-func (r *Reconciler) vetting() source.Source {
+// vettingSource is the source that asks for all tenants when Unvetted may say something else; one that never does if there is none.
+func (r *Reconciler) vettingSource() source.Source {
 	if r.Vetting != nil {
 		return r.Vetting
 	}

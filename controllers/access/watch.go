@@ -18,13 +18,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // Field indexes of the manager's cache.
 const (
 	indexTenant = "warren-access-tenant" // of cluster-scoped access objects: every tenant that they are of
 	indexGroup  = "warren-access-group"  // of ClusterRoleBindings: groups of sudoers among the subjects
+	// of LNamespaces: the namespaces of listed service accounts
+	indexAccounts = "warren-access-accounts"
 )
 
 // SetupWithManager registers the reconciler, the one for orphans, and the looks at who else binds the groups of sudoers.
@@ -35,7 +37,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := indexFields(mgr); err != nil {
 		return err
 	}
-	if err := r.groups.watch(mgr); err != nil {
+	if err := r.groups.watchBindings(mgr); err != nil {
 		return err
 	}
 	if err := r.setupOrphans(mgr); err != nil {
@@ -47,9 +49,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRoleBinding{}, r.objects()).
 		Watches(&rbacv1.RoleBinding{}, r.objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
-		WatchesRawSource(r.vetting()).
+		WatchesRawSource(r.vettingSource()).
 		WatchesRawSource(r.groups.boundElsewhere()).
-		WatchesRawSource(r.groups.scans()).
+		WatchesRawSource(r.groups.scanUntilDone()).
 		WatchesRawSource(r.modes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
@@ -94,7 +96,7 @@ func (r *Reconciler) complete(mgr ctrl.Manager) error {
 }
 
 func indexFields(mgr ctrl.Manager) error {
-	tenants := func(object client.Object) []string { return access.Tenants(object) }
+	tenants := func(object client.Object) []string { return grants.Tenants(object) }
 	for _, object := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, indexTenant, tenants); err != nil {
 			return fmt.Errorf("indexing %T by tenant: %w", object, err)
@@ -103,6 +105,9 @@ func indexFields(mgr ctrl.Manager) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRoleBinding{}, indexGroup, groupsOfSudoers)
 	if err != nil {
 		return fmt.Errorf("indexing ClusterRoleBindings by group: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, indexAccounts, accountNamespaces); err != nil {
+		return fmt.Errorf("indexing LNamespaces by the namespaces of service accounts: %w", err)
 	}
 	return nil
 }
@@ -133,7 +138,7 @@ func (r *Reconciler) objects() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: all.Create, DeleteFunc: all.Delete, GenericFunc: all.Generic,
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			tenants, only := access.OwnersChanged(e.ObjectOld, e.ObjectNew)
+			tenants, only := grants.OwnersChanged(e.ObjectOld, e.ObjectNew)
 			if !only {
 				all.Update(ctx, e, queue)
 				return
@@ -149,7 +154,7 @@ func (r *Reconciler) objects() handler.EventHandler {
 // tenantsOf maps an event on an access object to every tenant that it is of. The caller does so for the old and the new object.
 func (r *Reconciler) tenantsOf(_ context.Context, object client.Object) []reconcile.Request {
 	r.recent.observe(object)
-	tenants := access.Tenants(object)
+	tenants := grants.Tenants(object)
 	if namespace := object.GetNamespace(); namespace != "" {
 		tenants = append(tenants, namespace) // its labels may be what someone changed
 	}

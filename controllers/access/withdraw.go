@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // Withdraw takes back everything that the tenant was granted, for a tenant that is being deleted: sudo first, by an update,
@@ -17,17 +17,17 @@ import (
 // made under such a name is not among them and is never touched.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.Store(tenant.Name, tenant.UID)
-	objects := access.For(tenant, r.input(tenant, r.Config(), r.modes.now()))
-	actual, err := r.actual(ctx, tenant, objects)
+	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), r.modes.currentMode()))
+	actual, err := r.readActual(ctx, tenant, objects)
 	if err != nil {
 		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	plan := access.PlanFor(tenant.Name, objects, access.Withheld{Everything: true}, actual)
-	done := r.act(ctx, tenant, plan, actual)
+	plan := grants.PlanFor(tenant.Name, objects, grants.Withheld{Everything: true}, actual)
+	done := r.runSteps(ctx, tenant, plan, actual)
 	r.tellChanges(tenant, false, done.changes)
 	for _, step := range plan.Steps {
-		key := access.KeyOf(step.Desired)
-		if existing := actual[key]; step.Deed == access.DeedRemove && existing != nil {
+		key := grants.KeyOf(step.Desired)
+		if existing := actual[key]; step.Deed == grants.DeedRemove && existing != nil {
 			remaining = append(remaining, key.String())
 		}
 	}

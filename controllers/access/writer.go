@@ -10,50 +10,50 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 const owner = client.FieldOwner(v1alpha1.OperatorName)
 
-func (r *Reconciler) create(ctx context.Context, desired access.Object) (access.Object, error) {
-	object := desired.DeepCopyObject().(access.Object)
-	if err := count(object, "create", r.Client.Create(ctx, object, owner)); err != nil {
-		return nil, fmt.Errorf("creating %s: %w", access.KeyOf(object), err)
+func (r *Reconciler) createObject(ctx context.Context, desired grants.Object) (grants.Object, error) {
+	object := desired.DeepCopyObject().(grants.Object)
+	if err := countWrite(object, "create", r.Client.Create(ctx, object, owner)); err != nil {
+		return nil, fmt.Errorf("creating %s: %w", grants.KeyOf(object), err)
 	}
-	r.recent.wrote(object)
+	r.recent.noteWritten(object)
 	return object, nil
 }
 
-// update is one PUT of an object as it was read, so its UID and resourceVersion guard it.
-func (r *Reconciler) update(ctx context.Context, object access.Object) (access.Object, error) {
-	if err := count(object, "update", r.Client.Update(ctx, object, owner)); err != nil {
-		return nil, fmt.Errorf("updating %s: %w", access.KeyOf(object), err)
+// updateObject is one PUT of an object as it was read, so its UID and resourceVersion guard it.
+func (r *Reconciler) updateObject(ctx context.Context, object grants.Object) (grants.Object, error) {
+	if err := countWrite(object, "update", r.Client.Update(ctx, object, owner)); err != nil {
+		return nil, fmt.Errorf("updating %s: %w", grants.KeyOf(object), err)
 	}
-	r.recent.wrote(object)
+	r.recent.noteWritten(object)
 	return object, nil
 }
 
-func (r *Reconciler) delete(ctx context.Context, object access.Object, guard client.Preconditions) error {
-	err := count(object, "delete", r.Client.Delete(ctx, object, guard))
+func (r *Reconciler) deleteObject(ctx context.Context, object grants.Object, guard client.Preconditions) error {
+	err := countWrite(object, "delete", r.Client.Delete(ctx, object, guard))
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("deleting %s: %w", access.KeyOf(object), err)
+		return fmt.Errorf("deleting %s: %w", grants.KeyOf(object), err)
 	}
 	if len(object.GetFinalizers()) == 0 {
-		r.recent.deleted(object)
+		r.recent.noteDeleted(object)
 	}
 	return nil
 }
 
-func sameUID(object access.Object) client.Preconditions {
+func sameUID(object grants.Object) client.Preconditions {
 	return client.Preconditions{UID: ptr.To(object.GetUID())}
 }
 
-func unchanged(object access.Object) client.Preconditions {
+func isUnchanged(object grants.Object) client.Preconditions {
 	return client.Preconditions{UID: ptr.To(object.GetUID()), ResourceVersion: ptr.To(object.GetResourceVersion())}
 }
 
-// count notes a write and passes its error on.
-func count(object access.Object, verb string, err error) error {
+// countWrite notes a write and passes its error on.
+func countWrite(object grants.Object, verb string, err error) error {
 	result := "ok"
 	if err != nil {
 		result = string(apierrors.ReasonForError(err))
@@ -61,6 +61,6 @@ func count(object access.Object, verb string, err error) error {
 			result = "error"
 		}
 	}
-	writes.WithLabelValues(access.KeyOf(object).Kind, verb, result).Inc()
+	writes.WithLabelValues(grants.KeyOf(object).Kind, verb, result).Inc()
 	return err
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/controllers/index"
-	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/internal/servingcert"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // errOutdated says that someone else wrote an object after we read it.
@@ -63,8 +63,8 @@ func readConfigurations(ctx context.Context, c client.Reader) ([]configuration, 
 	return found, nil
 }
 
-// trusts says whether every webhook of both configurations would accept the certificate.
-func trusts(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
+// trustsCertificate says whether every webhook of both configurations would accept the certificate.
+func trustsCertificate(ctx context.Context, c client.Reader, leaf *x509.Certificate) (bool, error) {
 	configurations, err := readConfigurations(ctx, c)
 	if err != nil {
 		return false, err
@@ -87,13 +87,13 @@ type bundles struct {
 	written map[string]string
 	// held are the contents whose bundle both configurations have held, and since when. The clock is monotonic, so a step
 	// of the wall clock shortens no wait; a new leader waits anew.
-	held  certificate.Contents
+	held  servingcert.Contents
 	since time.Time
 }
 
-// hold makes both configurations hold the bundle of the contents, and returns for how long they have, -1 if they don't yet. Someone else's
+// holdBundle makes both configurations hold the bundle of the contents, and returns for how long they have, -1 if they don't yet. Someone else's
 // edit is put right but does not make the wait begin anew: else a tool that edits once a minute would stop a rotation.
-func (b *bundles) hold(ctx context.Context, contents certificate.Contents) (time.Duration, error) {
+func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents) (time.Duration, error) {
 	bundle := contents.Bundle()
 	configurations, err := readConfigurations(ctx, b.client)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *bundles) hold(ctx context.Context, contents certificate.Contents) (time
 	var problems []error
 	settled, right := true, map[string]float64{validating: 0, mutating: 0}
 	for _, one := range configurations {
-		wrote, err := b.put(ctx, one, bundle)
+		wrote, err := b.putBundle(ctx, one, bundle)
 		problems = append(problems, err)
 		settled = settled && !wrote
 		if err == nil {
@@ -121,10 +121,10 @@ func (b *bundles) hold(ctx context.Context, contents certificate.Contents) (time
 	return time.Since(b.since), nil
 }
 
-// put writes one configuration if it must, and says whether it did or whether the event of an earlier write is awaited.
-func (b *bundles) put(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
+// putBundle writes one configuration if it must, and says whether it did or whether the event of an earlier write is awaited.
+func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
-	if last, ok := b.written[c.kind]; ok && index.Newer(last, version) {
+	if last, ok := b.written[c.kind]; ok && view.Newer(last, version) {
 		return true, nil
 	}
 	patch := []operation{{Op: "test", Path: "/metadata/resourceVersion", Value: version}}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
 // follower serves what stands in the Secret, in every replica. As long as that can't be served it goes on with what it
@@ -31,7 +31,7 @@ type follower struct {
 	looked, trusted atomic.Bool
 }
 
-func (f *follower) watch(ctx context.Context, objects cache.Cache) error {
+func (f *follower) watchSecret(ctx context.Context, objects cache.Cache) error {
 	secrets, err := objects.GetInformer(ctx, &corev1.Secret{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watching the Secret of the certificate: %w", err)
@@ -45,30 +45,30 @@ func (f *follower) watch(ctx context.Context, objects cache.Cache) error {
 
 func (f *follower) seen(secret *corev1.Secret) {
 	defer f.looked.Store(true)
-	pair, err := certificate.Judge(certificate.Read(secret.Data).Current, f.names, time.Now())
+	pair, err := servingcert.Judge(servingcert.Read(secret.Data).Current, f.names, time.Now())
 	if err != nil {
 		f.log.Info("the Secret holds no certificate to serve", "reason", err.Error())
 		return
 	}
-	if f.serving.exchange(pair) {
+	if f.serving.exchangeCertificate(pair) {
 		expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
 		f.log.Info("serving a certificate", "serial", pair.Leaf.SerialNumber.Text(16), "notAfter", pair.Leaf.NotAfter)
 	}
 }
 
-// ready says whether this replica can be called: it serves a certificate, and the API server was told once to trust it.
+// checkReady says whether this replica can be called: it serves a certificate, and the API server was told once to trust it.
 // What becomes of the configurations later is no reason to send nobody here.
-func (f *follower) ready(started healthz.Checker) healthz.Checker {
+func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
 		c, err := f.serving.GetCertificate(nil)
 		if err != nil {
-			if f.excused() {
+			if f.isExcused() {
 				return nil
 			}
 			return err
 		}
 		if !f.trusted.Load() {
-			trusted, err := trusts(req.Context(), f.client, c.Leaf)
+			trusted, err := trustsCertificate(req.Context(), f.client, c.Leaf)
 			if err != nil {
 				return err
 			}
@@ -81,9 +81,9 @@ func (f *follower) ready(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// excused says that there is no certificate and that this replica can't make one. Were it not ready, an upgrade would
+// isExcused says that there is no certificate and that this replica can't make one. Were it not ready, an upgrade would
 // wait for ever for a leader of an earlier version that makes none.
-func (f *follower) excused() bool {
+func (f *follower) isExcused() bool {
 	select {
 	case <-f.elected:
 		return false

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -36,12 +36,12 @@ type keeper struct {
 
 // Reconcile takes the next step, whatever brought it here.
 func (k *keeper) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
-	again, err := k.step(ctx)
+	again, err := k.planStep(ctx)
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, errOutdated):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the newer object is on its way
 	case err != nil:
-		k.failed(err)
+		k.noteFailure(err)
 		return ctrl.Result{RequeueAfter: k.timing.Retry}, nil
 	}
 	k.failure = ""
@@ -49,8 +49,8 @@ func (k *keeper) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: min(again, time.Hour)}, nil
 }
 
-// step decides twice: what can't wait for the bundles comes before them.
-func (k *keeper) step(ctx context.Context) (again time.Duration, err error) {
+// planStep decides twice: what can't wait for the bundles comes before them.
+func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) {
 	var secret corev1.Secret
 	if err := k.client.Get(ctx, k.secret, &secret); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -58,28 +58,28 @@ func (k *keeper) step(ctx context.Context) (again time.Duration, err error) {
 		}
 		return 0, fmt.Errorf("reading Secret %s: %w", k.secret, err)
 	}
-	contents := certificate.Read(secret.Data)
+	contents := servingcert.Read(secret.Data)
 	const notYet = -1
-	if urgent := certificate.Decide(contents, k.names, time.Now(), notYet, k.timing.Settle); urgent.Action != certificate.Keep {
-		return 0, k.act(ctx, &secret, contents, urgent)
+	if urgent := servingcert.Decide(contents, k.names, time.Now(), notYet, k.timing.Settle); urgent.Action != servingcert.Keep {
+		return 0, k.writeSecret(ctx, &secret, contents, urgent)
 	}
-	settled, err := k.sync.hold(ctx, contents)
+	settled, err := k.sync.holdBundle(ctx, contents)
 	if err != nil {
 		return 0, err
 	}
-	step := certificate.Decide(contents, k.names, time.Now(), settled, k.timing.Settle)
-	if step.Action != certificate.Keep {
-		return 0, k.act(ctx, &secret, contents, step)
+	step := servingcert.Decide(contents, k.names, time.Now(), settled, k.timing.Settle)
+	if step.Action != servingcert.Keep {
+		return 0, k.writeSecret(ctx, &secret, contents, step)
 	}
 	return step.Again, nil
 }
 
-// act writes what the Secret is after a step. Its event brings the next one.
-func (k *keeper) act(ctx context.Context, secret *corev1.Secret, contents certificate.Contents, step certificate.Step) error {
-	var fresh certificate.Pair
-	if step.Action == certificate.Replace || step.Action == certificate.Prepare {
+// writeSecret writes what the Secret is after a step. Its event brings the next one.
+func (k *keeper) writeSecret(ctx context.Context, secret *corev1.Secret, contents servingcert.Contents, step servingcert.Step) error {
+	var fresh servingcert.Pair
+	if step.Action == servingcert.Replace || step.Action == servingcert.Prepare {
 		var err error
-		if fresh, err = certificate.New(k.names, time.Now()); err != nil {
+		if fresh, err = servingcert.New(k.names, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -93,34 +93,34 @@ func (k *keeper) act(ctx context.Context, secret *corev1.Secret, contents certif
 		return fmt.Errorf("writing Secret %s: %w", k.secret, err)
 	}
 	k.log.Info("the certificate's Secret was written", "step", step.Action, "reason", step.Reason)
-	if step.Action == certificate.Switch || step.Action == certificate.Replace {
-		k.rotated(contents.Current, step.Reason)
+	if step.Action == servingcert.Switch || step.Action == servingcert.Replace {
+		k.noteRotation(contents.Current, step.Reason)
 	}
 	return nil
 }
 
-func (k *keeper) rotated(pair certificate.Pair, reason string) {
+func (k *keeper) noteRotation(pair servingcert.Pair, reason string) {
 	rotations.WithLabelValues("success").Inc()
 	until := "an unknown time"
-	if c, err := certificate.Judge(pair, k.names, time.Now()); err == nil {
+	if c, err := servingcert.Judge(pair, k.names, time.Now()); err == nil {
 		until = c.Leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
-	k.events.Eventf(k.deployment(), corev1.EventTypeNormal, string(v1alpha1.ReasonCertificateRotated),
+	k.events.Eventf(k.deploymentReference(), corev1.EventTypeNormal, string(v1alpha1.ReasonCertificateRotated),
 		"the webhooks serve a new certificate until %s: %s", until, reason)
 }
 
-// failed tells of what went wrong, once as long as it stays the same.
-func (k *keeper) failed(err error) {
+// noteFailure tells of what went wrong, once as long as it stays the same.
+func (k *keeper) noteFailure(err error) {
 	if k.failure == err.Error() {
 		return
 	}
 	k.failure = err.Error()
 	k.log.Error(err, "keeping the certificate of the webhooks")
-	k.events.Event(k.deployment(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
+	k.events.Event(k.deploymentReference(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
 }
 
-// deployment is where a cluster admin looks. Its UID is unknown here: the operator may not read it.
-func (k *keeper) deployment() *corev1.ObjectReference {
+// deploymentReference is where a cluster admin looks. Its UID is unknown here: the operator may not read it.
+func (k *keeper) deploymentReference() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: "warren-controller-manager",
 	}

@@ -20,8 +20,8 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhooks have no certificate yet")
 }
 
-// exchange serves c from the next handshake on, and says whether that is another one than before.
-func (s *Serving) exchange(c *tls.Certificate) bool {
+// exchangeCertificate serves c from the next handshake on, and says whether that is another one than before.
+func (s *Serving) exchangeCertificate(c *tls.Certificate) bool {
 	before := s.current.Swap(c)
 	return before == nil || !bytes.Equal(before.Leaf.Raw, c.Leaf.Raw)
 }

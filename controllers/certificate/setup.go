@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
 // The objects that this package reads and writes; RBAC names them too.
@@ -70,11 +70,11 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		return fmt.Errorf("making a client for the certificate: %w", err)
 	}
 	log := mgr.GetLogger().WithName("certificate")
-	f := &follower{client: c, serving: o.Serving, names: certificate.Names(ServiceName, o.Namespace), log: log, elected: mgr.Elected()}
-	if err := f.watch(ctx, objects); err != nil {
+	f := &follower{client: c, serving: o.Serving, names: servingcert.Names(ServiceName, o.Namespace), log: log, elected: mgr.Elected()}
+	if err := f.watchSecret(ctx, objects); err != nil {
 		return err
 	}
-	if err := mgr.AddReadyzCheck("webhooks", f.ready(mgr.GetWebhookServer().StartedChecker())); err != nil {
+	if err := mgr.AddReadyzCheck("webhooks", f.checkReady(mgr.GetWebhookServer().StartedChecker())); err != nil {
 		return err
 	}
 	return newKeeper(c, o, log).setupWithManager(mgr, objects)
@@ -115,7 +115,7 @@ func newKeeper(c client.Client, o Options, log logr.Logger) *keeper {
 	return &keeper{
 		client: c, events: o.Events, timing: o.Timing, log: log,
 		secret: client.ObjectKey{Namespace: o.Namespace, Name: SecretName},
-		names:  certificate.Names(ServiceName, o.Namespace),
+		names:  servingcert.Names(ServiceName, o.Namespace),
 		sync:   bundles{client: c, written: map[string]string{}},
 	}
 }

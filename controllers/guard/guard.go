@@ -74,7 +74,7 @@ func (g *Guard) Start(ctx context.Context) error {
 	elected := g.Elected
 	for {
 		next := g.Timing.Interval
-		if err := g.look(ctx); err != nil {
+		if err := g.lookAtPolicies(ctx); err != nil {
 			next = g.Timing.Retry
 			ctrl.Log.WithName("guard").Error(err, "the admission policies can't be seen; what was known of them still holds")
 		}
@@ -83,8 +83,8 @@ func (g *Guard) Start(ctx context.Context) error {
 			return nil
 		case <-elected:
 			elected = nil
-			g.lead()
-		case <-g.wake():
+			g.sendHeldEvents()
+		case <-g.wakeUp():
 		case <-time.After(next):
 		}
 	}
@@ -93,12 +93,12 @@ func (g *Guard) Start(ctx context.Context) error {
 // Again looks at the policies as soon as possible, because something that they depend on has changed.
 func (g *Guard) Again() {
 	select {
-	case g.wake() <- struct{}{}:
+	case g.wakeUp() <- struct{}{}:
 	default: // a look is due already
 	}
 }
 
-func (g *Guard) wake() chan struct{} {
+func (g *Guard) wakeUp() chan struct{} {
 	g.making.Do(func() { g.again = make(chan struct{}, 1) })
 	return g.again
 }
@@ -126,16 +126,16 @@ func sentence(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not in force: %s", manifests.Prefix, policy, why)
 }
 
-// look compares what is in the cluster with what should be, and tells of every difference to the last look.
-func (g *Guard) look(ctx context.Context) error {
-	seen, err := g.see(ctx)
+// lookAtPolicies compares what is in the cluster with what should be, and tells of every difference to the last look.
+func (g *Guard) lookAtPolicies(ctx context.Context) error {
+	seen, err := g.readPolicies(ctx)
 	if err != nil {
 		return err
 	}
 	now := map[string]string{}
 	for _, p := range manifests.Shipped {
 		gap.WithLabelValues(p.Name).Set(0)
-		if why := seen.gap(p); why != "" {
+		if why := seen.findGap(p); why != "" {
 			gap.WithLabelValues(p.Name).Set(1)
 			now[p.Name] = why
 		}
@@ -144,12 +144,12 @@ func (g *Guard) look(ctx context.Context) error {
 	before, leads := g.gaps, g.leads
 	g.gaps = now
 	g.mu.Unlock()
-	g.tell(before, now, leads)
+	g.tellGaps(before, now, leads)
 	return nil
 }
 
-// tell logs each transition, and sends an Event for each new gap.
-func (g *Guard) tell(before, now map[string]string, leads bool) {
+// tellGaps logs each transition, and sends an Event for each new gap.
+func (g *Guard) tellGaps(before, now map[string]string, leads bool) {
 	log := ctrl.Log.WithName("guard")
 	for _, p := range manifests.Shipped {
 		switch was, is := before[p.Name], now[p.Name]; {
@@ -159,29 +159,29 @@ func (g *Guard) tell(before, now map[string]string, leads bool) {
 		default:
 			log.Error(errors.New(is), "an admission policy is not in force", "policy", manifests.Prefix+p.Name)
 			if leads {
-				g.event(p.Name, is)
+				g.sendEvent(p.Name, is)
 			}
 		}
 	}
 }
 
-// lead sends the Events that a standby keeps to itself.
-func (g *Guard) lead() {
+// sendHeldEvents sends the Events that a standby keeps to itself.
+func (g *Guard) sendHeldEvents() {
 	g.mu.Lock()
 	g.leads = true
 	gaps := maps.Clone(g.gaps)
 	g.mu.Unlock()
 	for _, policy := range slices.Sorted(maps.Keys(gaps)) {
-		g.event(policy, gaps[policy])
+		g.sendEvent(policy, gaps[policy])
 	}
 }
 
-func (g *Guard) event(policy, why string) {
+func (g *Guard) sendEvent(policy, why string) {
 	g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
 }
 
-// see reads all policies, all bindings, and what the configured kinds are called here.
-func (g *Guard) see(ctx context.Context) (*sight, error) {
+// readPolicies reads all policies, all bindings, and what the configured kinds are called here.
+func (g *Guard) readPolicies(ctx context.Context) (*sight, error) {
 	s := newSight()
 	for _, p := range manifests.Shipped {
 		if err := s.read(ctx, g.Live, p); err != nil {

@@ -61,17 +61,17 @@ func (s *sight) get(ctx context.Context, live client.Reader, name string, into c
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// gap says why a policy is not in force, or "".
-func (s *sight) gap(p manifests.Policy) string {
+// findGap says why a policy is not in force, or "".
+func (s *sight) findGap(p manifests.Policy) string {
 	found := s.policies[p.Name]
 	if found == nil {
-		return s.absent("it", p.Name)
+		return s.isAbsent("it", p.Name)
 	}
 	for _, binding := range p.Bindings {
 		name, b := binding.Name, s.bindings[binding.Name]
 		switch {
 		case b == nil:
-			return s.absent("binding "+manifests.Prefix+name, name)
+			return s.isAbsent("binding "+manifests.Prefix+name, name)
 		case b.Spec.PolicyName != manifests.Prefix+p.Name:
 			return fmt.Sprintf("binding %s is of policy %s: apply config/policy", manifests.Prefix+name, b.Spec.PolicyName)
 		case !slices.Contains(b.Spec.ValidationActions, admissionregistrationv1.Deny):
@@ -83,7 +83,7 @@ func (s *sight) gap(p manifests.Policy) string {
 	}
 	var unlisted []string
 	for _, r := range s.resources {
-		if !covers(found, r) {
+		if !coversWrites(found, r) {
 			unlisted = append(unlisted, r.String())
 		}
 	}
@@ -95,7 +95,7 @@ func (s *sight) gap(p manifests.Policy) string {
 		strings.Join(slices.Compact(unlisted), ", "))
 }
 
-func (s *sight) absent(what, name string) string {
+func (s *sight) isAbsent(what, name string) string {
 	if s.hidden[name] {
 		return what + " may not be read: apply config/rbac"
 	}
@@ -110,8 +110,8 @@ func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string
 	return strings.Join(words, ", ")
 }
 
-// covers says whether one rule of a policy takes in every write of a resource.
-func covers(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema.GroupResource) bool {
+// coversWrites says whether one rule of a policy takes in every write of a resource.
+func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema.GroupResource) bool {
 	if p.Spec.MatchConstraints == nil {
 		return false
 	}

@@ -82,7 +82,7 @@ func TestGap(t *testing.T) {
 			s := whole()
 			c.spoil(s)
 			for _, p := range manifests.Shipped {
-				if got := s.gap(p); got != c.want[p.Name] {
+				if got := s.findGap(p); got != c.want[p.Name] {
 					t.Errorf("%s: got %q, want %q", p.Name, got, c.want[p.Name])
 				}
 			}

@@ -40,7 +40,7 @@ func See(cfg *rest.Config) *Refusals {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(request)
 			if err == nil && answer.StatusCode == http.StatusForbidden {
-				r.read(answer)
+				r.readRefusal(answer)
 			}
 			return answer, err
 		})
@@ -59,8 +59,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// read looks into the body of a 403 and puts it back.
-func (r *Refusals) read(answer *http.Response) {
+// readRefusal looks into the body of a 403 and puts it back.
+func (r *Refusals) readRefusal(answer *http.Response) {
 	start, err := io.ReadAll(io.LimitReader(answer.Body, mostRead))
 	rest := answer.Body
 	if err != nil {
@@ -69,11 +69,11 @@ func (r *Refusals) read(answer *http.Response) {
 		answer.Body = body{io.MultiReader(bytes.NewReader(start), rest), rest}
 	}
 	if match := byCage.FindSubmatch(start); match != nil {
-		r.refused(string(match[1]), string(match[0]))
+		r.noteRefusal(string(match[1]), string(match[0]))
 	}
 }
 
-func (r *Refusals) refused(policy, text string) {
+func (r *Refusals) noteRefusal(policy, text string) {
 	refusals.WithLabelValues(policy).Inc()
 	r.mu.Lock()
 	now := time.Now()

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -53,6 +54,9 @@ func childObstacle(s *forest.Snapshot, parent, name string, underWay int) forest
 		return forest.Obstacle{}
 	}
 	if child == nil {
+		if sub != nil && sub.NameLost {
+			return why(v1alpha1.ReasonChildConflict, forest.NameLost(name).Message)
+		}
 		if sub == nil && awaitedByOthers(s, place, name) {
 			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q", name))
 		}
@@ -91,28 +95,27 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
 	for _, name := range h.Required {
 		old := s.Namespace(name) // one that is going goes first
 		if s.Sub(parent, name) != nil {
-			if old == nil {
+			if old == nil && !s.Sub(parent, name).NameLost {
 				underWay++
 			}
 			continue
 		}
-		if old != nil && old.Terminating || childObstacle(s, parent, name, underWay).Reason != v1alpha1.ReasonChildPending {
+		// A name that strangers have is asked for once, so that the SubNamespace remembers that it was lost.
+		lost := s.NameObstacle(parent, name).Reason == v1alpha1.ReasonNameTaken && s.Place(parent).InTree()
+		if !lost && (old != nil && old.Terminating || childObstacle(s, parent, name, underWay).Reason != v1alpha1.ReasonChildPending) {
 			continue
 		}
-		underWay++
+		if !lost {
+			underWay++
+		}
 		sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
 		switch err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName)); {
 		case err == nil:
 			r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was made")
-		case apierrors.IsAlreadyExists(err), gone(err):
+		case apierrors.IsAlreadyExists(err), apianswer.IsGone(err):
 		default:
 			failed = append(failed, fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err))
 		}
 	}
 	return errors.Join(failed...)
-}
-
-// gone says whether a write failed because its namespace is going or gone.
-func gone(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

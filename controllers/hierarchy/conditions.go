@@ -78,7 +78,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	case s.TemplateProblem(name) != "":
 		return bad(kind, v1alpha1.ReasonTemplateMissing, s.TemplateProblem(name)+"; what came from it stays")
 	case len(refused) > 0:
-		return bad(kind, v1alpha1.ReasonKeyNotAllowed, "not transferred, because the configuration does not allow them: "+forest.Few(refused))
+		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
 	return good(kind, v1alpha1.ReasonSynced, "the namespace carries what those above it say")
 }

@@ -108,7 +108,7 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists and is no sub-namespace: choose another name, or delete it", "ChildrenReady"},
+			[]string{"False ChildConflict: namespace b exists and is no sub-namespace: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
@@ -239,7 +239,7 @@ func TestRefusedChildren(t *testing.T) {
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{
 		refused: grown(root("x"), requiring("x", "a")),
-		"namespace b exists and is no sub-namespace: choose another name, or delete it": grown(root("x"), named("b"), requiring("x", "a", "b")),
+		"namespace b exists and is no sub-namespace: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free": grown(root("x"), named("b"), requiring("x", "a", "b")),
 		"every required child exists": grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, requiring("x", "a")),
 	} {
 		if got := childrenReady(s, "x", refused).message; got != want {

@@ -7,34 +7,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 )
-
-// Writes counts the operator's writes to Namespaces.
-var Writes = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "warren_namespace_writes_total", Help: "Writes to Namespaces.",
-}, []string{"verb", "result"})
 
 var moves = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "warren_hierarchy_moves_total",
 	Help: "Namespaces that got another parent, by who wrote it, and requests of HierarchyConfigurations that were refused.",
 }, []string{"via", "result"})
 
-func init() { metrics.Registry.MustRegister(Writes, moves) }
-
-func result(err error) string {
-	if err != nil {
-		return "error"
-	}
-	return "success"
-}
-
-// Count counts a write to a Namespace by what came of it.
-func Count(verb string, err error) { Writes.WithLabelValues(verb, result(err)).Inc() }
+func init() { metrics.Registry.MustRegister(moves) }
 
 // countMoves counts the namespaces that have another parent than before.
-func countMoves(c index.Change) {
+func countMoves(c view.Change) {
 	for _, name := range c.Namespaces {
 		if via := movedVia(c.Old.Namespace(name), c.New.Namespace(name)); via != "" {
 			moves.WithLabelValues(via, "done").Inc()
@@ -66,7 +52,7 @@ func (troubled) Describe(to chan<- *prometheus.Desc) { to <- conditionsDesc }
 // Collect implements prometheus.Collector.
 func (t troubled) Collect(to chan<- prometheus.Metric) {
 	list := &v1alpha1.HierarchyConfigurationList{}
-	if !index.Counted(t.client, list) {
+	if !apianswer.ListCached(t.client, list) {
 		return
 	}
 	counts := map[[2]string]int{}

@@ -4,7 +4,6 @@ package hierarchy
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"sync"
@@ -21,15 +20,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, none at
 // rest; then the children that it requires.
 type Reconciler struct {
 	Client      client.Client
-	Index       *index.Index
+	Namespaces  *namespaces.Writer
+	Index       *view.View
 	Events      record.EventRecorder
 	Concurrency int
 
@@ -49,7 +50,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 // concerned are the namespaces that changed, those whose required children did, and those that wait for any change.
-func (r *Reconciler) concerned(c index.Change) []reconcile.Request {
+func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
 	ask := func(name string) {
@@ -72,7 +73,7 @@ func (r *Reconciler) concerned(c index.Change) []reconcile.Request {
 }
 
 // Waiting are the namespaces that ask for what can't be given yet, if a change may make a difference to them.
-func (r *Reconciler) Waiting(c index.Change) iter.Seq[string] {
+func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if c.Old != c.New {
 			r.waiting.Range(func(name, _ any) bool { return yield(name.(string)) })
@@ -151,11 +152,9 @@ func (r *Reconciler) settle(ctx context.Context, name string) error {
 	if change.Empty() {
 		return nil
 	}
-	written, err := Write(ctx, r.Client, n, change)
-	if err != nil {
+	if _, err := r.Namespaces.Patch(ctx, n, change); err != nil {
 		return err
 	}
-	r.Index.Observe(written)
 	r.announce(s, n, change)
 	return nil
 }
@@ -193,25 +192,4 @@ func reference(h *forest.Hierarchy) *v1alpha1.HierarchyConfiguration {
 			Namespace: h.Namespace, Name: v1alpha1.HierarchyConfigurationName, UID: types.UID(h.UID),
 		},
 	}
-}
-
-// Write changes the metadata of a Namespace in one request that is refused if it is no longer the n that was seen.
-func Write(ctx context.Context, c client.Client, n *forest.Namespace, change forest.Change) (*metav1.PartialObjectMetadata, error) {
-	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}
-	if len(change.Labels) > 0 {
-		meta["labels"] = change.Labels
-	}
-	if len(change.Annotations) > 0 {
-		meta["annotations"] = change.Annotations
-	}
-	patch, err := json.Marshal(map[string]any{"metadata": meta})
-	if err != nil {
-		return nil, fmt.Errorf("writing a patch of Namespace %s: %w", n.Name, err)
-	}
-	written := &metav1.PartialObjectMetadata{}
-	written.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	written.Name = n.Name
-	err = c.Patch(ctx, written, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.OperatorName))
-	Writes.WithLabelValues("patch", result(err)).Inc()
-	return written, err
 }

@@ -24,8 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // mostChildren are how many children a status names.
@@ -34,14 +35,14 @@ const mostChildren = 1000
 // Reporter writes the status of HierarchyConfigurations, and makes one where a namespace has something to report and none.
 type Reporter struct {
 	Client client.Client
-	Index  *index.Index
+	Index  *view.View
 	Events record.EventRecorder
 	// Rejected is what the API server said when it refused the keys of a namespace, or "".
 	Rejected func(namespace string) string
 	// Refused is what it said when it refused required children of a namespace, or "".
 	Refused func(namespace string) string
 	// Waiting are the namespaces to which any change may make a difference.
-	Waiting func(index.Change) iter.Seq[string]
+	Waiting func(view.Change) iter.Seq[string]
 	// Copies tells what is wrong with copies; nil where nothing is propagated.
 	Copies      Copies
 	Concurrency int
@@ -92,7 +93,7 @@ func request(namespace string) reconcile.Request {
 
 // reported are the namespaces whose status a change may show in: those that changed, their parents, those that want their
 // names for a child, and those that wait.
-func (r *Reporter) reported(c index.Change) []reconcile.Request {
+func (r *Reporter) reported(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for name := range r.Waiting(c) {
 		found[name] = true
@@ -129,7 +130,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if apierrors.IsNotFound(err) {
 		return r.demand(ctx, s, n.Name)
 	}
-	if err != nil || !s.Hierarchy(n.Name).Is(index.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
+	if err != nil || !s.Hierarchy(n.Name).Is(forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
 		return ctrl.Result{}, err // the forest is yet to learn of it, and then asks again
 	}
 	if request := s.Request(n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
@@ -148,13 +149,13 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, nil
 	}
 	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
-	if err != nil && !apierrors.IsConflict(err) && !gone(err) {
+	if err != nil && !apierrors.IsConflict(err) && !apianswer.IsGone(err) {
 		return ctrl.Result{}, fmt.Errorf("writing the status of HierarchyConfiguration %s: %w", req.NamespacedName, err)
 	}
 	if err == nil {
 		r.announce(hc, now)
 	}
-	return index.AfterRace(err)
+	return apianswer.AfterWrite(err)
 }
 
 // wait is how long the next look must wait; where it need not, the time is noted. What answers a user waits less.
@@ -196,7 +197,7 @@ func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) 
 		Namespace: name, Name: v1alpha1.HierarchyConfigurationName, Labels: managedBy,
 	}}
 	err := r.Client.Create(ctx, hc, client.FieldOwner(v1alpha1.OperatorName))
-	if err != nil && !apierrors.IsAlreadyExists(err) && !gone(err) {
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apianswer.IsGone(err) {
 		return ctrl.Result{}, fmt.Errorf("making a HierarchyConfiguration in namespace %s: %w", name, err)
 	}
 	r.wanting.Delete(name)

@@ -2,10 +2,10 @@ package lnamespace
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,7 +29,14 @@ func (r *Reconciler) billed(ctx context.Context, lns *v1alpha1.LNamespace, settl
 	if live.UID != lns.UID || payer(live) != is {
 		return was, nil // it is being changed; the event of that comes
 	}
-	is.Since = lastBilled(live)
+	if known := live.Status.Billing; known != nil && known.CostCenter == is.CostCenter && known.Owner == is.Owner {
+		return known, nil // written already, by a pass that this one's cache doesn't know of
+	}
+	since, err := r.dateOfChange(ctx, live)
+	if err != nil {
+		return was, err
+	}
+	is.Since = since
 	return &is, nil
 }
 
@@ -40,34 +47,25 @@ func payer(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
 	return v1alpha1.BillingStatus{CostCenter: lns.Spec.Billing.CostCenter, Owner: lns.Spec.Billing.Owner}
 }
 
-// lastBilled is when spec.billing was last written, as far as the managers of its fields tell. Where nobody manages any, it
-// was taken away, by the last who wrote to spec; or it never was there.
-func lastBilled(lns *v1alpha1.LNamespace) metav1.Time {
-	for _, path := range [][]string{{"f:spec", "f:billing"}, {"f:spec"}} {
-		var newest metav1.Time
-		for _, entry := range lns.ManagedFields {
-			if entry.Time != nil && newest.Before(entry.Time) && entry.Subresource == "" && manages(entry.FieldsV1, path) {
-				newest = *entry.Time
-			}
-		}
-		if !newest.IsZero() && (len(path) > 1 || lns.Status.Billing != nil) {
-			return newest
-		}
+// dateOfChange is when the LNamespace came to be billed as it is now, by the API server's clock: its creation where it never
+// was billed and never was ready, else the moment at which the operator saw the change, and never before the date that it
+// replaces. managedFields don't tell: whoever may update the LNamespace may write any time there.
+func (r *Reconciler) dateOfChange(ctx context.Context, lns *v1alpha1.LNamespace) (metav1.Time, error) {
+	was := lns.Status.Billing
+	if was == nil && !meta.IsStatusConditionTrue(lns.Status.Conditions, string(v1alpha1.ConditionReady)) {
+		return lns.CreationTimestamp, nil
 	}
-	return lns.CreationTimestamp
-}
-
-func manages(fields *metav1.FieldsV1, path []string) bool {
-	if fields == nil {
-		return false
+	// The answer to a SelfSubjectReview is the cheapest that holds a time of the API server.
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := r.Client.Create(ctx, review); err != nil {
+		return metav1.Time{}, fmt.Errorf("asking the API server for its time to date the billing of LNamespace %s: %w", lns.Name, err)
 	}
-	text := fields.GetRawBytes()
-	for step := range slices.Values(path) {
-		var below map[string]json.RawMessage
-		if err := json.Unmarshal(text, &below); err != nil || below[step] == nil {
-			return false
-		}
-		text = below[step]
+	seen := review.CreationTimestamp
+	if seen.IsZero() {
+		return metav1.Time{}, fmt.Errorf("dating the billing of LNamespace %s: the answer of the API server holds no time", lns.Name)
 	}
-	return true
+	if was != nil && seen.Before(&was.Since) {
+		seen = was.Since
+	}
+	return seen, nil
 }

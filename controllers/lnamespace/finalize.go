@@ -7,15 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/hierarchy"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -25,7 +21,7 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		return ctrl.Result{}, nil
 	}
-	served, err := index.Served(ctx, r.Live, "lnamespaces")
+	served, err := apianswer.Served(ctx, r.Live, "lnamespaces")
 	if err != nil {
 		v := verdict{reason: v1alpha1.ReasonDeleting, message: "waiting, because it can't be told whether LNamespaces are being removed as a kind: " + err.Error(), again: 15 * time.Second}
 		return r.say(ctx, lns, v)
@@ -60,10 +56,15 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 		return verdict{}, true
 	case n.Terminating:
 		return r.terminating(ctx, lns.Name), false
+	case s.Protected(lns.Name):
+		// What is protected is never deleted, and a glob that names it by mistake can be taken back.
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label, " +
+			"so it isn't deleted: lift the protection, or remove finalizer " + v1alpha1.FinalizerLNamespace + " to keep the namespace", again: 30 * time.Second}, false
 	}
-	uid := types.UID(n.UID)
-	err := r.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}, client.Preconditions{UID: &uid})
-	hierarchy.Count("delete", err)
+	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
+	if apierrors.IsConflict(err) { // it changed since it was judged
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is changing and is looked at again", again: 200 * time.Millisecond}, false
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(), again: 5 * time.Second}, false
 	}
@@ -75,13 +76,14 @@ func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctr
 	err := r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer)
 	if err == nil {
 		r.Report.forget(lns.UID)
+		r.patience.Forget(lns.UID)
 	}
-	return index.AfterRace(err)
+	return apianswer.AfterWrite(err)
 }
 
 func (r *Reconciler) say(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
 	if err := r.Report.Report(ctx, lns, v.write(lns, r.Index.Snapshot())); err != nil {
-		return index.AfterRace(err)
+		return apianswer.AfterWrite(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }

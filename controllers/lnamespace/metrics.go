@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
 // population counts the LNamespaces of the cache when it is asked.
@@ -19,7 +19,7 @@ func (population) Describe(to chan<- *prometheus.Desc) { to <- lnamespaces }
 // Collect implements prometheus.Collector.
 func (p population) Collect(to chan<- prometheus.Metric) {
 	list := &v1alpha1.LNamespaceList{}
-	if !index.Counted(p.client, list) {
+	if !apianswer.ListCached(p.client, list) {
 		return
 	}
 	counts := map[string]int{"True": 0, "False": 0, "Unknown": 0}

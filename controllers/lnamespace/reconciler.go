@@ -5,14 +5,16 @@ package lnamespace
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -21,9 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/hierarchy"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/text"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // Withdrawer takes everything back that a tenant was granted. remaining names what could not be taken back yet.
@@ -35,16 +40,29 @@ type Withdrawer interface {
 type Reconciler struct {
 	Client client.Client
 	// Live reads without a cache.
-	Live   client.Reader
-	Index  *index.Index
-	Events record.EventRecorder
+	Live       client.Reader
+	Namespaces *namespaces.Writer
+	Index      *view.View
+	Events     record.EventRecorder
 	// Reserved says whether a name may not be taken by a new LNamespace.
 	Reserved func(name string) bool
+	// MaxPerCreator is how many LNamespaces may count for one maker; 0 for no limit.
+	MaxPerCreator func() int
+	// Asked says that webhooks have asked whoever made an LNamespace for what its reconciler can't ask any more.
+	Asked bool
 	// Bills says whether tenants are billed.
 	Bills       func() bool
 	Access      Withdrawer
 	Report      *Reporter
 	Concurrency int
+	// RetryMax caps the back-off of namespaces that the API server refuses to make.
+	RetryMax time.Duration
+
+	// patience paces the requests that are refused.
+	patience workqueue.TypedRateLimiter[types.UID]
+	// making is held from the judgement that a maker may have one more namespace until the view knows of it: of two LNamespaces
+	// that are looked at at once, each would find the last place free.
+	making sync.Mutex
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -52,16 +70,21 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
+	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](time.Second, r.RetryMax)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lnamespace").
 		For(&v1alpha1.LNamespace{}).
 		WatchesRawSource(r.Index.Source(Concerned)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: r.Concurrency,
+			// An error is an outage here, for what is refused is reported: nothing waits longer than half a minute after one.
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 30*time.Second),
+		}).
 		Complete(r)
 }
 
 // Concerned are the LNamespaces whose root or tree changed.
-func Concerned(c index.Change) []reconcile.Request {
+func Concerned(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for _, name := range c.Namespaces {
 		found[name] = true
@@ -71,9 +94,16 @@ func Concerned(c index.Change) []reconcile.Request {
 			}
 		}
 	}
+	for name := range maps.Clone(found) {
+		if gone := c.Old.Tenant(name); gone != nil && gone.Creator != "" && c.New.Tenant(name) == nil {
+			for t := range c.New.Tenants() { // there is room for one of them
+				found[t.Name] = found[t.Name] || t.Creator != "" && !c.New.Owns(t.Name, t.UID)
+			}
+		}
+	}
 	var requests []reconcile.Request
-	for name := range found {
-		if c.New.Tenant(name) != nil {
+	for name, concerned := range found {
+		if concerned && c.New.Tenant(name) != nil {
 			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
 		}
 	}
@@ -91,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		if err := r.setFinalizer(ctx, lns, controllerutil.AddFinalizer); err != nil {
-			return index.AfterRace(err)
+			return apianswer.AfterWrite(err)
 		}
 	}
 	v, err := r.settle(ctx, lns)
@@ -100,7 +130,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	billing, err := r.billed(ctx, lns, v.ready)
 	if err != nil {
-		return index.AfterRace(err)
+		return apianswer.AfterWrite(err)
 	}
 	report := v.write(lns, r.Index.Snapshot())
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
@@ -108,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		status.Billing = billing
 	})
 	if err != nil {
-		return index.AfterRace(err)
+		return apianswer.AfterWrite(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
@@ -125,12 +155,25 @@ type verdict struct {
 
 // settle makes, adopts or waits for the root namespace.
 func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
+	tenant := forest.TenantOf(lns)
+	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.Index.Snapshot().Owns(lns.Name, tenant.UID) {
+		r.making.Lock()
+		defer r.making.Unlock()
+		if s := r.Index.Snapshot(); s.MadeBefore(tenant) >= most {
+			return r.warn(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
+				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", s.CountsFor(tenant.Creator), most, most)), nil
+		}
+	}
 	s := r.Index.Snapshot()
-	n, tenant := s.Namespace(lns.Name), index.TenantOf(lns)
+	n := s.Namespace(lns.Name)
 	switch {
 	case n == nil && r.Reserved(lns.Name):
 		return r.warn(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
+		if _, why := authority.Waiting(s, lns.Name); why != "" && !r.Asked && lns.Status.Namespace != lns.Name {
+			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why+": a cluster admin lets this LNamespace have it by "+
+				"making the Namespace with annotation "+v1alpha1.AnnotationAdopt+"="+tenant.UID), nil
+		}
 		return r.create(ctx, lns, s.NewRoot(tenant))
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
@@ -139,7 +182,7 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	case n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
 	}
-	if why := s.NotAdoptable(n); why != "" {
+	if why := s.NotAdoptable(n, tenant); why != "" {
 		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 	}
 	return r.adopt(ctx, lns, n, s.Adoption(tenant))
@@ -156,30 +199,34 @@ func (r *Reconciler) settled(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdi
 	return v
 }
 
-// create makes the root with all its keys in the first version. It never has an owner: the removal of the CRD would
-// delete it.
+// create makes the root.
 func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: root.Name, Labels: root.Labels, Annotations: root.Annotations}}
-	err := r.Client.Create(ctx, namespace, client.FieldOwner(v1alpha1.OperatorName))
-	hierarchy.Count("create", err)
+	err := r.Namespaces.Create(ctx, root)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAgain(ctx, lns)
+	case err != nil && apianswer.IsRefusal(err):
+		return r.refused(lns, err), nil
 	case err != nil:
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
-	r.Index.Observe(namespace)
+	r.patience.Forget(lns.UID)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was made")
 	return r.settled(lns, r.Index.Snapshot()), nil
 }
 
+// refused reports why the API server makes no root, and comes again: soon at first, every RetryMax in the end.
+func (r *Reconciler) refused(lns *v1alpha1.LNamespace, err error) verdict {
+	v := r.warn(lns, v1alpha1.ReasonCreateFailed, text.Cut("the API server refuses to make namespace "+lns.Name+", and is asked again: "+err.Error(), 1024))
+	v.again = r.patience.When(lns.UID)
+	return v
+}
+
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
-	namespace, err := r.live(ctx, lns.Name)
-	if err != nil {
+	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonPending, message: "the name is looked at again", again: time.Second}, client.IgnoreNotFound(err)
 	}
-	r.Index.Observe(namespace)
 	return verdict{reason: v1alpha1.ReasonPending, message: "the name is looked at again", again: 200 * time.Millisecond}, nil
 }
 
@@ -190,14 +237,13 @@ func (r *Reconciler) live(ctx context.Context, name string) (*corev1.Namespace, 
 }
 
 func (r *Reconciler) adopt(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
-	written, err := hierarchy.Write(ctx, r.Client, n, change)
+	_, err := r.Namespaces.Patch(ctx, n, change)
 	if apierrors.IsConflict(err) {
 		return verdict{reason: v1alpha1.ReasonPending, message: "the namespace is changing and will be looked at again", again: time.Second}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("adopting Namespace %s: %w", n.Name, err)
 	}
-	r.Index.Observe(written)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceAdopted), "namespace "+n.Name+" was adopted")
 	return verdict{reason: v1alpha1.ReasonAdopted, message: adopted(n.Name), ready: true}, nil
 }
@@ -210,7 +256,11 @@ func (r *Reconciler) warn(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, mess
 	if was == nil || was.Reason != string(reason) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(reason), message)
 	}
-	return verdict{reason: reason, message: message}
+	v := verdict{reason: reason, message: message}
+	if reason == v1alpha1.ReasonLimitExceeded {
+		v.again = 30 * time.Second // no event tells that the configuration allows more
+	}
+	return v
 }
 
 // terminating waits for a namespace that goes, and passes on what the namespace controller says of it.

@@ -19,32 +19,36 @@ type body struct {
 
 // bodies keeps the bodies of the sources that were used last, and for every source what its last read has shown.
 type bodies struct {
-	mu    sync.Mutex
-	lru   *simplelru.LRU[propagate.Slot, body]
-	size  int
-	shown map[propagate.Slot]verdictOf
+	mu         sync.Mutex // guards all below
+	lru        *simplelru.LRU[propagate.Slot, body]
+	size       int // of the bodies that are kept, in bytes
+	generation int // of the rules by which the bodies were made
+	shown      map[propagate.Slot]shownVersion
 }
 
-// verdictOf is what one version of a source has shown, without its content.
-type verdictOf struct {
+// shownVersion is what one version of a source has shown, without its content.
+type shownVersion struct {
 	uid, resourceVersion, content, excluded string
 	meta                                    uint64
 }
 
 func newBodies() *bodies {
-	b := &bodies{shown: map[propagate.Slot]verdictOf{}}
+	b := &bodies{shown: map[propagate.Slot]shownVersion{}}
 	b.lru, _ = simplelru.NewLRU(1<<20, func(_ propagate.Slot, old body) { b.size -= old.Size }) // fails for a size of 0 only
 	return b
 }
 
-// put keeps a body.
-func (b *bodies) put(slot propagate.Slot, read body) {
+// put keeps a body, unless other rules than those by which it was made are in force.
+func (b *bodies) put(slot propagate.Slot, read body, generation int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if generation != b.generation {
+		return
+	}
 	b.lru.Remove(slot)
 	b.lru.Add(slot, read)
 	b.size += read.Size
-	b.shown[slot] = verdictOf{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Meta}
+	b.shown[slot] = shownVersion{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Meta}
 	for b.size > bodiesLimit && b.lru.Len() > 1 {
 		b.lru.RemoveOldest()
 	}
@@ -79,9 +83,11 @@ func (b *bodies) drop(slot propagate.Slot) {
 	delete(b.shown, slot)
 }
 
-func (b *bodies) clear() {
+// clear forgets everything, and takes bodies of this generation alone from now on.
+func (b *bodies) clear(generation int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.generation = generation
 	b.lru.Purge()
 	clear(b.shown)
 	b.size = 0

@@ -1,123 +1,40 @@
 // Package propagation keeps copies of sources in the namespaces below them.
 //
-// It watches metadata only (watch.go, tables.go), keeps what it sees in a propagate.World, asks the pure planner what a
-// slot needs (slot.go), and does that with one guarded write (writer.go). Sources are read once per version (source.go).
+// A Secret changes: its watch brings the metadata (watch.go) to a feed (feed.go), which enters it in the tables (tables.go)
+// and queues a key (queue.go); a worker reads the source once (sources.go) and queues the slots below; for each slot a
+// worker asks the planner, waits for removals (removals.go), and sends one guarded write (copies.go, writer.go). What can't
+// be written is noted and reported (failures.go, troubles.go, notices.go).
 package propagation
 
 import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/warren-tenancy/warren/controllers/index"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Kind is a kind that is propagated, and how.
-type Kind struct {
-	schema.GroupVersionKind // an empty version means the one that the server prefers
-	Mode                    propagate.KindMode
-}
-
-// Settings are what the configuration says about propagation.
-type Settings struct {
-	Kinds []Kind
-	Rules propagate.Rules
-	// RetryMin and RetryMax bound the back-off of copies that are rejected.
-	RetryMin, RetryMax time.Duration
-	Scrub              Scrub
-}
-
-// Options are what the engine is made of.
-type Options struct {
-	Config      *rest.Config
-	Mapper      meta.RESTMapper
-	Index       *index.Index
-	Events      record.EventRecorder
-	Concurrency int
-	Timing      Timing
-	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
-	// the sources. It must not block, nor ask the engine; nil tells nobody.
-	Troubled func(namespaces ...string)
-	// Unprotected says whether the policy that keeps everybody off the copies is missing; nil means that it is in force.
-	Unprotected func() bool
-}
-
-// Timing holds the engine's time constants, so that tests can shrink them.
-type Timing struct {
-	// ConflictMax caps the back-off of looks at an obstacle.
-	ConflictMax time.Duration
-	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
-	TransientMin, TransientMax time.Duration
-	// KindMin and KindMax bound the back-off of looks for a kind that is not served; KindGone is where it begins for one
-	// that was served before.
-	KindMin, KindMax, KindGone time.Duration
-	// EventQuiet is how long a source gets no second Event of one reason.
-	EventQuiet time.Duration
-	// Write bounds one request.
-	Write time.Duration
-	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
-	LoopWindow time.Duration
-	// ScrubTick is how often it is asked whether a scrub is due.
-	ScrubTick time.Duration
-	// Stuck is how long a namespace waits for removals before that is told.
-	Stuck time.Duration
-}
-
-// DefaultTiming is what production uses.
-func DefaultTiming() Timing {
-	return Timing{
-		ConflictMax:  45 * time.Second,
-		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute, KindGone: 5 * time.Second,
-		EventQuiet: 5 * time.Minute,
-		Write:      30 * time.Second,
-		LoopWindow: 10 * time.Minute,
-		ScrubTick:  time.Second,
-		Stuck:      time.Second,
-	}
-}
-
-// Engine propagates. It is a manager.Runnable: it watches on every replica and writes on the leader.
+// Engine propagates: it watches on every replica and writes on the leader. It wires the types that do so, and has no state
+// of its own.
 type Engine struct {
 	Options
-	writer   *writer
-	observer Observer
-	queue    workqueue.TypedDelayingInterface[key]
-	bodies   *bodies
-	reading  singleflight.Group
-	arrivals *arrivals
-
-	mu       sync.Mutex // guards all below; never held across a request or a call of the queue
-	world    *propagate.World
-	settings Settings
-	kinds    map[schema.GroupKind]*kindRun
-	seen     map[schema.GroupKind]string // highest resourceVersion of a copy that a watch has brought
-	waiting  map[string]*pause           // namespaces in which something waits for removals
-	removing map[string]int              // by namespace: DELETEs that are not answered yet
-	troubles troubles
-	repairs  *repairs
-	found    map[propagate.Slot]string // how drift was found that waits to be put right, if not by the watch
-	fanouts  fanouts
-	moves    moves
-	events   map[told]time.Time
-	leading  bool
-	known    bool // everything was looked at since this replica leads
-
-	working atomic.Int64 // keys that are worked on
+	settings *atomic.Pointer[Settings]
+	tables   *tables
+	kinds    *kinds
+	queue    *queue
+	sources  *sources
+	copies   *copies
+	removals *removals
+	troubles *troubles
+	scrub    *scrub
+	measure  *measure
 }
 
 // New returns an engine that reads and writes with o.Config.
@@ -130,25 +47,30 @@ func New(o Options, s Settings) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for watches: %w", err)
 	}
-	e := &Engine{
-		Options: o, writer: w, observer: observer, settings: s,
-		bodies:   newBodies(),
-		arrivals: newArrivals(),
-		world:    propagate.NewWorld(o.Index.Snapshot()),
-		kinds:    map[schema.GroupKind]*kindRun{},
-		seen:     map[schema.GroupKind]string{},
-		waiting:  map[string]*pause{},
-		removing: map[string]int{},
-		troubles: troubles{},
-		repairs:  newRepairs(),
-		found:    map[propagate.Slot]string{},
-		fanouts:  newFanouts(),
-		moves:    moves{},
-		events:   map[told]time.Time{},
+	if o.Unprotected == nil {
+		o.Unprotected = func() bool { return false }
 	}
-	e.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Queue: newFairQueue(e.urgency)}),
-	})
+	e := &Engine{Options: o, settings: &atomic.Pointer[Settings]{}, measure: newMeasure()}
+	e.settings.Store(&s)
+	b, r := newBodies(), newRepairs()
+	e.tables = newTables(o.Index.Snapshot(), s.Rules, b)
+	e.queue = newQueue(e.tables.plan)
+	e.troubles = newTroubles(o, e.queue)
+	e.removals = newRemovals(e.tables, e.queue, e.troubles, o.Timing.Stuck)
+	e.kinds = &kinds{mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables}
+	e.kinds.feed = func(run *kindRun, role role, vanished func()) *feed {
+		return &feed{origin{run.kind, role}, run, e.kinds, e.tables, e.removals, e.measure, e.queue, vanished}
+	}
+	n := &notices{recorder: o.Events, kinds: e.kinds, quiet: o.Timing.EventQuiet, sent: map[notice]time.Time{}}
+	e.sources = &sources{tables: e.tables, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
+	e.copies = &copies{
+		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
+		removals: e.removals, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
+	}
+	e.scrub = &scrub{
+		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
+		repairs: r, unprotected: o.Unprotected,
+	}
 	return e, nil
 }
 
@@ -174,10 +96,10 @@ func (w watching) Start(ctx context.Context) error {
 	if err := w.Index.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	w.Index.Subscribe(w.forestChanged)
-	w.startKinds(ctx)
-	w.observer.Observe(ctx, definitions, "", w.arrivals) // until ctx is done
-	w.stopKinds()
+	w.Index.Subscribe(w.setForest)
+	w.kinds.start(ctx, w.settings.Load().Kinds)
+	w.kinds.observer.Observe(ctx, definitions, "", w.kinds.arrivals) // until ctx is done
+	w.kinds.stop()
 	return nil
 }
 
@@ -189,23 +111,73 @@ func (writing) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. It returns when the writes under way have been answered.
 func (w writing) Start(ctx context.Context) error {
-	w.mu.Lock()
-	w.leading = true
-	keys := w.everything()
-	w.mu.Unlock()
-	w.enqueue(keys...)
+	w.queue.leading.Store(true)
+	for _, run := range w.kinds.list() {
+		w.queue.add(w.tables.keysOf(run.kind.GroupKind())...)
+	}
 	var workers sync.WaitGroup
 	for range w.Concurrency {
 		workers.Go(func() {
-			for w.next(ctx) {
+			for w.queue.workOne(func(k key) { w.work(ctx, k) }) {
 			}
 		})
 	}
-	workers.Go(func() { w.getKnown(ctx) })
-	w.scrub(ctx) // until ctx is done
-	w.queue.ShutDown()
+	workers.Go(func() { w.watchTroubles(ctx) })
+	w.scrub.run(ctx, func() bool { return w.Ready(nil) == nil }) // until ctx is done
+	w.queue.delaying.ShutDown()
 	workers.Wait()
 	return nil
+}
+
+// work looks at one key.
+func (e *Engine) work(ctx context.Context, k key) {
+	if ctx.Err() != nil {
+		return // drain: only what is under way is finished
+	}
+	// A request that is under way when the process stops is finished, so that its answer is known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Timing.Write)
+	defer cancel()
+	switch k.what {
+	case aNamespace:
+		e.queueSlotsIn(k.slot.Namespace)
+	case aSource:
+		e.sources.checkSource(ctx, k.slot)
+	case aSlot:
+		e.copies.writeSlot(ctx, k.slot)
+	}
+}
+
+// queueSlotsIn queues every slot in namespace, also those in trouble that nothing wants there any longer.
+func (e *Engine) queueSlotsIn(namespace string) {
+	slots := e.tables.slotsIn(namespace)
+	for slot := range e.troubles.in(namespace) {
+		slots = append(slots, slot)
+	}
+	e.measure.spreadMoves(namespace, slots, e.tables.plan)
+	e.queue.add(slotKeys(slots)...)
+}
+
+// setForest takes a new snapshot and looks again at every namespace that it concerns.
+func (e *Engine) setForest(c view.Change) {
+	keys := e.tables.setForest(c)
+	e.troubles.setForest(c)
+	if e.queue.leading.Load() {
+		e.measure.beginMoves(c, time.Now())
+	}
+	e.queue.add(keys...)
+}
+
+// Reconfigure puts other settings in force: every kind is watched anew.
+func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
+	e.kinds.stop()
+	var kinds []schema.GroupKind
+	for _, run := range e.kinds.list() {
+		kinds = append(kinds, run.kind.GroupKind())
+	}
+	e.settings.Store(&s)
+	e.tables.reset(s.Rules, kinds)
+	e.troubles.reset()
+	e.kinds.start(ctx, s.Kinds)
 }
 
 // Ready is a readiness check: the engine knows all namespaces, sources and copies that existed at its start. A kind that
@@ -214,120 +186,10 @@ func (e *Engine) Ready(*http.Request) error {
 	if !e.Index.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, kind := range e.settings.Kinds {
-		if run := e.kinds[kind.GroupKind()]; run == nil || run.state == kindSyncing {
+	for _, kind := range e.settings.Load().Kinds {
+		if e.kinds.stateOf(kind.GroupKind()) == kindSyncing {
 			return fmt.Errorf("%s is not synced yet", kind.GroupKind())
 		}
 	}
 	return nil
-}
-
-// next works on one key. It returns false when the queue has been shut down.
-func (e *Engine) next(ctx context.Context) bool {
-	k, shutdown := e.queue.Get()
-	if shutdown {
-		return false
-	}
-	e.working.Add(1)
-	defer e.working.Add(-1)
-	defer e.queue.Done(k)
-	if ctx.Err() != nil {
-		return true // drain: only what is under way is finished
-	}
-	// A request that is under way when the process stops is finished, so that its answer is known.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Timing.Write)
-	defer cancel()
-	switch k.what {
-	case aNamespace:
-		e.enqueueSlotsIn(k.slot.Namespace)
-	case aSource:
-		e.settle(ctx, k.slot)
-	case aSlot:
-		e.fill(ctx, k.slot)
-	}
-	return true
-}
-
-// forestChanged takes a new snapshot and looks again at every namespace that it concerns.
-func (e *Engine) forestChanged(c index.Change) {
-	e.mu.Lock()
-	e.world.Forest = c.New
-	e.moved(c)
-	if e.leading {
-		e.moves.begin(c, time.Now())
-	}
-	var keys []key
-	for _, namespace := range c.Namespaces {
-		keys = append(keys, namespaceKey(namespace))
-		for _, slot := range e.world.Doubtful(namespace) {
-			e.world.SetLoss(slot, propagate.Unverified)
-			keys = append(keys, sourceOf(slot))
-		}
-	}
-	e.mu.Unlock()
-	e.enqueue(keys...)
-}
-
-// everything are the keys of all that is known. The caller holds the lock.
-func (e *Engine) everything() []key {
-	var keys []key
-	for gk := range e.kinds {
-		keys = append(keys, e.everythingOf(gk)...)
-	}
-	return keys
-}
-
-func (e *Engine) everythingOf(gk schema.GroupKind) []key {
-	sources, copies := e.world.Kind(gk)
-	keys := make([]key, 0, len(sources)+len(copies))
-	for _, slot := range sources {
-		keys = append(keys, sourceOf(slot))
-	}
-	for _, slot := range copies {
-		keys = append(keys, slotKey(slot))
-	}
-	return keys
-}
-
-// enqueue adds keys on the leader; a standby keeps tables but no work. The caller doesn't hold the lock.
-func (e *Engine) enqueue(keys ...key) {
-	e.mu.Lock()
-	leading := e.leading
-	e.mu.Unlock()
-	if !leading {
-		return
-	}
-	for _, k := range keys {
-		e.queue.Add(k)
-	}
-}
-
-func (e *Engine) enqueueSlotsIn(namespace string) {
-	e.mu.Lock()
-	slots := e.world.SlotsIn(namespace)
-	for slot := range e.troubles[namespace] { // also what is wanted there no longer
-		slots = append(slots, slot)
-	}
-	ended := e.moves.looked(namespace, slots, e.world.Plan)
-	e.mu.Unlock()
-	e.enqueue(slotKeys(slots)...)
-	observeMoves(ended)
-}
-
-// Reconfigure puts other settings in force: every kind whose mode changed, and all if the rules did, is watched anew.
-func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
-	e.stopKinds()
-	e.mu.Lock()
-	for gk := range e.kinds {
-		if !slices.ContainsFunc(s.Kinds, func(k Kind) bool { return k.GroupKind() == gk }) {
-			delete(e.kinds, gk)
-		}
-		e.world.ForgetKind(gk)
-	}
-	e.settings, e.known, e.troubles = s, false, troubles{}
-	e.bodies.clear()
-	e.mu.Unlock()
-	e.startKinds(ctx)
 }

@@ -2,6 +2,8 @@ package propagation
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,15 +28,30 @@ const (
 
 var kindStates = []kindState{kindSyncing, kindActive, kindPending, kindForbidden}
 
+// kinds watch every configured kind whenever the API server serves it.
+type kinds struct {
+	mapper   meta.RESTMapper
+	observer Observer
+	arrivals *arrivals
+	timing   Timing
+	tables   *tables
+	// feed makes the sink of one watch.
+	feed func(run *kindRun, r role, vanished func()) *feed
+
+	mu   sync.Mutex // guards runs and the fields of each kindRun that say so; only the tables are asked while it is held
+	runs map[schema.GroupKind]*kindRun
+}
+
 // kindRun is a kind that is being watched.
 type kindRun struct {
-	kind    Kind
-	mapping *meta.RESTMapping // nil while the kind is not served
-	cancel  context.CancelFunc
-	done    sync.WaitGroup
-	feeds   []*feed
-	state   kindState
-	synced  bool // it has been active since it was last found
+	kind   Kind
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mapping *meta.RESTMapping // nil while the kind is not served; guarded by kinds.mu, as is all below
+	states  map[role]kindState
+	state   kindState // of all watches together
+	synced  bool      // the kind has been active since it was last found
 }
 
 // role is what a watch brings.
@@ -52,47 +69,51 @@ var selectors = map[role]string{
 	copiesAlone:      v1alpha1.LabelInheritedFrom,
 }
 
-func (e *Engine) startKinds(ctx context.Context) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, kind := range e.settings.Kinds {
+// start watches these kinds until ctx is done, or stop is called.
+func (k *kinds) start(ctx context.Context, configured []Kind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.runs = map[schema.GroupKind]*kindRun{}
+	for _, kind := range configured {
 		ctx, cancel := context.WithCancel(ctx)
 		run := &kindRun{kind: kind, cancel: cancel, state: kindSyncing}
-		e.kinds[kind.GroupKind()] = run
-		run.done.Go(func() { e.watchKind(ctx, run) })
+		k.runs[kind.GroupKind()] = run
+		run.done.Go(func() { k.watchKind(ctx, run) })
 	}
 }
 
-func (e *Engine) stopKinds() {
-	e.mu.Lock()
-	var runs []*kindRun
-	for _, run := range e.kinds {
-		runs = append(runs, run)
-	}
-	e.mu.Unlock()
-	for _, run := range runs {
+// stop ends all watches, and returns when the last one has ended.
+func (k *kinds) stop() {
+	for _, run := range k.list() {
 		run.cancel()
 		run.done.Wait()
 	}
 }
 
+// list are the kinds that are configured.
+func (k *kinds) list() []*kindRun {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Collect(maps.Values(k.runs))
+}
+
 // watchKind watches a kind whenever the API server serves it, until ctx is done. A CRD that comes announces itself;
 // otherwise the API server is asked again with a back-off.
-func (e *Engine) watchKind(ctx context.Context, run *kindRun) {
-	first := wait.Backoff{Duration: e.Timing.KindMin, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
+	first := wait.Backoff{Duration: k.timing.KindMin, Cap: k.timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	backoff := first
 	for ctx.Err() == nil {
-		changed := e.arrivals.changed()
-		mapping, err := e.mapping(run.kind)
+		changed := k.arrivals.changed()
+		mapping, err := k.findMapping(run.kind)
 		switch {
 		case err == nil:
-			served := e.watchServed(ctx, run, mapping)
-			changed = e.arrivals.changed() // what has changed meanwhile is no reason to look again
+			served := k.watchServed(ctx, run, mapping)
+			changed = k.arrivals.changed() // what has changed meanwhile is no reason to look again
 			if served {
-				backoff = wait.Backoff{Duration: e.Timing.KindGone, Cap: e.Timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+				backoff = wait.Backoff{Duration: k.timing.KindGone, Cap: k.timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
 			}
 		case meta.IsNoMatchError(err):
-			e.setState(run, kindPending)
+			k.setPending(run)
 		default:
 			ctrl.Log.WithName("propagation").Error(err, "looking for a kind", "kind", run.kind.GroupKind().String())
 		}
@@ -105,75 +126,96 @@ func (e *Engine) watchKind(ctx context.Context, run *kindRun) {
 	}
 }
 
-// watchServed watches a kind until ctx is done or the API server says that it serves it no longer. synced says whether it
-// did before.
-func (e *Engine) watchServed(ctx context.Context, run *kindRun, mapping *meta.RESTMapping) (synced bool) {
+// watchServed watches a kind until ctx is done or the API server says that it doesn't serve the kind any more. synced says
+// whether all objects of the kind were known at some time.
+func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RESTMapping) (synced bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	roles := []role{sourcesAlone, copiesAlone}
 	if run.kind.Mode == propagate.All {
 		roles = []role{sourcesAndCopies}
 	}
-	e.mu.Lock()
-	run.mapping, run.state, run.synced = mapping, kindSyncing, false
-	run.feeds = nil
-	for _, r := range roles {
-		run.feeds = append(run.feeds, &feed{engine: e, run: run, role: r, vanished: cancel})
-	}
-	feeds := run.feeds
-	e.mu.Unlock()
+	k.setServed(run, mapping, roles)
 	var observers sync.WaitGroup
-	for _, f := range feeds {
-		observers.Go(func() { e.observer.Observe(ctx, mapping.Resource, selectors[f.role], f) })
+	for _, r := range roles {
+		sink := k.feed(run, r, cancel)
+		observers.Go(func() { k.observer.Observe(ctx, mapping.Resource, selectors[r], sink) })
 	}
 	observers.Wait()
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	return run.synced
 }
 
-func (e *Engine) mapping(kind Kind) (*meta.RESTMapping, error) {
+func (k *kinds) findMapping(kind Kind) (*meta.RESTMapping, error) {
 	if kind.Version == "" {
-		return e.Mapper.RESTMapping(kind.GroupKind())
+		return k.mapper.RESTMapping(kind.GroupKind())
 	}
-	return e.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
-func (e *Engine) setState(run *kindRun, state kindState) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	run.state = state
+func (k *kinds) setPending(run *kindRun) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	run.state = kindPending
 }
 
-// judge sets the state of a kind from those of its feeds and, when that makes it complete, returns all that is to be
-// looked at. The caller holds the lock.
-func (e *Engine) judge(run *kindRun) []key {
+func (k *kinds) setServed(run *kindRun, mapping *meta.RESTMapping, roles []role) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	run.mapping, run.state, run.synced, run.states = mapping, kindSyncing, false, map[role]kindState{}
+	for _, r := range roles {
+		run.states[r] = kindSyncing
+	}
+}
+
+// setWatch notes how far one watch of a kind is. When that makes the kind complete, it returns the keys of all its objects.
+func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	run.states[r] = now
 	state := kindActive
-	for _, f := range run.feeds {
-		switch {
-		case f.trouble != "":
-			state = f.trouble
-		case !f.synced && state == kindActive:
-			state = kindSyncing
+	for _, one := range run.states {
+		if one != kindActive && (state == kindActive || state == kindSyncing) {
+			state = one
 		}
 	}
 	was := run.state
 	run.state, run.synced = state, run.synced || state == kindActive
 	gk := run.kind.GroupKind()
-	e.world.SetKind(gk, run.kind.Mode, state == kindActive)
+	k.tables.setKind(gk, run.kind.Mode, state == kindActive)
 	if state != kindActive || was == kindActive {
 		return nil
 	}
-	return e.everythingOf(gk)
+	return k.tables.keysOf(gk)
 }
 
-// resource is where the kind is written; ok is false while it is not served.
-func (e *Engine) resource(gk schema.GroupKind) (schema.GroupVersionResource, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	run := e.kinds[gk]
-	if run == nil || run.mapping == nil {
-		return schema.GroupVersionResource{}, false
+// stateOf is how far the watches of a kind are; syncing for a kind that is not watched yet.
+func (k *kinds) stateOf(gk schema.GroupKind) kindState {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if run := k.runs[gk]; run != nil {
+		return run.state
 	}
-	return run.mapping.Resource, true
+	return kindSyncing
+}
+
+// modeOf is how a kind is propagated.
+func (k *kinds) modeOf(gk schema.GroupKind) propagate.KindMode {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if run := k.runs[gk]; run != nil {
+		return run.kind.Mode
+	}
+	return propagate.OptIn
+}
+
+// mappingOf is where objects of a kind are written; nil while the API server doesn't serve the kind.
+func (k *kinds) mappingOf(gk schema.GroupKind) *meta.RESTMapping {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if run := k.runs[gk]; run != nil {
+		return run.mapping
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -89,33 +90,28 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	send(g.pending, e.queue.Len())
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for gk, run := range e.kinds {
-		sources, copies := e.world.Len(gk)
+	send(g.pending, e.queue.delaying.Len())
+	inTrouble := e.troubles.count()
+	for _, run := range e.kinds.list() {
+		gk := run.kind.GroupKind()
+		sources, copies := e.tables.countObjects(gk)
 		send(g.sources, sources, gk.Group, gk.Kind)
 		send(g.copies, copies, gk.Group, gk.Kind)
-		conflicts, rejected := 0, 0
-		for _, here := range e.troubles {
-			for slot, t := range here {
-				switch {
-				case slot.Kind != gk || t.silent:
-				case t.reason == v1alpha1.ReasonConflict:
-					conflicts++
-				case t.reason == v1alpha1.ReasonRejected:
-					rejected++
-				}
-			}
-		}
-		send(g.conflicts, conflicts, gk.Group, gk.Kind)
-		send(g.rejected, rejected, gk.Group, gk.Kind)
-		for _, state := range kindStates {
+		send(g.conflicts, inTrouble[kindReason{gk, v1alpha1.ReasonConflict}], gk.Group, gk.Kind)
+		send(g.rejected, inTrouble[kindReason{gk, v1alpha1.ReasonRejected}], gk.Group, gk.Kind)
+		state := e.kinds.stateOf(gk)
+		for _, one := range kindStates {
 			on := 0
-			if run.state == state {
+			if one == state {
 				on = 1
 			}
-			send(g.kinds, on, gk.Group, gk.Kind, string(state))
+			send(g.kinds, on, gk.Group, gk.Kind, string(one))
 		}
 	}
+}
+
+// kindReason tells troubles apart for metrics.
+type kindReason struct {
+	kind   schema.GroupKind
+	reason v1alpha1.Reason
 }

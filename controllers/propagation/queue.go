@@ -1,7 +1,11 @@
 package propagation
 
 import (
+	"sync/atomic"
+	"time"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -22,7 +26,7 @@ type key struct {
 }
 
 func namespaceKey(namespace string) key { return key{aNamespace, propagate.Slot{Namespace: namespace}} }
-func sourceOf(slot propagate.Slot) key  { return key{aSource, slot} }
+func sourceKey(slot propagate.Slot) key { return key{aSource, slot} }
 func slotKey(slot propagate.Slot) key   { return key{aSlot, slot} }
 func slotKeys(slots []propagate.Slot) []key {
 	keys := make([]key, len(slots))
@@ -38,15 +42,57 @@ type lane struct {
 	namespace, name string
 }
 
-// urgency says what a key is worth: whatever costs no write of a copy first, then deletions, then the rest, in turns by
+// queue holds the keys that are to be looked at, on the leader alone: a standby keeps tables, but no work.
+type queue struct {
+	delaying workqueue.TypedDelayingInterface[key]
+	leading  atomic.Bool
+	working  atomic.Int64 // keys that are worked on
+}
+
+// newQueue returns a queue in which plan says what a slot needs, and so how urgent its key is.
+func newQueue(plan func(propagate.Slot) propagate.Action) *queue {
+	fair := newFairQueue(func(k key) (int, lane) { return urgencyOf(k, plan) })
+	return &queue{delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Queue: fair}),
+	})}
+}
+
+// add queues keys. The caller holds no lock.
+func (q *queue) add(keys ...key) {
+	if !q.leading.Load() {
+		return
+	}
+	for _, k := range keys {
+		q.delaying.Add(k)
+	}
+}
+
+// addAfter queues a key when some time has passed.
+func (q *queue) addAfter(k key, delay time.Duration) { q.delaying.AddAfter(k, delay) }
+
+// workOne hands one key to work. It returns false when the queue has been shut down.
+func (q *queue) workOne(work func(key)) bool {
+	k, shutdown := q.delaying.Get()
+	if shutdown {
+		return false
+	}
+	q.working.Add(1)
+	defer q.working.Add(-1)
+	defer q.delaying.Done(k)
+	work(k)
+	return true
+}
+
+// isIdle says whether nothing waits or is worked on, but for what is to be tried again later.
+func (q *queue) isIdle() bool { return q.working.Load() == 0 && q.delaying.Len() == 0 }
+
+// urgencyOf says what a key is worth: whatever costs no write of a copy first, then deletions, then the rest, in turns by
 // source.
-func (e *Engine) urgency(k key) (class int, of lane) {
+func urgencyOf(k key, plan func(propagate.Slot) propagate.Action) (class int, of lane) {
 	if k.what != aSlot {
 		return 0, lane{}
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	action := e.world.Plan(k.slot)
+	action := plan(k.slot)
 	of = lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
 	if action.Verb == propagate.Delete {
 		return 1, of

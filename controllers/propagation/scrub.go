@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,17 +34,29 @@ type Scrub struct {
 	ObjectsPerSecond int
 }
 
-// scrub finds, on the leader, what no metadata shows: a key that was taken away while nobody watched, or a change under
-// our own manager's name.
-func (e *Engine) scrub(ctx context.Context) {
+// scrub compares all copies with their sources, slowly. It finds, on the leader, what no metadata shows: a key that was taken
+// away while nobody watched, or a change under our own manager's name.
+type scrub struct {
+	settings *atomic.Pointer[Settings]
+	timing   Timing
+	tables   *tables
+	kinds    *kinds
+	queue    *queue
+	sources  *sources
+	writer   *writer
+	repairs  *repairs
+	// unprotected says whether the policy that keeps everybody off the copies is missing.
+	unprotected func() bool
+}
+
+// run starts a pass whenever one is due and ready says that the tables are complete, until ctx is done.
+func (s *scrub) run(ctx context.Context, ready func() bool) {
 	started, share := time.Now(), rand.Float64()
 	var last time.Time
 	for {
-		e.mu.Lock()
-		s := e.settings.Scrub
-		e.mu.Unlock()
-		if due(started, last, share, s.Interval, e.unprotected()) <= time.Since(started) && e.Ready(nil) == nil {
-			if err := e.scrubAll(ctx, s.ObjectsPerSecond); err != nil && ctx.Err() == nil {
+		pace := s.settings.Load().Scrub
+		if due(started, last, share, pace.Interval, s.unprotected()) <= time.Since(started) && ready() {
+			if err := s.compareAll(ctx, pace.ObjectsPerSecond); err != nil && ctx.Err() == nil {
 				ctrl.Log.WithName("propagation").Error(err, "comparing all copies; the next pass does it again")
 			}
 			last = time.Now()
@@ -50,13 +64,10 @@ func (e *Engine) scrub(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(e.Timing.ScrubTick):
+		case <-time.After(s.timing.ScrubTick):
 		}
 	}
 }
-
-// unprotected says whether the policy that keeps everybody off the copies is missing.
-func (e *Engine) unprotected() bool { return e.Unprotected != nil && e.Unprotected() }
 
 const never = time.Duration(1<<63 - 1)
 
@@ -77,19 +88,14 @@ func due(started, last time.Time, share float64, interval time.Duration, unprote
 	return last.Sub(started) + interval
 }
 
-func (e *Engine) scrubAll(ctx context.Context, perSecond int) error {
+func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
 	limiter := rate.NewLimiter(rate.Limit(perSecond), pageObjects)
-	e.mu.Lock()
-	var runs []*kindRun
-	for _, run := range e.kinds {
-		if run.state == kindActive && run.kind.Mode != propagate.Remove {
-			runs = append(runs, run)
-		}
-	}
-	e.mu.Unlock()
 	var failed []error
-	for _, run := range runs {
-		if err := e.scrubKind(ctx, run, limiter); err != nil {
+	for _, run := range s.kinds.list() {
+		if run.kind.Mode == propagate.Remove || s.kinds.stateOf(run.kind.GroupKind()) != kindActive {
+			continue
+		}
+		if err := s.compareKind(ctx, s.kinds.mappingOf(run.kind.GroupKind()), limiter); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", run.kind.GroupKind(), err))
 			continue
 		}
@@ -98,13 +104,13 @@ func (e *Engine) scrubAll(ctx context.Context, perSecond int) error {
 	return errors.Join(failed...)
 }
 
-func (e *Engine) scrubKind(ctx context.Context, run *kindRun, limiter *rate.Limiter) error {
+func (s *scrub) compareKind(ctx context.Context, mapping *meta.RESTMapping, limiter *rate.Limiter) error {
 	limit, from := pageObjects, ""
 	for {
 		if err := limiter.WaitN(ctx, limit); err != nil {
 			return err
 		}
-		data, err := e.page(ctx, run.mapping.Resource, limit, from)
+		data, err := s.readPage(ctx, mapping.Resource, limit, from)
 		if expired, ok := continuation(err); ok {
 			from = expired
 			continue
@@ -124,7 +130,7 @@ func (e *Engine) scrubKind(ctx context.Context, run *kindRun, limiter *rate.Limi
 			return fmt.Errorf("reading a page of copies: %w", err)
 		}
 		for _, item := range page.Items {
-			if err := e.compare(ctx, run.mapping.GroupVersionKind, item); err != nil {
+			if err := s.compareCopy(ctx, mapping.GroupVersionKind, item); err != nil {
 				return err
 			}
 		}
@@ -135,14 +141,14 @@ func (e *Engine) scrubKind(ctx context.Context, run *kindRun, limiter *rate.Limi
 	}
 }
 
-func (e *Engine) page(ctx context.Context, resource schema.GroupVersionResource, limit int, from string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.Timing.Write)
+func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResource, limit int, from string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.timing.Write)
 	defer cancel()
 	most := pageBytes
 	if limit == 1 {
 		most = 0
 	}
-	return e.writer.page(ctx, resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
+	return s.writer.page(ctx, resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
 }
 
 // continuation is where to go on when a page came so late that the list's own moment has been compacted away.
@@ -155,8 +161,8 @@ func continuation(err error) (string, bool) {
 	return from, from != ""
 }
 
-// compare puts a copy right that is not what its source says, where the plan sees nothing to do.
-func (e *Engine) compare(ctx context.Context, kind schema.GroupVersionKind, item []byte) error {
+// compareCopy puts a copy right that is not what its source says, where the plan sees nothing to do.
+func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, item []byte) error {
 	object := map[string]any{}
 	if err := utiljson.Unmarshal(item, &object); err != nil {
 		return fmt.Errorf("reading a copy: %w", err)
@@ -165,44 +171,24 @@ func (e *Engine) compare(ctx context.Context, kind schema.GroupVersionKind, item
 	u := unstructured.Unstructured{Object: object}
 	slot := propagate.Slot{Kind: kind.GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	uid, resourceVersion := string(u.GetUID()), u.GetResourceVersion()
-	settled := func() *propagate.Copy { // what was read, if nothing has happened to it since
-		c := e.world.Copy(slot)
-		if c == nil || c.UID != uid || c.ResourceVersion != resourceVersion || !c.Ours || c.Hash.Mode != v1alpha1.ModeUpdate {
-			return nil
-		}
-		if e.world.Source(slot.At(c.From)) == nil || e.world.Plan(slot).Verb != propagate.Nothing {
-			return nil
-		}
-		return c
-	}
-	e.mu.Lock()
-	c, rules := settled(), e.settings.Rules
+	c := s.tables.copyToCompare(slot, uid, resourceVersion)
 	if c == nil {
-		e.mu.Unlock()
 		return nil
 	}
-	source, content, foreign := slot.At(c.From), c.Hash.Content, c.Foreign
-	e.mu.Unlock()
-
-	wanted, err := e.bodyOf(ctx, source, content)
-	if err != nil || wanted.Content != content {
+	source := slot.At(c.From)
+	wanted, err := s.sources.bodyOf(ctx, source, c.Hash.Content)
+	if err != nil || wanted.Content != c.Hash.Content {
 		return ignoreRefused(err) // the source has moved on: its event tells
 	}
+	rules, _ := s.tables.currentRules()
 	found, err := propagate.Render(source, object, rules)
 	if err != nil {
 		return err
 	}
-	if !differs(wanted.Body, found, foreign) {
-		return nil
+	if differs(wanted.Body, found, c.Foreign) && s.tables.markDrifted(slot, uid, resourceVersion) {
+		s.repairs.noteFound(slot, foundByScrub)
+		s.queue.add(slotKey(slot))
 	}
-	e.mu.Lock()
-	if c = settled(); c != nil {
-		c.Drifted = true
-		e.world.PutCopy(slot, c)
-		e.found[slot] = foundByScrub
-	}
-	e.mu.Unlock()
-	e.enqueue(slotKey(slot))
 	return nil
 }
 
@@ -214,7 +200,7 @@ func differs(source, found *propagate.Body, foreign bool) bool {
 
 // ignoreRefused leaves out what only says that the source is gone or may not be read.
 func ignoreRefused(err error) error {
-	if refused(err) {
+	if isRefused(err) {
 		return nil
 	}
 	return err

@@ -1,246 +1,277 @@
 package propagation
 
 import (
-	"time"
+	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// feed takes one watch of a kind into the tables. It implements Sink.
-type feed struct {
-	engine  *Engine
-	run     *kindRun
-	role    role
-	synced  bool
-	trouble kindState // why the watch sees nothing; "" while it does
-	// vanished ends all watches of the kind: the API server serves it no longer.
-	vanished func()
+// tables hold the forest, the sources and the copies as they were last seen, and answer what a slot needs. Their methods
+// return what is to be done as keys, and never do it.
+type tables struct {
+	// mu guards all contents. It is taken in this file alone and is the innermost lock: no method sends a request, or calls
+	// anything that takes another lock than that of the bodies, while it is held.
+	mu sync.Mutex
+	in contents
 }
 
-func (f *feed) slot(meta *metav1.PartialObjectMetadata) propagate.Slot {
-	return propagate.Slot{Kind: f.run.kind.GroupKind(), Namespace: meta.Namespace, Name: meta.Name}
+func newTables(f *forest.Snapshot, rules propagate.Rules, b *bodies) *tables {
+	return &tables{in: contents{
+		world: propagate.NewWorld(f), rules: rules, bodies: b, lastSeen: map[schema.GroupKind]string{},
+	}}
 }
 
-// Put implements Sink.
-func (f *feed) Put(meta *metav1.PartialObjectMetadata) {
-	e := f.engine
-	e.mu.Lock()
-	keys := f.put(meta)
-	e.mu.Unlock()
-	e.enqueue(keys...)
-}
-
-// Gone implements Sink.
-func (f *feed) Gone(meta *metav1.PartialObjectMetadata) {
-	e := f.engine
-	e.mu.Lock()
-	f.noteSeen(meta.ResourceVersion)
-	keys := f.gone(f.slot(meta), string(meta.UID))
-	e.mu.Unlock()
-	e.enqueue(keys...)
-}
-
-// Replace implements Sink.
-func (f *feed) Replace(all []*metav1.PartialObjectMetadata) {
-	e := f.engine
-	e.mu.Lock()
+// setForest takes a new snapshot. The keys are those of every namespace that the change concerns.
+func (t *tables) setForest(c view.Change) []key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.in.world.Forest = c.New
 	var keys []key
-	there := make(map[propagate.Slot]bool, len(all))
-	for _, meta := range all {
-		there[f.slot(meta)] = true
-		keys = append(keys, f.put(meta)...)
-	}
-	sources, copies := e.world.Kind(f.run.kind.GroupKind())
-	if f.role != copiesAlone {
-		for _, slot := range sources {
-			if !there[slot] {
-				keys = append(keys, f.sourceGone(slot)...)
-			}
+	for _, namespace := range c.Namespaces {
+		keys = append(keys, namespaceKey(namespace))
+		for _, slot := range t.in.world.Doubtful(namespace) {
+			t.in.world.SetLoss(slot, propagate.Unverified)
+			keys = append(keys, sourceKey(slot))
 		}
-	}
-	if f.role != sourcesAlone {
-		for _, slot := range copies {
-			if !there[slot] {
-				keys = append(keys, f.copyGone(slot)...)
-			}
-		}
-	}
-	f.synced, f.trouble = true, ""
-	keys = append(keys, e.judge(f.run)...)
-	e.mu.Unlock()
-	e.enqueue(keys...)
-}
-
-// Lost implements Sink.
-func (f *feed) Lost(err error) {
-	e := f.engine
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f.synced, f.trouble = false, kindForbidden
-	if apierrors.IsNotFound(err) {
-		f.trouble = kindPending
-		f.vanished()
-	}
-	e.judge(f.run)
-}
-
-func (f *feed) put(meta *metav1.PartialObjectMetadata) []key {
-	f.noteSeen(meta.ResourceVersion)
-	if f.role == sourcesAndCopies {
-		if from := f.unmarked(meta); from != "" {
-			return f.putUnmarked(meta, from)
-		}
-	}
-	var keys []key
-	if f.role != copiesAlone {
-		keys = f.putSource(f.slot(meta), meta)
-	}
-	if f.role != sourcesAlone {
-		keys = append(keys, f.putCopy(f.slot(meta), meta)...)
 	}
 	return keys
 }
 
-// unmarked is the source's namespace of a copy of ours that somebody took the label off, or "". Where every object is
-// watched it would pass for a source; elsewhere the watch shows it as gone, and the POST that follows finds it.
-func (f *feed) unmarked(meta *metav1.PartialObjectMetadata) string {
-	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
-	if _, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
-		return ""
+// reset forgets all objects of these kinds, and puts other rules in force. What was read by the old rules counts no more.
+func (t *tables) reset(rules propagate.Rules, kinds []schema.GroupKind) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, gk := range kinds {
+		t.in.world.ForgetKind(gk)
 	}
-	sources, _ := f.engine.world.Forest.Sources(meta.Namespace)
-	for _, from := range sources.Names {
-		if hash.Place == propagate.PlaceOf(f.slot(meta), from) {
-			return from
+	t.in.rules = rules
+	t.in.generation++
+	t.in.bodies.clear(t.in.generation)
+}
+
+// currentRules are the rules in force, and their generation.
+func (t *tables) currentRules() (propagate.Rules, int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.rules, t.in.generation
+}
+
+// setKind says how a kind is propagated, and whether all its objects are known: nothing is planned for a kind before.
+func (t *tables) setKind(gk schema.GroupKind, mode propagate.KindMode, synced bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.in.world.SetKind(gk, mode, synced)
+}
+
+// keysOf are the keys of all sources and copies of a kind.
+func (t *tables) keysOf(gk schema.GroupKind) []key {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sources, copies := t.in.world.Kind(gk)
+	keys := make([]key, 0, len(sources)+len(copies))
+	for _, slot := range sources {
+		keys = append(keys, sourceKey(slot))
+	}
+	return append(keys, slotKeys(copies)...)
+}
+
+// countObjects are the numbers of sources and of copies of ours.
+func (t *tables) countObjects(gk schema.GroupKind) (sources, copies int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Len(gk)
+}
+
+// putObject takes in an object that a watch has brought.
+func (t *tables) putObject(o origin, meta *metav1.PartialObjectMetadata) effects {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.put(o, meta)
+}
+
+// removeObject forgets an object that a watch has seen go.
+func (t *tables) removeObject(o origin, meta *metav1.PartialObjectMetadata) effects {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.remove(o, meta)
+}
+
+// replaceObjects says that exactly these objects exist of what a watch brings.
+func (t *tables) replaceObjects(o origin, objects []*metav1.PartialObjectMetadata) effects {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.replace(o, objects)
+}
+
+// plan says what to do at slot now.
+func (t *tables) plan(slot propagate.Slot) propagate.Action {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Plan(slot)
+}
+
+// planWithCopy says what to do at slot now, and which copy stands there; nil if none does.
+func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate.Copy) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Plan(slot), t.in.world.Copy(slot)
+}
+
+// slotsIn are the slots in namespace that a plan may concern.
+func (t *tables) slotsIn(namespace string) []propagate.Slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.SlotsIn(namespace)
+}
+
+// slotsOf are the slots that the source at slot may concern.
+func (t *tables) slotsOf(slot propagate.Slot) []propagate.Slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.SlotsOf(slot)
+}
+
+// leaving are the copies in namespace that are to be removed, or are being removed.
+func (t *tables) leaving(namespace string) map[propagate.Slot]*propagate.Copy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[propagate.Slot]*propagate.Copy{}
+	for _, slot := range t.in.world.SlotsIn(namespace) {
+		c := t.in.world.Copy(slot)
+		if c != nil && c.Ours && (c.Terminating || t.in.world.Plan(slot).Verb == propagate.Delete) {
+			all[slot] = c
 		}
 	}
-	return ""
+	return all
 }
 
-// putUnmarked takes a copy without its label for what it is: drifted.
-func (f *feed) putUnmarked(meta *metav1.PartialObjectMetadata, from string) []key {
-	e, slot := f.engine, f.slot(meta)
-	meta = meta.DeepCopy()
-	metav1.SetMetaDataLabel(&meta.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
-	keys := f.putCopy(slot, meta)
-	if c := e.world.Copy(slot); c != nil && c.ResourceVersion == meta.ResourceVersion {
-		c.Drifted = true
-		e.world.PutCopy(slot, c)
+// source is a copy of what is known of the source at slot; nil if none stands there.
+func (t *tables) source(slot propagate.Slot) *propagate.Source {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.in.world.Source(slot); known != nil {
+		s := *known
+		return &s
 	}
-	return append(keys, f.sourceGone(slot)...)
+	return nil
 }
 
-func (f *feed) putSource(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
-	e := f.engine
-	s, ok := e.settings.Rules.SourceOf(slot, meta, f.run.kind.Mode)
-	if !ok {
-		return f.sourceGone(slot)
-	}
-	if known := e.world.Source(slot); known != nil && known.ResourceVersion == s.ResourceVersion {
-		return nil
-	}
-	e.bodies.fit(slot, s)
-	e.world.PutSource(slot, s)
-	f.began(slot)
-	return []key{sourceOf(slot)}
+// lossToVerify says whether copies stand whose source at slot is missing, and nobody has looked for it yet.
+func (t *tables) lossToVerify(slot propagate.Slot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Source(slot) == nil && t.in.world.HasCopies(slot) && t.in.world.Loss(slot) == propagate.Unverified
 }
 
-func (f *feed) putCopy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
-	e := f.engine
-	if _, ok := meta.Labels[v1alpha1.LabelInheritedFrom]; !ok {
-		return f.copyGone(slot)
-	}
-	known := e.world.Copy(slot)
-	if known != nil && known.UID != string(meta.UID) {
-		known = nil
-	}
-	if known != nil && !index.Newer(meta.ResourceVersion, known.ResourceVersion) {
-		return nil // our own write's answer came first
-	}
-	rules := e.settings.Rules
-	c := rules.CopyOf(slot, meta)
-	if known != nil && known.Digest != 0 {
-		c.Digest = rules.Digest(meta)
-		c.Drifted = known.Drifted || c.Digest != known.Digest
-	}
-	e.world.PutCopy(slot, c)
-	return append(e.released(slot.Namespace), slotKey(slot))
+// noteLoss keeps what a live look at a missing source has shown.
+func (t *tables) noteLoss(slot propagate.Slot, loss propagate.Loss) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.in.world.SetLoss(slot, loss)
 }
 
-func (f *feed) gone(slot propagate.Slot, uid string) []key {
-	e := f.engine
-	var keys []key
-	if s := e.world.Source(slot); f.role != copiesAlone && s != nil && s.UID == uid {
-		keys = f.sourceGone(slot)
+// noteRead completes a source with what its body shows, unless other rules hold since it was read.
+func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.in.world.Source(slot)
+	if generation != t.in.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
+		return
 	}
-	if c := e.world.Copy(slot); f.role != sourcesAlone && c != nil && c.UID == uid {
-		keys = append(keys, f.copyGone(slot)...)
-	}
-	return keys
-}
-
-func (f *feed) sourceGone(slot propagate.Slot) []key {
-	e := f.engine
-	if e.world.Source(slot) == nil {
-		return nil
-	}
-	e.world.DeleteSource(slot)
-	e.bodies.drop(slot)
-	f.began(slot)
-	return []key{sourceOf(slot), slotKey(slot)} // it may have been in the way of a copy from above
-}
-
-// began measures the way of a source's event on the leader, but for those that only fill the tables.
-func (f *feed) began(slot propagate.Slot) {
-	if f.engine.leading && f.run.state == kindActive {
-		f.engine.fanouts.begin(slot, time.Now())
+	s.Content, s.Meta = read.Content, read.Meta
+	if s.Excluded == "" {
+		s.Excluded = read.Excluded
 	}
 }
 
-func (f *feed) copyGone(slot propagate.Slot) []key {
-	e := f.engine
-	if e.world.Copy(slot) == nil {
-		return nil
-	}
-	e.world.DeleteCopy(slot)
-	return append(e.released(slot.Namespace), slotKey(slot))
-}
-
-// released are the keys to look at because a copy in namespace has changed or gone while something there waits for
-// removals. The caller holds the lock.
-func (e *Engine) released(namespace string) []key {
-	if !e.waitsNoLonger(namespace) {
-		return nil
-	}
-	return []key{namespaceKey(namespace)}
-}
-
-// answered takes the answer to a write of our own into the tables, so that the next plan knows of it before the watch
-// brings it.
-func (e *Engine) answered(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	rules := e.settings.Rules
-	c, known := rules.CopyOf(slot, meta), e.world.Copy(slot)
-	c.Digest = rules.Digest(meta)
+// noteAnswer takes in the answer to a write of our own, so that the next plan knows of it before the watch brings it.
+func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, known := t.in.rules.CopyOf(slot, meta), t.in.world.Copy(slot)
+	c.Digest = t.in.rules.Digest(meta)
 	switch {
-	case known != nil && known.UID == c.UID && index.Newer(known.ResourceVersion, c.ResourceVersion):
-		return // somebody wrote after us, and the watch has told
-	case known == nil && index.Newer(e.seen[slot.Kind], c.ResourceVersion):
-		return // the watch has been there already, and has seen it go
+	case known != nil && known.UID == c.UID && view.Newer(known.ResourceVersion, c.ResourceVersion):
+		return // somebody wrote after us, and the watch has brought it
+	case known == nil && view.Newer(t.in.lastSeen[slot.Kind], c.ResourceVersion):
+		return // the watch has been there already, and has seen the copy go
 	}
-	e.world.PutCopy(slot, c)
+	t.in.world.PutCopy(slot, c)
 }
 
-// noteSeen keeps how far the watch of copies has come.
-func (f *feed) noteSeen(resourceVersion string) {
-	seen, gk := f.engine.seen, f.run.kind.GroupKind()
-	if f.role != sourcesAlone && (index.Newer(resourceVersion, seen[gk]) || seen[gk] == "") {
-		seen[gk] = resourceVersion
+// noteFound takes in a copy of ours that a live look has found where the watch shows none. unlabelled says that its label
+// was missing, so that the PUT that follows puts it back.
+func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetadata, unlabelled bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.in.world.Copy(slot) != nil {
+		return
 	}
+	c := t.in.rules.CopyOf(slot, meta)
+	c.Drifted = unlabelled
+	t.in.world.PutCopy(slot, c)
+}
+
+// noteDeleted says that our DELETE was accepted; the watch brings when the copy is gone.
+func (t *tables) noteDeleted(slot propagate.Slot, uid string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.in.world.Copy(slot); c != nil && c.UID == uid {
+		c.Terminating = true
+		t.in.world.PutCopy(slot, c)
+	}
+}
+
+// noteAbsent drops a copy of which the API server says that it doesn't exist.
+func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.in.world.Copy(slot); known == nil || known.UID != uid {
+		return effects{}
+	}
+	return t.in.dropCopy(slot)
+}
+
+// noteCompared says that a copy was read whole and that nothing is to be done there by what its source says, whoever owns
+// its fields.
+func (t *tables) noteCompared(slot propagate.Slot, uid, resourceVersion string, source body) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.in.world.Copy(slot); c != nil && c.UID == uid && c.ResourceVersion == resourceVersion {
+		c.Foreign, c.Meta = false, source.Meta
+		t.in.world.PutCopy(slot, c)
+		t.in.world.SetCompared(slot, source.Content)
+	}
+}
+
+// copyToCompare is the copy at slot if this version of it is the latest and the plan sees nothing to do there; else nil.
+func (t *tables) copyToCompare(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.unchanged(slot, uid, resourceVersion)
+}
+
+// markDrifted says that this version of a copy is not what its source says. It returns false if something has happened to
+// the copy since.
+func (t *tables) markDrifted(slot propagate.Slot, uid, resourceVersion string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.in.unchanged(slot, uid, resourceVersion)
+	if c == nil {
+		return false
+	}
+	c.Drifted = true
+	t.in.world.PutCopy(slot, c)
+	return true
+}
+
+// waitsForRemoval says whether an action is held back because copies must go before.
+func waitsForRemoval(action propagate.Action) bool {
+	return action.Reason == v1alpha1.ReasonWaitingForRemoval
 }

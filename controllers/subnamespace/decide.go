@@ -26,9 +26,16 @@ func (v verdict) orActive() verdict {
 	return v
 }
 
-// decide asks about the parent, then about the name, and where the namespace would be made, about what the configuration
-// and the tenant allow; the first obstacle decides. Admission asks the same (webhooks/subnamespace_rules.go).
-func decide(s *forest.Snapshot, parent, name string) verdict {
+// decide asks whether the name was lost to strangers, then about the parent, then about the name, and where the namespace
+// would be made, about what the configuration and the tenant allow; the first obstacle decides. Admission asks the same (webhooks/subnamespace_rules.go).
+func decide(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
+	parent, name := sub.Namespace, sub.Name
+	if sub.NameLost() && !s.Namespace(name).BoundTo(parent) {
+		if o := s.NameObstacle(parent, name); o.Exists() {
+			return blocked(o)
+		}
+		return blocked(forest.NameLost(name))
+	}
 	if o := s.ParentObstacle(parent); o.Exists() {
 		return blocked(o)
 	}

@@ -5,17 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/hierarchy"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -29,7 +25,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	child := s.Namespace(sub.Name)
 	reason, message := keep(s, child, sub.Namespace)
 	if reason == "" {
-		served, err := index.Served(ctx, r.Live, "subnamespaces")
+		served, err := apianswer.Served(ctx, r.Live, "subnamespaces")
 		switch {
 		case err != nil:
 			return ctrl.Result{}, fmt.Errorf("making sure that SubNamespaces are not being removed as a kind: %w", err)
@@ -42,7 +38,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		switch {
 		case apierrors.IsConflict(err):
 			return ctrl.Result{RequeueAfter: 200 * time.Millisecond}, nil
-		case err != nil && refused(err):
+		case err != nil && apianswer.IsRefusal(err):
 			reason, message = v1alpha1.ReasonDeletionRefused, "the API server refuses to delete the namespace: "+err.Error()
 		case err != nil:
 			return ctrl.Result{}, err
@@ -62,6 +58,9 @@ func keep(s *forest.Snapshot, child *forest.Namespace, parent string) (v1alpha1.
 	case !child.BoundTo(parent):
 		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
 	}
+	if s.Protected(child.Name) {
+		return v1alpha1.ReasonDeletionRefused, "namespace " + child.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label; it stays"
+	}
 	if why := s.HeldByChildren(child.Name); why != "" {
 		return v1alpha1.ReasonDeletionRefused, why
 	}
@@ -77,11 +76,7 @@ func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.N
 	if err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	uid := types.UID(n.UID)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name}}
-	err = r.Client.Delete(ctx, namespace, client.Preconditions{UID: &uid, ResourceVersion: &resourceVersion})
-	hierarchy.Count("delete", err)
-	return client.IgnoreNotFound(err)
+	return client.IgnoreNotFound(r.Namespaces.Delete(ctx, n.Name, n.UID, resourceVersion))
 }
 
 // bequeath writes on a namespace that goes with sub-namespaces below it that they may go too: the ancestor that said so
@@ -92,12 +87,7 @@ func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest
 		return n.ResourceVersion, nil
 	}
 	yes := v1alpha1.True
-	written, err := hierarchy.Write(ctx, r.Client, n, forest.Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}})
-	if err != nil {
-		return "", err
-	}
-	r.Index.Observe(written)
-	return written.ResourceVersion, nil
+	return r.Namespaces.Patch(ctx, n, forest.Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}})
 }
 
 func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
@@ -107,5 +97,5 @@ func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (c
 	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return ctrl.Result{}, fmt.Errorf("taking the finalizer off SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
-	return index.AfterRace(err)
+	return apianswer.AfterWrite(err)
 }

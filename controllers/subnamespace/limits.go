@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/index"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // reserve takes a place in the tree for a namespace that is about to be made, so that the tree never holds one too many,
@@ -72,7 +72,7 @@ func (r *Reconciler) before(s *forest.Snapshot, root string, sub *v1alpha1.SubNa
 
 // concerned are the SubNamespaces that a change of the forest matters to: those in the namespaces that changed, those
 // that want their names, and those that wait for room in their trees.
-func (r *Reconciler) concerned(c index.Change) []reconcile.Request {
+func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
 	roots := map[string]bool{}
 	for _, name := range c.Namespaces {

@@ -7,9 +7,7 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,17 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/hierarchy"
-	"github.com/warren-tenancy/warren/controllers/index"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // Reconciler brings the namespace of one SubNamespace to what it should be.
 type Reconciler struct {
 	Client client.Client
 	// Live reads without a cache.
-	Live   client.Reader
-	Index  *index.Index
-	Events record.EventRecorder
+	Live       client.Reader
+	Namespaces *namespaces.Writer
+	Index      *view.View
+	Events     record.EventRecorder
 	// Rejected is what the API server said when it refused the keys of a namespace, or "".
 	Rejected    func(namespace string) string
 	Concurrency int
@@ -74,13 +74,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := r.addFinalizer(ctx, sub); err != nil {
-			return index.AfterRace(err)
+			return apianswer.AfterWrite(err)
 		}
 		r.wrote(req.String(), sub.ResourceVersion)
 	}
 	v, delay := r.settle(ctx, sub)
 	if err := r.report(ctx, sub, v); err != nil {
-		return index.AfterRace(err)
+		return apianswer.AfterWrite(err)
 	}
 	r.wrote(req.String(), sub.ResourceVersion)
 	return ctrl.Result{RequeueAfter: delay}, nil
@@ -97,7 +97,7 @@ func (r *Reconciler) wrote(key, resourceVersion string) {
 func (r *Reconciler) seen(key, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if resourceVersion != "" && index.Newer(r.written[key], resourceVersion) {
+	if resourceVersion != "" && view.Newer(r.written[key], resourceVersion) {
 		return false
 	}
 	delete(r.written, key)
@@ -107,7 +107,7 @@ func (r *Reconciler) seen(key, resourceVersion string) bool {
 // settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
 func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key := sub.Namespace + "/" + sub.Name
-	v := decide(r.Index.Snapshot(), sub.Namespace, sub.Name)
+	v := decide(r.Index.Snapshot(), sub)
 	if v.create {
 		v = r.create(ctx, sub)
 	}
@@ -124,7 +124,7 @@ func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	return v, min(time.Second<<min(r.failures[key]-1, 10), r.RetryMax)
 }
 
-// create makes the namespace with all its keys in the first version.
+// create makes the namespace.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	release, v := r.reserve(sub)
 	if release == nil {
@@ -132,30 +132,23 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) ver
 	}
 	defer release()
 	child := r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: child.Name, Labels: child.Labels, Annotations: child.Annotations}}
-	err := r.Client.Create(ctx, namespace, client.FieldOwner(v1alpha1.OperatorName))
-	hierarchy.Count("create", err)
+	err := r.Namespaces.Create(ctx, child)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAgain(ctx, sub)
 	case err != nil:
-		return verdict{reason: v1alpha1.ReasonCreateFailed, message: err.Error(), stalled: refused(err)}
+		return verdict{reason: v1alpha1.ReasonCreateFailed, message: err.Error(), stalled: apianswer.IsRefusal(err)}
 	}
-	r.Index.Observe(namespace)
 	r.announceCreated(sub)
-	return decide(r.Index.Snapshot(), sub.Namespace, sub.Name).orActive()
+	return decide(r.Index.Snapshot(), sub).orActive()
 }
 
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.Live.Get(ctx, client.ObjectKey{Name: sub.Name}, namespace)
-	if err != nil {
+	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server is asked again"}
 	}
-	r.Index.Observe(namespace)
-	v := decide(r.Index.Snapshot(), sub.Namespace, sub.Name)
+	v := decide(r.Index.Snapshot(), sub)
 	if v.create {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the name is taken and will be looked at again"}
 	}
@@ -169,9 +162,4 @@ func (r *Reconciler) addFinalizer(ctx context.Context, sub *v1alpha1.SubNamespac
 		return fmt.Errorf("adding the finalizer of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
 	}
 	return nil
-}
-
-func refused(err error) bool {
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
-	return ok && status.Status().Code >= 400 && status.Status().Code < 500 && !apierrors.IsTooManyRequests(err)
 }

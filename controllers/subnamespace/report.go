@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // report writes the status if it changed, and an Event if it changed for the worse.
@@ -63,7 +64,7 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	case rejected != "":
 		set(metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, rejected)
 	case len(refused) > 0:
-		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, "not transferred, because the configuration does not allow them: "+strings.Join(refused, ", "))
+		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+strings.Join(refused, ", "))
 	default:
 		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries what this SubNamespace and its ancestors say")
 	}

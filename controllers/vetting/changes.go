@@ -30,7 +30,7 @@ func (c *changes) Start(_ context.Context, queue workqueue.TypedRateLimitingInte
 
 // WaitForSync implements source.SyncingSource.
 func (c *changes) WaitForSync(ctx context.Context) error {
-	c.vetter.prepare()
+	c.vetter.prepareVetter()
 	select {
 	case <-c.vetter.first:
 	case <-time.After(c.vetter.Timing.Patience):

@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 	"github.com/warren-tenancy/warren/internal/userrole"
-	"github.com/warren-tenancy/warren/internal/vetting"
 )
 
-// look compares the role as it is now with the list, and tells of every difference to the last look.
-func (v *Vetter) look(ctx context.Context, name string) error {
+// lookAtRole compares the role as it is now with the list, and tells of every difference to the last look.
+func (v *Vetter) lookAtRole(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
 	defer cancel()
-	now, err := v.judge(ctx, name)
+	now, err := v.compareRole(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (v *Vetter) look(ctx context.Context, name string) error {
 		before = &verdict{}
 	}
 	var concerned []string
-	if !slices.Equal(vetting.Messages(before.findings, vetting.Danger), vetting.Messages(now.findings, vetting.Danger)) {
-		if concerned, err = v.tenants(ctx); err != nil {
+	if !slices.Equal(rolevetting.Messages(before.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.Danger)) {
+		if concerned, err = v.listTenants(ctx); err != nil {
 			return err
 		}
 	}
@@ -42,11 +42,11 @@ func (v *Vetter) look(ctx context.Context, name string) error {
 	if first {
 		close(v.first)
 	}
-	for _, severity := range []vetting.Severity{vetting.New, vetting.Danger} {
-		findings.WithLabelValues(string(severity)).Set(float64(vetting.Count(now.findings, severity)))
+	for _, severity := range []rolevetting.Severity{rolevetting.New, rolevetting.Danger} {
+		findings.WithLabelValues(string(severity)).Set(float64(rolevetting.Count(now.findings, severity)))
 	}
-	if !vetting.Same(before.findings, now.findings) {
-		v.tell(name, now)
+	if !rolevetting.Same(before.findings, now.findings) {
+		v.tellDifferences(name, now)
 	}
 	for _, ask := range subscribers {
 		ask(concerned)
@@ -54,8 +54,8 @@ func (v *Vetter) look(ctx context.Context, name string) error {
 	return nil
 }
 
-// judge reads the role and compares it. One that doesn't exist grants nothing.
-func (v *Vetter) judge(ctx context.Context, name string) (*verdict, error) {
+// compareRole reads the role and compares it. One that doesn't exist grants nothing.
+func (v *Vetter) compareRole(ctx context.Context, name string) (*verdict, error) {
 	role, err := userrole.Read(ctx, v.Live, name)
 	if apierrors.IsNotFound(err) {
 		return &verdict{}, nil
@@ -67,15 +67,15 @@ func (v *Vetter) judge(ctx context.Context, name string) (*verdict, error) {
 	if err != nil {
 		return nil, fmt.Errorf("asking for the API server's version: %w", err)
 	}
-	minor, err := vetting.Minor(server)
+	minor, err := rolevetting.Minor(server)
 	if err != nil {
 		return nil, err
 	}
-	found, _, err := vetting.Shipped.Judge(role, minor)
+	found, _, err := rolevetting.Shipped.Judge(role, minor)
 	return &verdict{role: role, findings: found}, err
 }
 
-func (v *Vetter) tenants(ctx context.Context) ([]string, error) {
+func (v *Vetter) listTenants(ctx context.Context) ([]string, error) {
 	list := &v1alpha1.LNamespaceList{}
 	if err := v.Tenants.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing LNamespaces: %w", err)
@@ -87,9 +87,9 @@ func (v *Vetter) tenants(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tell sends an Event on the role, and logs.
-func (v *Vetter) tell(name string, now *verdict) {
-	dangers, news := vetting.Messages(now.findings, vetting.Danger), vetting.Messages(now.findings, vetting.New)
+// tellDifferences sends an Event on the role, and logs.
+func (v *Vetter) tellDifferences(name string, now *verdict) {
+	dangers, news := rolevetting.Messages(now.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.New)
 	ctrl.Log.WithName("vetting").Info("the rights of users have changed", "clusterRole", name, "danger", dangers, "new", news)
 	if now.role == nil {
 		return // there is nothing to hang an Event on
@@ -99,17 +99,17 @@ func (v *Vetter) tell(name string, now *verdict) {
 		kind = corev1.EventTypeWarning
 	}
 	on := &corev1.ObjectReference{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole", Name: name, UID: now.role.UID}
-	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), sentence(dangers, news))
+	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), shortSentence(dangers, news))
 }
 
-// sentence fits into an Event, which holds 1024 bytes.
-func sentence(dangers, news []string) string {
+// shortSentence fits into an Event, which holds 1024 bytes.
+func shortSentence(dangers, news []string) string {
 	var held []string
 	if len(dangers) > 0 {
-		held = append(held, "what is dangerous: "+vetting.Join(dangers, 550))
+		held = append(held, "what is dangerous: "+rolevetting.Join(dangers, 550))
 	}
 	if len(news) > 0 {
-		held = append(held, "what was not vetted: "+vetting.Join(news, 350))
+		held = append(held, "what was not vetted: "+rolevetting.Join(news, 350))
 	}
 	if len(held) == 0 {
 		return "users of tenants hold nothing by this ClusterRole that was not vetted"

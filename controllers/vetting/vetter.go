@@ -18,7 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/vetting"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
 // Timing holds the time constants, so that tests can shrink them.
@@ -60,8 +60,8 @@ type Vetter struct {
 
 // verdict is what a look found.
 type verdict struct {
-	role     *vetting.Role // nil if there is no such ClusterRole
-	findings []vetting.Finding
+	role     *rolevetting.Role // nil if there is no such ClusterRole
+	findings []rolevetting.Finding
 }
 
 // SetupWithManager runs the vetter with mgr.
@@ -92,7 +92,7 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 
 // Start implements manager.Runnable.
 func (v *Vetter) Start(ctx context.Context) error {
-	v.prepare()
+	v.prepareVetter()
 	log := ctrl.Log.WithName("vetting")
 	watched, unwatch := "", func() {}
 	defer func() { unwatch() }()
@@ -100,13 +100,13 @@ func (v *Vetter) Start(ctx context.Context) error {
 		if name := v.Role(); name != watched {
 			unwatch()
 			var err error
-			if unwatch, err = v.watch(ctx, name); err != nil {
+			if unwatch, err = v.watchRole(ctx, name); err != nil {
 				return err
 			}
 			watched = name
 		}
 		next := v.Timing.Interval
-		if err := v.look(ctx, watched); err != nil && ctx.Err() == nil {
+		if err := v.lookAtRole(ctx, watched); err != nil && ctx.Err() == nil {
 			next = v.Timing.Retry
 			log.Error(err, "the rights of users can't be compared with the vetted list; what was found before still holds")
 		}
@@ -121,14 +121,14 @@ func (v *Vetter) Start(ctx context.Context) error {
 
 // Again looks as soon as possible, because something that it depends on has changed.
 func (v *Vetter) Again() {
-	v.prepare()
+	v.prepareVetter()
 	select {
 	case v.again <- struct{}{}:
 	default: // a look is due already
 	}
 }
 
-func (v *Vetter) prepare() {
+func (v *Vetter) prepareVetter() {
 	v.making.Do(func() { v.again, v.first = make(chan struct{}, 1), make(chan struct{}) })
 }
 
@@ -139,5 +139,5 @@ func (v *Vetter) Unvetted() []string {
 	if v.last == nil {
 		return nil
 	}
-	return vetting.Messages(v.last.findings, vetting.Danger)
+	return rolevetting.Messages(v.last.findings, rolevetting.Danger)
 }

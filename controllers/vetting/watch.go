@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watch asks for a look whenever the ClusterRole of that name changes, until ctx is done or stop is
+// watchRole asks for a look whenever the ClusterRole of that name changes, until ctx is done or stop is
 // called. What is aggregated into it needs no watch: whatever matters there, Kubernetes writes into the role itself.
-func (v *Vetter) watch(ctx context.Context, name string) (stop func(), err error) {
+func (v *Vetter) watchRole(ctx context.Context, name string) (stop func(), err error) {
 	byName := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	}

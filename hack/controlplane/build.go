@@ -12,15 +12,15 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/warren-tenancy/warren/hack/controlplane/cache"
+	"github.com/warren-tenancy/warren/internal/devcluster/cache"
 )
 
-// build makes what is missing under a lock: a second builder waits, and then finds everything there.
-func build(ctx context.Context, version, dir string, components []string) error {
+// buildMissing makes what is missing under a lock: a second builder waits, and then finds everything there.
+func buildMissing(ctx context.Context, version, dir string, components []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the cache folder: %w", err)
 	}
-	unlock, err := lock(ctx, dir+".lock")
+	unlock, err := lockCache(ctx, dir+".lock")
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func build(ctx context.Context, version, dir string, components []string) error 
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := preflight(ctx, dir); err != nil {
+	if err := checkPrerequisites(ctx, dir); err != nil {
 		return err
 	}
 
@@ -50,7 +50,7 @@ func build(ctx context.Context, version, dir string, components []string) error 
 	return nil
 }
 
-func lock(ctx context.Context, file string) (func(), error) {
+func lockCache(ctx context.Context, file string) (func(), error) {
 	l := flock.New(file)
 	locked, err := l.TryLock()
 	if err == nil && !locked {
@@ -70,7 +70,7 @@ func lock(ctx context.Context, file string) (func(), error) {
 // build keeps what was finished.
 func buildOne(ctx context.Context, scratch, version, dir, name string, line *progress) error {
 	line.start(name)
-	module, pkg, flags, err := prepare(ctx, scratch, version, name)
+	module, pkg, flags, err := prepareModule(ctx, scratch, version, name)
 	if err != nil {
 		return line.fail(name, err)
 	}
@@ -85,8 +85,8 @@ func buildOne(ctx context.Context, scratch, version, dir, name string, line *pro
 	return nil
 }
 
-// prepare returns the folder of a module that can build the component, the package to build and the linker's flags.
-func prepare(ctx context.Context, scratch, version, name string) (module, pkg, flags string, err error) {
+// prepareModule returns the folder of a module that can build the component, the package to build and the linker's flags.
+func prepareModule(ctx context.Context, scratch, version, name string) (module, pkg, flags string, err error) {
 	if name == "etcd" {
 		module, err = etcdModule(scratch)
 		return module, ".", "-s -w", err
@@ -108,7 +108,7 @@ func goRun(ctx context.Context, module string, line *progress, args ...string) e
 		if ctx.Err() != nil {
 			return errors.New("interrupted; what was compiled is kept for the next time")
 		}
-		return fmt.Errorf("go %s: %w\n%s", args[0], err, line.tail())
+		return fmt.Errorf("go %s: %w\n%s", args[0], err, line.lastLines())
 	}
 	return nil
 }

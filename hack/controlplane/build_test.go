@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/warren-tenancy/warren/hack/controlplane/cache"
+	"github.com/warren-tenancy/warren/internal/devcluster/cache"
 )
 
 func TestScratchModuleReplacesStagingModulesByPublishedOnes(t *testing.T) {
@@ -51,11 +51,11 @@ func TestOldGoIsRefused(t *testing.T) {
 }
 
 func TestComponentsAreChosen(t *testing.T) {
-	got, err := wanted("kubelet, kubelet,etcd")
+	got, err := wantedComponents("kubelet, kubelet,etcd")
 	if want := append(cache.Components(), "kubelet"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
-	if _, err := wanted("kubelets"); err == nil || !strings.Contains(err.Error(), `"kubelets"`) {
+	if _, err := wantedComponents("kubelets"); err == nil || !strings.Contains(err.Error(), `"kubelets"`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/warren-tenancy/warren/hack/controlplane/cache"
+	"github.com/warren-tenancy/warren/internal/devcluster/cache"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func main() {
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	dir, err := ensure(ctx, *version, *components)
+	dir, err := ensureBinaries(ctx, *version, *components)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "controlplane: "+err.Error())
 		os.Exit(1)
@@ -32,12 +32,12 @@ func main() {
 	fmt.Println(dir)
 }
 
-// ensure returns the folder that holds all components, building those that are missing.
-func ensure(ctx context.Context, version, more string) (string, error) {
+// ensureBinaries returns the folder that holds all components, building those that are missing.
+func ensureBinaries(ctx context.Context, version, more string) (string, error) {
 	if err := cache.Validate(version); err != nil {
 		return "", err
 	}
-	components, err := wanted(more)
+	components, err := wantedComponents(more)
 	if err != nil {
 		return "", err
 	}
@@ -53,10 +53,10 @@ func ensure(ctx context.Context, version, more string) (string, error) {
 		return "", fmt.Errorf("%s=%s lacks %s: put them there, or unset it to have them built",
 			cache.DirEnv, dir, strings.Join(missing, ", "))
 	}
-	return dir, build(ctx, version, dir, components)
+	return dir, buildMissing(ctx, version, dir, components)
 }
 
-func wanted(more string) ([]string, error) {
+func wantedComponents(more string) ([]string, error) {
 	components := cache.Components()
 	for name := range strings.SplitSeq(more, ",") {
 		name = strings.TrimSpace(name)

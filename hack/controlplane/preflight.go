@@ -21,8 +21,8 @@ const (
 	roomForResults = 2 << 30
 )
 
-// preflight says in one sentence what would otherwise surface after minutes of compiling.
-func preflight(ctx context.Context, dir string) error {
+// checkPrerequisites says in one sentence what would otherwise surface after minutes of compiling.
+func checkPrerequisites(ctx context.Context, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the go command is not in the PATH: the control plane is built from source, install %s or newer",
 			strings.Replace(oldestGo, "go", "Go ", 1))

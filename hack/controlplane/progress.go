@@ -118,8 +118,8 @@ func (p *progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// tail returns the last lines of what was written: the reason of a failure is among them.
-func (p *progress) tail() string {
+// lastLines returns the last lines of what was written: the reason of a failure is among them.
+func (p *progress) lastLines() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lines := strings.Split(strings.TrimSpace(string(p.output)), "\n")

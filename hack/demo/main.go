@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 func main() {
@@ -29,7 +29,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)
 	go endWithParent(ctx, cancel)
-	err := play(ctx, *connect, *after, *until)
+	err := playStory(ctx, *connect, *after, *until)
 	interrupted := ctx.Err() != nil
 	cancel()
 	stop()
@@ -54,15 +54,15 @@ func endWithParent(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-func play(ctx context.Context, connect, after, until string) error {
+func playStory(ctx context.Context, connect, after, until string) error {
 	if connect != "" {
-		return visit(ctx, connect, after, until)
+		return playElsewhere(ctx, connect, after, until)
 	}
 	return demo(ctx)
 }
 
 func demo(ctx context.Context) error {
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,16 @@ func demo(ctx context.Context) error {
 	}
 	began := time.Now()
 	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager and the operator on loopback, with policies, webhooks and open access.")
-	world, err := test.Start(ctx, test.Options{
-		Webhooks: true, Components: []string{"config/components/open-access"},
-		Operator: test.OperatorOptions{Manager: filepath.Join(root, "bin", "manager")},
+	world, err := devcluster.Start(ctx, devcluster.Options{
+		Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution"},
+		Operator: devcluster.OperatorOptions{Manager: filepath.Join(root, "bin", "manager")},
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Printf("Kubernetes %s and the operator are ready after %s.\n", world.ControlPlane.Version, seconds(time.Since(began)))
 	p := &player{root: root, world: world, times: []string{"start " + seconds(time.Since(began))}}
-	err = p.play(ctx, script())
+	err = p.play(ctx, fullStory())
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w\n\nThe end of the operator's log:\n%s", err, world.Operator.Process().LogTail(15))
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 // player plays scenes: it prints each command as one could type it, runs it, prints the answer and checks it.
 type player struct {
 	root    string
-	world   *test.World
+	world   *devcluster.World
 	checked int
 	times   []string // of each scene, for the closing line
 	ended   time.Time
@@ -25,7 +25,7 @@ func (p *player) play(ctx context.Context, scenes []scene) error {
 		began := time.Now()
 		fmt.Printf("\n%s\n", s.story)
 		for _, step := range s.steps {
-			if err := p.step(ctx, step); err != nil {
+			if err := p.runStep(ctx, step); err != nil {
 				return err
 			}
 		}
@@ -34,9 +34,13 @@ func (p *player) play(ctx context.Context, scenes []scene) error {
 	return nil
 }
 
-// step runs a command, again while its answer may still change, and prints the last answer.
-func (p *player) step(ctx context.Context, s step) error {
-	args, err := words(s.command)
+// runStep runs a command, again while its answer may still change, and prints the last answer.
+func (p *player) runStep(ctx context.Context, s step) error {
+	command, err := p.substitute(ctx, s)
+	if err != nil {
+		return err
+	}
+	args, err := splitWords(command)
 	if err != nil {
 		return err
 	}
@@ -50,13 +54,13 @@ func (p *player) step(ctx context.Context, s step) error {
 		stdout, stderr, code := p.world.Kubectl(ctx, s.user, args...)
 		p.ended = time.Now()
 		answer = strings.TrimSpace(stdout + stderr)
-		wrong = s.want.judge(answer, code)
+		wrong = s.want.checkAnswer(answer, code)
 		if wrong == "" || time.Since(began) > s.want.within || ctx.Err() != nil {
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	fmt.Println(indent(answer, "    "))
+	fmt.Println(indentLines(answer, "    "))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -70,6 +74,23 @@ func (p *player) step(ctx context.Context, s step) error {
 	return nil
 }
 
+// substitute puts the answer of the $(kubectl …) in a command into its place, as a shell does.
+func (p *player) substitute(ctx context.Context, s step) (string, error) {
+	before, rest, found := strings.Cut(s.command, "$(kubectl ")
+	if !found {
+		return s.command, nil
+	}
+	inner, after, closed := strings.Cut(rest, ")")
+	if !closed {
+		return "", fmt.Errorf("the command %q has a parenthesis that isn't closed", s.command)
+	}
+	stdout, stderr, code := p.world.Kubectl(ctx, s.user, strings.Fields(inner)...)
+	if code != 0 {
+		return "", fmt.Errorf("kubectl %s, as %s: exit code %d: %s", inner, s.user, code, strings.TrimSpace(stderr))
+	}
+	return before + strings.TrimSpace(stdout) + after, nil
+}
+
 // showFile prints the manifest that a command takes.
 func (p *player) showFile(args []string) error {
 	for i, arg := range args {
@@ -80,13 +101,13 @@ func (p *player) showFile(args []string) error {
 		if err != nil {
 			return fmt.Errorf("reading a manifest of the demo: %w", err)
 		}
-		fmt.Println(indent(strings.TrimSpace(string(content)), "    | "))
+		fmt.Println(indentLines(strings.TrimSpace(string(content)), "    | "))
 	}
 	return nil
 }
 
-// judge says what is wrong with an answer, nothing if it is as expected.
-func (w want) judge(answer string, code int) string {
+// checkAnswer says what is wrong with an answer, nothing if it is as expected.
+func (w want) checkAnswer(answer string, code int) string {
 	switch {
 	case code < 0:
 		return "it didn't run: " + answer
@@ -108,8 +129,8 @@ func (w want) judge(answer string, code int) string {
 	return ""
 }
 
-// words splits a command as a shell does, as far as the script needs it: at spaces, but not in single quotes.
-func words(command string) ([]string, error) {
+// splitWords splits a command as a shell does, as far as the script needs it: at spaces, but not in single quotes.
+func splitWords(command string) ([]string, error) {
 	parts := strings.Split(command, "'")
 	if len(parts)%2 == 0 {
 		return nil, fmt.Errorf("the command %q has a quote that isn't closed", command)
@@ -125,6 +146,6 @@ func words(command string) ([]string, error) {
 	return args, nil
 }
 
-func indent(text, prefix string) string {
+func indentLines(text, prefix string) string {
 	return prefix + strings.ReplaceAll(text, "\n", "\n"+prefix)
 }

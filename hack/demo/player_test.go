@@ -9,12 +9,12 @@ import (
 )
 
 func TestWords(t *testing.T) {
-	got, err := words(`patch lns shop -p '{"a": [1, 2]}'  -o name`)
+	got, err := splitWords(`patch lns shop -p '{"a": [1, 2]}'  -o name`)
 	want := []string{"patch", "lns", "shop", "-p", `{"a": [1, 2]}`, "-o", "name"}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
-	if _, err := words("it's"); err == nil {
+	if _, err := splitWords("it's"); err == nil {
 		t.Error("an open quote was accepted")
 	}
 }
@@ -26,25 +26,25 @@ func TestJudge(t *testing.T) {
 		code   int
 		ok     bool
 	}{
-		"as expected":                {prints("made"), "it is made", 0, true},
-		"allowed, but says nothing":  {prints("made"), "", 0, false},
-		"failed with the right word": {prints("made"), "not made", 1, false},
-		"refused":                    {refuses("forbidden"), "forbidden: no", 1, true},
-		"refused for other reasons":  {refuses("forbidden"), "no such host", 1, false},
-		"allowed by mistake":         {refuses(), "here you are", 0, false},
-		"says too much":              {prints("a").without("b"), "a b", 0, false},
-		"did not run":                {refuses(), "no kubectl", -1, false},
+		"as expected":                {wantPrint("made"), "it is made", 0, true},
+		"allowed, but says nothing":  {wantPrint("made"), "", 0, false},
+		"failed with the right word": {wantPrint("made"), "not made", 1, false},
+		"refused":                    {wantRefusal("forbidden"), "forbidden: no", 1, true},
+		"refused for other reasons":  {wantRefusal("forbidden"), "no such host", 1, false},
+		"allowed by mistake":         {wantRefusal(), "here you are", 0, false},
+		"says too much":              {wantPrint("a").without("b"), "a b", 0, false},
+		"did not run":                {wantRefusal(), "no kubectl", -1, false},
 	} {
-		if wrong := c.want.judge(c.answer, c.code); (wrong == "") != c.ok {
+		if wrong := c.want.checkAnswer(c.answer, c.code); (wrong == "") != c.ok {
 			t.Errorf("%s: %q", name, wrong)
 		}
 	}
 }
 
 func TestScriptCanBeRead(t *testing.T) {
-	for _, scene := range script() {
+	for _, scene := range fullStory() {
 		for _, step := range scene.steps {
-			args, err := words(step.command)
+			args, err := splitWords(step.command)
 			if err != nil {
 				t.Error(err)
 			}

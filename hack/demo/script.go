@@ -30,8 +30,8 @@ type want struct {
 // soon is how long the operator may take, with plenty of room for a busy machine.
 const soon = 10 * time.Second
 
-func prints(fragments ...string) want  { return want{has: fragments} }
-func refuses(fragments ...string) want { return want{refused: true, has: fragments} }
+func wantPrint(fragments ...string) want   { return want{has: fragments} }
+func wantRefusal(fragments ...string) want { return want{refused: true, has: fragments} }
 
 func (w want) soon() want { w.within = soon; return w }
 func (w want) without(fragments ...string) want {
@@ -45,20 +45,20 @@ const (
 	value    = " -o jsonpath={.data.password}"
 )
 
-// script is the main job of a tenancy operator, from the first tenant to the last copy.
-func script() []scene {
-	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal()}
+// fullStory is the main job of a tenancy operator, from the first tenant to the last copy.
+func fullStory() []scene {
+	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal(), distribution()}
 }
 
 func tenants() scene {
 	return scene{
 		name: "tenants", story: "Two tenants, each made by its manager. Nobody asks a cluster admin.",
 		steps: []step{
-			{"mia", "create -f hack/demo/payments.yaml", prints("payments created")},
-			{"carol", "create -f hack/demo/shop.yaml", prints("shop created")},
-			{"mia", "wait lns/payments lns/shop --for=condition=Ready --timeout=10s", prints("payments condition met", "shop condition met")},
-			{"mia", "get lns", prints("payments", "shop", "True")},
-			{"dave", "create secret generic till -n shop --from-literal=pin=1234", prints("created").soon()},
+			{"mia", "create -f hack/demo/payments.yaml", wantPrint("payments created")},
+			{"carol", "create -f hack/demo/shop.yaml", wantPrint("shop created")},
+			{"mia", "wait lns/payments lns/shop --for=condition=Ready --timeout=10s", wantPrint("payments condition met", "shop condition met")},
+			{"mia", "get lns", wantPrint("payments", "shop", "True")},
+			{"dave", "create secret generic till -n shop --from-literal=pin=1234", wantPrint("created").soon()},
 		},
 	}
 }
@@ -67,11 +67,11 @@ func tree() scene {
 	return scene{
 		name: "tree", story: "alice, a user of payments, grows the tree by herself.",
 		steps: []step{
-			{"alice", "create -f hack/demo/pay-web.yaml", prints("pay-web created").soon()},
-			{"alice", "wait subns/pay-web -n payments --for=condition=Ready --timeout=10s", prints("condition met")},
-			{"alice", "create -f hack/demo/pay-db.yaml", prints("pay-db created").soon()},
-			{"alice", "wait subns/pay-db -n pay-web --for=condition=Ready --timeout=10s", prints("condition met")},
-			{"alice", "warren tree payments", prints("payments", "pay-web", "pay-db")},
+			{"alice", "create -f hack/demo/pay-web.yaml", wantPrint("pay-web created").soon()},
+			{"alice", "wait subns/pay-web -n payments --for=condition=Ready --timeout=10s", wantPrint("condition met")},
+			{"alice", "create -f hack/demo/pay-db.yaml", wantPrint("pay-db created").soon()},
+			{"alice", "wait subns/pay-db -n pay-web --for=condition=Ready --timeout=10s", wantPrint("condition met")},
+			{"alice", "warren tree payments", wantPrint("payments", "pay-web", "pay-db")},
 		},
 	}
 }
@@ -80,11 +80,11 @@ func propagation() scene {
 	return scene{
 		name: "propagation", story: "A Secret with the label propagate reaches the whole tree.",
 		steps: []step{
-			{"alice", "create -f hack/demo/database.yaml", prints("database created")},
-			{"alice", "get secret database -n pay-web" + value, prints("Zmlyc3Q=").soon()},
-			{"alice", "get secret database -n pay-db" + value, prints("Zmlyc3Q=").soon()},
-			{"alice", "warren trace secret/database -n pay-db", prints("payments -> pay-web -> pay-db", "update")},
-			{"alice", "warren describe pay-db", prints("sub-namespace", "payments", "database")},
+			{"alice", "create -f hack/demo/database.yaml", wantPrint("database created")},
+			{"alice", "get secret database -n pay-web" + value, wantPrint("Zmlyc3Q=").soon()},
+			{"alice", "get secret database -n pay-db" + value, wantPrint("Zmlyc3Q=").soon()},
+			{"alice", "warren trace secret/database -n pay-db", wantPrint("payments -> pay-web -> pay-db", "update")},
+			{"alice", "warren describe pay-db", wantPrint("sub-namespace", "payments", "database")},
 		},
 	}
 }
@@ -93,15 +93,16 @@ func hierarchy() scene {
 	return scene{
 		name: "hierarchy", story: "alice says what her tree must have, and a namespace from elsewhere can't be placed in it by its owner.",
 		steps: []step{
-			{"alice", "create -f hack/demo/hierarchy.yaml", prints("hierarchy created")},
-			{"alice", "wait hier/hierarchy -n payments --for=condition=ChildrenReady --timeout=10s", prints("condition met")},
-			{"alice", "get secret database -n pay-ledger" + value, prints("Zmlyc3Q=").soon()},
-			{"admin", "create namespace legacy", prints("created")},
-			{"admin", "create rolebinding owner -n legacy --clusterrole=admin --user=carol", prints("created")},
-			{"carol", "create -f hack/demo/legacy.yaml", refuses(`needs update on hierarchyconfigurations in namespace "payments" (proposed parent)`).soon()},
-			{"admin", "create -f hack/demo/legacy.yaml", prints("hierarchy created")},
-			{"admin", "wait hier/hierarchy -n legacy --for=condition=Ready --timeout=10s", prints("condition met")},
-			{"alice", "get secret database -n legacy" + value, prints("Zmlyc3Q=").soon()},
+			{"alice", "create -f hack/demo/hierarchy.yaml", wantPrint("hierarchy created")},
+			{"alice", "wait hier/hierarchy -n payments --for=condition=ChildrenReady --timeout=10s", wantPrint("condition met")},
+			{"alice", "get secret database -n pay-ledger" + value, wantPrint("Zmlyc3Q=").soon()},
+			{"admin", "create namespace legacy", wantPrint("created")},
+			{"admin", "create rolebinding owner -n legacy --clusterrole=admin --user=carol", wantPrint("created")},
+			{"carol", "create -f hack/demo/legacy.yaml", wantRefusal(`needs update on hierarchyconfigurations in namespace "payments" (proposed parent)`).soon()},
+			{"admin", "annotate namespace legacy tenancy.warren.dev/adopt=$(kubectl get lns payments -o jsonpath={.metadata.uid})", wantPrint("annotated")},
+			{"admin", "create -f hack/demo/legacy.yaml", wantPrint("hierarchy created")},
+			{"admin", "wait hier/hierarchy -n legacy --for=condition=Ready --timeout=10s", wantPrint("condition met")},
+			{"alice", "get secret database -n legacy" + value, wantPrint("Zmlyc3Q=").soon()},
 		},
 	}
 }
@@ -110,8 +111,8 @@ func strangers() scene {
 	return scene{
 		name: "strangers", story: "alice's rights end where her tenant ends, and she can't be somebody else.",
 		steps: []step{
-			{"alice", "get secret till -n shop", refuses("forbidden")},
-			{"alice", "get secrets -n payments" + sudo, refuses("cannot impersonate")},
+			{"alice", "get secret till -n shop", wantRefusal("forbidden")},
+			{"alice", "get secrets -n payments" + sudo, wantRefusal("cannot impersonate")},
 		},
 	}
 }
@@ -120,11 +121,11 @@ func raised() scene {
 	return scene{
 		name: "sudo", story: "bob is a sudoer of both tenants: without sudo he may not, with it he may, in that one tenant.",
 		steps: []step{
-			{"bob", "get secrets -n pay-db", refuses("forbidden")},
-			{"bob", "get secrets -n pay-db" + sudo, prints("database").soon()},
-			{"bob", "sudo --reason 'INC-42: what is in there?' get secrets -n pay-db", prints("database")},
-			{"bob", "get secrets -n shop" + sudo, refuses("forbidden")},
-			{"bob", "get secrets -n shop" + sudoShop, prints("till").soon()},
+			{"bob", "get secrets -n pay-db", wantRefusal("forbidden")},
+			{"bob", "get secrets -n pay-db" + sudo, wantPrint("database").soon()},
+			{"bob", "sudo --reason 'INC-42: what is in there?' get secrets -n pay-db", wantPrint("database")},
+			{"bob", "get secrets -n shop" + sudo, wantRefusal("forbidden")},
+			{"bob", "get secrets -n shop" + sudoShop, wantPrint("till").soon()},
 		},
 	}
 }
@@ -137,15 +138,15 @@ func attacks() scene {
 		name: "attacks", story: "Four attacks. Each is refused inside the API server, by a policy, also while the operator is down.",
 		steps: []step{
 			{"bob", "label namespace pay-web pod-security.kubernetes.io/enforce=privileged" + sudo,
-				refuses("belongs to a tenant", "pod-security.kubernetes.io/enforce")},
+				wantRefusal("belongs to a tenant", "pod-security.kubernetes.io/enforce")},
 			{"alice", `patch secret database -n pay-web -p '{"stringData":{"password":"mine"}}'`,
-				refuses("database is a copy of payments/database; change the source instead")},
-			{"admin", "create namespace carols", prints("created")},
-			{"admin", "create rolebinding owner -n carols --clusterrole=cluster-admin --user=carol", prints("created")},
+				wantRefusal("database is a copy of payments/database; change the source instead")},
+			{"admin", "create namespace carols", wantPrint("created")},
+			{"admin", "create rolebinding owner -n carols --clusterrole=cluster-admin --user=carol", wantPrint("created")},
 			{"carol", "label namespace carols tenancy.warren.dev/parent=payments",
-				refuses("only the operator and cluster administrators may change these keys", "tenancy.warren.dev/parent").soon()},
+				wantRefusal("only the operator and cluster administrators may change these keys", "tenancy.warren.dev/parent").soon()},
 			{"admin", "create clusterrolebinding thief --clusterrole=cluster-admin --user=mallory --as=" + operator,
-				refuses("the operator may not write ClusterRoleBinding thief")},
+				wantRefusal("the operator may not write ClusterRoleBinding thief")},
 		},
 	}
 }
@@ -155,10 +156,10 @@ func revoked() scene {
 	return scene{
 		name: "revocation", story: "mia takes bob off her list: refused within a second, while his sudo in shop goes on.",
 		steps: []step{
-			{"mia", `patch lns payments --type=merge -p '{"spec":{"sudoers":[]}}'`, prints("patched")},
+			{"mia", `patch lns payments --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
 			{"bob", "get secrets -n pay-db" + sudo, gone},
-			{"bob", "get secrets -n shop" + sudoShop, prints("till")},
-			{"admin", "get clusterrole,clusterrolebinding warren:self:bob -o name", prints("clusterrole.", "clusterrolebinding.")},
+			{"bob", "get secrets -n shop" + sudoShop, wantPrint("till")},
+			{"admin", "get clusterrole,clusterrolebinding warren:self:bob -o name", wantPrint("clusterrole.", "clusterrolebinding.")},
 		},
 	}
 }
@@ -167,10 +168,10 @@ func sharedPair() scene {
 	return scene{
 		name: "shared pair", story: "The pair that lets bob be bob was shared by both tenants. carol lets go as well: it disappears.",
 		steps: []step{
-			{"carol", `patch lns shop --type=merge -p '{"spec":{"sudoers":[]}}'`, prints("patched")},
-			{"bob", "get secrets -n shop" + sudoShop, refuses("cannot impersonate").soon()},
-			{"admin", "get clusterrole warren:self:bob", refuses("not found").soon()},
-			{"admin", "get clusterrolebinding warren:self:bob", refuses("not found").soon()},
+			{"carol", `patch lns shop --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
+			{"bob", "get secrets -n shop" + sudoShop, wantRefusal("cannot impersonate").soon()},
+			{"admin", "get clusterrole warren:self:bob", wantRefusal("not found").soon()},
+			{"admin", "get clusterrolebinding warren:self:bob", wantRefusal("not found").soon()},
 		},
 	}
 }
@@ -179,12 +180,12 @@ func updates() scene {
 	return scene{
 		name: "copies", story: "The Secret changes, then goes: so do its copies.",
 		steps: []step{
-			{"alice", `patch secret database -n payments -p '{"stringData":{"password":"second"}}'`, prints("patched")},
-			{"alice", "get secret database -n pay-web" + value, prints("c2Vjb25k").soon()},
-			{"alice", "get secret database -n pay-db" + value, prints("c2Vjb25k").soon()},
-			{"alice", "delete secret database -n payments", prints("deleted")},
-			{"alice", "get secret database -n pay-web", refuses("not found").soon()},
-			{"alice", "get secret database -n pay-db", refuses("not found").soon()},
+			{"alice", `patch secret database -n payments -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
+			{"alice", "get secret database -n pay-web" + value, wantPrint("c2Vjb25k").soon()},
+			{"alice", "get secret database -n pay-db" + value, wantPrint("c2Vjb25k").soon()},
+			{"alice", "delete secret database -n payments", wantPrint("deleted")},
+			{"alice", "get secret database -n pay-web", wantRefusal("not found").soon()},
+			{"alice", "get secret database -n pay-db", wantRefusal("not found").soon()},
 		},
 	}
 }
@@ -195,9 +196,28 @@ func removal() scene {
 	return scene{
 		name: "removal", story: "Deleting a SubNamespace deletes its namespace, and nothing else.",
 		steps: []step{
-			{"alice", "delete subns pay-db -n pay-web", prints("deleted")},
+			{"alice", "delete subns pay-db -n pay-web", wantPrint("deleted")},
 			{"admin", "get namespace pay-db", gone},
-			{"alice", "warren tree payments", prints("payments", "pay-web").without("pay-db")},
+			{"alice", "warren tree payments", wantPrint("payments", "pay-web").without("pay-db")},
+		},
+	}
+}
+
+func distribution() scene {
+	const copied = "get secret settings -n payments -o jsonpath={.metadata.labels}"
+	return scene{
+		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is touched until she lets it go.",
+		steps: []step{
+			{"alice", "create secret generic settings -n pay-web --from-literal=mine=1", wantPrint("created")},
+			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace has already a Secret settings that is not ours: pay-web")},
+			{"admin", "wait rdist/settings --for=condition=Stalled --timeout=10s", wantPrint("condition met")},
+			{"admin", "warren distribution describe settings", wantPrint("In conflict (1):", "pay-web: Unrelated")},
+			{"alice", copied, wantRefusal("not found")},
+			{"alice", "delete secret settings -n pay-web", wantPrint("deleted")},
+			{"admin", "wait rdist/settings --for=condition=Ready --timeout=10s", wantPrint("condition met")},
+			{"alice", copied, wantPrint("distributed-by")},
+			{"admin", "delete rdist settings", wantPrint("deleted", "this removes the copy from")},
+			{"alice", copied, wantRefusal("not found").soon()},
 		},
 	}
 }

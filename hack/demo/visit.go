@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
-// visit plays a part of the story on a control plane that somebody else started and will stop: the file is what
-// test.World.Bytes says of it.
-func visit(ctx context.Context, file, after, until string) error {
-	scenes, err := part(script(), after, until)
+// playElsewhere plays a part of the story on a control plane that somebody else started and will stop: the file is what
+// devcluster.World.Bytes says of it.
+func playElsewhere(ctx context.Context, file, after, until string) error {
+	scenes, err := selectScenes(fullStory(), after, until)
 	if err != nil {
 		return err
 	}
@@ -21,11 +21,11 @@ func visit(ctx context.Context, file, after, until string) error {
 	if err != nil {
 		return fmt.Errorf("reading where to play: %w", err)
 	}
-	world, err := test.Connect(data)
+	world, err := devcluster.Connect(data)
 	if err != nil {
 		return err
 	}
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func visit(ctx context.Context, file, after, until string) error {
 	return nil
 }
 
-// part returns the scenes that follow one, up to another; an empty name means the story's beginning or end.
-func part(scenes []scene, after, until string) ([]scene, error) {
+// selectScenes returns the scenes that follow one, up to another; an empty name means the story's beginning or end.
+func selectScenes(scenes []scene, after, until string) ([]scene, error) {
 	from, to := 0, len(scenes)
 	for name, end := range map[string]*int{after: &from, until: &to} {
 		if name == "" {

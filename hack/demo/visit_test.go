@@ -10,7 +10,7 @@ func TestPartOfTheStory(t *testing.T) {
 	for choice, want := range map[[2]string][]string{
 		{"", ""}: {"a", "b", "c"}, {"", "b"}: {"a", "b"}, {"b", ""}: {"c"}, {"a", "b"}: {"b"}, {"c", "a"}: nil,
 	} {
-		scenes, err := part(story, choice[0], choice[1])
+		scenes, err := selectScenes(story, choice[0], choice[1])
 		var got []string
 		for _, s := range scenes {
 			got = append(got, s.name)
@@ -19,7 +19,7 @@ func TestPartOfTheStory(t *testing.T) {
 			t.Errorf("after %q until %q: got %v, %v", choice[0], choice[1], got, err)
 		}
 	}
-	if _, err := part(story, "z", ""); err == nil {
+	if _, err := selectScenes(story, "z", ""); err == nil {
 		t.Error("a scene that isn't in the story was accepted")
 	}
 }

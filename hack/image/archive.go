@@ -47,12 +47,12 @@ func layerOf(binary string, materials []byte, modified time.Time) ([]byte, error
 	return layer.Bytes(), err
 }
 
-// archive writes the image as an OCI layout. manifest.json is Docker's table of contents of the same blobs.
-func (i image) archive(out io.Writer) error {
+// writeArchive writes the image as an OCI layout. manifest.json is Docker's table of contents of the same blobs.
+func (i image) writeArchive(out io.Writer) error {
 	w := tarWriter{Writer: tar.NewWriter(out), modified: i.created}
 	layer := w.blob(v1.MediaTypeImageLayer, i.layer)
-	config := w.blob(v1.MediaTypeImageConfig, encode(i.config(layer.Digest)))
-	manifest := w.blob(v1.MediaTypeImageManifest, encode(v1.Manifest{
+	config := w.blob(v1.MediaTypeImageConfig, encodeJSON(i.imageConfig(layer.Digest)))
+	manifest := w.blob(v1.MediaTypeImageManifest, encodeJSON(v1.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageManifest,
 		Config: config, Layers: []v1.Descriptor{layer},
 	}))
@@ -61,17 +61,17 @@ func (i image) archive(out io.Writer) error {
 	manifest.Annotations = map[string]string{
 		"io.containerd.image.name": i.name.String(), v1.AnnotationRefName: i.name.Tag(),
 	}
-	w.file(v1.ImageIndexFile, 0o644, encode(v1.Index{
+	w.file(v1.ImageIndexFile, 0o644, encodeJSON(v1.Index{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: []v1.Descriptor{manifest},
 	}))
-	w.file("manifest.json", 0o644, encode([]dockerImage{{
+	w.file("manifest.json", 0o644, encodeJSON([]dockerImage{{
 		Config: blobPath(config.Digest), RepoTags: []string{reference.FamiliarString(i.name)}, Layers: []string{blobPath(layer.Digest)},
 	}}))
-	w.file(v1.ImageLayoutFile, 0o644, encode(v1.ImageLayout{Version: v1.ImageLayoutVersion}))
+	w.file(v1.ImageLayoutFile, 0o644, encodeJSON(v1.ImageLayout{Version: v1.ImageLayoutVersion}))
 	return w.finish()
 }
 
-func (i image) config(layer digest.Digest) v1.Image {
+func (i image) imageConfig(layer digest.Digest) v1.Image {
 	return v1.Image{
 		Created: &i.created, Platform: i.platform,
 		Config: v1.ImageConfig{User: user, Entrypoint: []string{i.entrypoint}, WorkingDir: "/", Labels: i.labels},
@@ -122,7 +122,7 @@ func blobPath(d digest.Digest) string {
 	return v1.ImageBlobsDir + "/" + d.Algorithm().String() + "/" + d.Encoded()
 }
 
-func encode(v any) []byte {
+func encodeJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil { // they hold nothing but strings, numbers and a date
 		panic(fmt.Sprintf("encoding a part of the image: %v", err))

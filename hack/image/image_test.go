@@ -69,10 +69,10 @@ func testArchive(t *testing.T, modified time.Time) map[string][]byte {
 	}
 	i := image{
 		name: name, platform: v1.Platform{OS: "linux", Architecture: "arm64"}, created: time.Unix(0, 0).UTC(),
-		entrypoint: "/manager", labels: labels("v1", ""), layer: layer,
+		entrypoint: "/manager", labels: imageLabels("v1", ""), layer: layer,
 	}
 	var out bytes.Buffer
-	if err := i.archive(&out); err != nil {
+	if err := i.writeArchive(&out); err != nil {
 		t.Fatal(err)
 	}
 	files := untar(t, out.Bytes())

@@ -57,9 +57,9 @@ func run(name, out, version, revision string, binaries []string) error {
 	}
 	i := image{
 		name: ref, platform: p, created: created, layer: layer, entrypoint: "/" + filepath.Base(binaries[0]),
-		labels: labels(version, revision),
+		labels: imageLabels(version, revision),
 	}
-	if err := writeByRename(out, i.archive); err != nil {
+	if err := writeByRename(out, i.writeArchive); err != nil {
 		return err
 	}
 	fmt.Printf("wrote %s: %s, %s, %.1f MB\n", out, ref, p.OS+"/"+p.Architecture, float64(len(layer))/1e6)
@@ -78,7 +78,7 @@ func sourceDate(epoch string) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-func labels(version, revision string) map[string]string {
+func imageLabels(version, revision string) map[string]string {
 	all := map[string]string{}
 	for key, value := range map[string]string{"version": version, "revision": revision} {
 		if value != "" {

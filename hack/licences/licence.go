@@ -42,8 +42,8 @@ var (
 	gnuTitle = regexp.MustCompile(`^[^a-z]*gnu (affero |lesser |library )?general public license`)
 )
 
-// identify returns the licences whose text a file holds, sorted.
-func identify(text string) []string {
+// identifyLicences returns the licences whose text a file holds, sorted.
+func identifyLicences(text string) []string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	var found []string
 	for _, p := range phrases {
@@ -68,8 +68,8 @@ func identify(text string) []string {
 	return slices.Compact(found)
 }
 
-// licences returns those of the module, and of the folders that lead to its linked packages.
-func (m module) licences() ([]string, error) {
+// findLicences returns those of the module, and of the folders that lead to its linked packages.
+func (m module) findLicences() ([]string, error) {
 	folders := map[string]bool{m.dir: true}
 	for _, dir := range m.packages {
 		for ; len(dir) > len(m.dir); dir = filepath.Dir(dir) {
@@ -90,14 +90,14 @@ func (m module) licences() ([]string, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the licence of %s: %w", m.path, err)
 			}
-			found = append(found, identify(string(text))...)
+			found = append(found, identifyLicences(string(text))...)
 		}
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
 }
 
-func judge(licences []string) error {
+func judgeModule(licences []string) error {
 	if len(licences) == 0 {
 		return errors.New("no licence file")
 	}

@@ -24,16 +24,16 @@ func TestIdentify(t *testing.T) {
 		"unknown":     {"All rights reserved.", []string{"unknown"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := identify(c.text)
+			got := identifyLicences(c.text)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("licences (-want +got):\n%s", diff)
 			}
-			if err := judge(got); (err == nil) != c.allowed {
+			if err := judgeModule(got); (err == nil) != c.allowed {
 				t.Errorf("judge: %v, want allowed %v", err, c.allowed)
 			}
 		})
 	}
-	if judge(nil) == nil {
+	if judgeModule(nil) == nil {
 		t.Error("a module without a licence file is allowed")
 	}
 }

@@ -36,14 +36,14 @@ func run(packages []string, list bool, out io.Writer) error {
 	}
 	var refused []error
 	for _, m := range modules {
-		licences, err := m.licences()
+		licences, err := m.findLicences()
 		if err != nil {
 			return err
 		}
 		if list {
 			fmt.Fprintf(out, "%s %s\t%s\n", m.path, m.version, strings.Join(licences, ", "))
 		}
-		if problem := judge(licences); problem != nil {
+		if problem := judgeModule(licences); problem != nil {
 			refused = append(refused, fmt.Errorf("module %s %s: %w", m.path, m.version, problem))
 		}
 	}

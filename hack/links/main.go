@@ -48,7 +48,7 @@ func brokenLinks(root string) ([]string, error) {
 			return err
 		}
 		for _, l := range linksOf(string(text)) {
-			if problem := follow(file, l.target); problem != "" {
+			if problem := followLink(file, l.target); problem != "" {
 				broken = append(broken, fmt.Sprintf("%s:%d: %s", file, l.line, problem))
 			}
 		}
@@ -57,8 +57,8 @@ func brokenLinks(root string) ([]string, error) {
 	return broken, err
 }
 
-// follow returns what is wrong with a link, or nothing.
-func follow(from, target string) string {
+// followLink returns what is wrong with a link, or nothing.
+func followLink(from, target string) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 		return ""
 	}

@@ -22,7 +22,7 @@ var (
 // linksOf returns the links of a Markdown page, without what stands in code.
 func linksOf(text string) []link {
 	var links []link
-	for n, line := range prose(text) {
+	for n, line := range proseLines(text) {
 		line = codeSpan.ReplaceAllString(line, "")
 		for _, match := range append(inlineLink.FindAllStringSubmatch(line, -1), reference.FindAllStringSubmatch(line, -1)...) {
 			links = append(links, link{n, match[1]})
@@ -35,7 +35,7 @@ func linksOf(text string) []link {
 // dropped. Headings of the same text, which get a number, are not told apart.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
-	for _, line := range prose(text) {
+	for _, line := range proseLines(text) {
 		match := heading.FindStringSubmatch(line)
 		if match == nil {
 			continue
@@ -53,8 +53,8 @@ func anchorsOf(text string) map[string]bool {
 	return anchors
 }
 
-// prose yields the lines of a page outside fenced code, with their numbers from 1.
-func prose(text string) iter.Seq2[int, string] {
+// proseLines yields the lines of a page outside fenced code, with their numbers from 1.
+func proseLines(text string) iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		n, fenced := 0, false
 		for line := range strings.Lines(text) {

@@ -19,8 +19,8 @@ import (
 // patience is how long the cluster may take to sign.
 const patience = time.Minute
 
-// certify makes a key and has the cluster sign a client certificate for it. Both are PEM; the key never leaves this process.
-func certify(
+// signCertificate makes a key and has the cluster sign a client certificate for it. Both are PEM; the key never leaves this process.
+func signCertificate(
 	ctx context.Context, client kubernetes.Interface, user string, groups []string, expires time.Duration,
 ) (certificate, key []byte, err error) {
 	key, err = keyutil.MakeEllipticPrivateKeyPEM()
@@ -48,7 +48,7 @@ func certify(
 			err = errors.Join(err, fmt.Errorf("deleting CertificateSigningRequest %s: %w", name, gone))
 		}
 	}()
-	if err := approve(ctx, client, name); err != nil {
+	if err := approveRequest(ctx, client, name); err != nil {
 		return nil, nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
@@ -61,7 +61,7 @@ func certify(
 	return certificate, key, err
 }
 
-func approve(ctx context.Context, client kubernetes.Interface, name string) error {
+func approveRequest(ctx context.Context, client kubernetes.Interface, name string) error {
 	requests := client.CertificatesV1().CertificateSigningRequests()
 	request, err := requests.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if *file == "" {
 		*file = strings.ReplaceAll(name, "/", "_") + ".kubeconfig"
 	}
-	if err := errors.Join(permitted(name, groups, *expires), absent(*file)); err != nil {
+	if err := errors.Join(checkName(name, groups, *expires), checkAbsent(*file)); err != nil {
 		return err
 	}
 
@@ -71,7 +71,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("making a client of the API server: %w", err)
 	}
-	certificate, key, err := certify(ctx, client, name, groups, *expires)
+	certificate, key, err := signCertificate(ctx, client, name, groups, *expires)
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// permitted refuses names that mean something to the cluster or to Warren: a test user shall hold nothing by his name alone.
-func permitted(name string, groups []string, expires time.Duration) error {
+// checkName refuses names that mean something to the cluster or to Warren: a test user shall hold nothing by his name alone.
+func checkName(name string, groups []string, expires time.Duration) error {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":
 		return fmt.Errorf("NAME %q must not be empty, or begin or end with white space", name)
@@ -103,8 +103,8 @@ func permitted(name string, groups []string, expires time.Duration) error {
 	return nil
 }
 
-// absent refuses a file that exists, for it may be somebody's only key.
-func absent(file string) error {
+// checkAbsent refuses a file that exists, for it may be somebody's only key.
+func checkAbsent(file string) error {
 	switch _, err := os.Lstat(file); {
 	case err == nil:
 		return fmt.Errorf("%s exists: remove it, or choose another file with -o", file)

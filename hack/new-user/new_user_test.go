@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const richard = "richard-song-test-user"
@@ -56,7 +56,7 @@ func signing(t *testing.T) controlplane.Options {
 }
 
 func TestNewUser(t *testing.T) {
-	w, err := test.Start(t.Context(), test.Options{ControlPlane: signing(t)})
+	w, err := devcluster.Start(t.Context(), devcluster.Options{ControlPlane: signing(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestNewUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	as := func(args ...string) (string, string, int) {
-		kubectl := test.Kubectl{Path: w.KubectlPath, Plugins: w.Plugins, Home: filepath.Join(w.Dir, "home")}
+		kubectl := devcluster.Kubectl{Path: w.KubectlPath, Plugins: w.Plugins, Home: filepath.Join(w.Dir, "home")}
 		return kubectl.Run(t.Context(), file, richard, "", args...)
 	}
 
@@ -103,7 +103,7 @@ func TestNewUser(t *testing.T) {
 }
 
 // sudoes is the test that the design asks for: a test user is listed, and tries with --as and --as-group.
-func sudoes(t *testing.T, w *test.World, as func(...string) (string, string, int)) {
+func sudoes(t *testing.T, w *devcluster.World, as func(...string) (string, string, int)) {
 	if err := w.Admin().Create(t.Context(), build.Tenant("sample").Sudoers(richard).Object()); err != nil {
 		t.Fatal(err)
 	}

@@ -11,17 +11,17 @@ import (
 // patience is how long the supervisor may take to end all in order; it has its own for each process.
 const patience = 40 * time.Second
 
-// down ends the playground and removes its files but for the configuration and the logs. It may be called at any time.
-func down(p place) error {
-	lock, locked, err := p.lock()
+// stopPlayground ends the playground and removes its files but for the configuration and the logs. It may be called at any time.
+func stopPlayground(p place) error {
+	lock, locked, err := p.tryLock()
 	if err != nil {
 		return err
 	}
 	if locked {
 		fmt.Println("the playground doesn't run")
-		return errors.Join(p.clean(), lock.Unlock())
+		return errors.Join(p.removeRemains(), lock.Unlock())
 	}
-	pid, err := p.pid()
+	pid, err := p.readPID()
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func down(p place) error {
 		}
 		if locked {
 			fmt.Println("the playground has ended")
-			return errors.Join(p.clean(), lock.Unlock())
+			return errors.Join(p.removeRemains(), lock.Unlock())
 		}
 	}
 	return fmt.Errorf("process %d doesn't end: end it by hand", pid)

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 func main() {
@@ -26,16 +26,16 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
 	p := place{root: root}
 	switch {
 	case len(args) == 1 && args[0] == "up":
-		return up(ctx, p, os.Getenv("USERS"))
+		return startPlayground(ctx, p, os.Getenv("USERS"))
 	case len(args) == 1 && args[0] == "down":
-		return down(p)
+		return stopPlayground(p)
 	case len(args) == 2 && args[0] == "supervise":
 		return supervise(ctx, p, args[1])
 	}

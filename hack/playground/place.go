@@ -11,39 +11,39 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // place knows the playground's files. All of them lie in .dev of the clone, and kubectl in bin.
 type place struct{ root string }
 
-func (p place) dev(name string) string { return filepath.Join(p.root, ".dev", name) }
+func (p place) devFile(name string) string { return filepath.Join(p.root, ".dev", name) }
 
-// state holds the control plane's files; it goes with the playground.
-func (p place) state() string { return p.dev("state") }
+// stateDir holds the control plane's files; it goes with the playground.
+func (p place) stateDir() string { return p.devFile("state") }
 
-// config is the operator's configuration, which outlives the playground: it is the user's to edit.
-func (p place) config() string { return p.dev("config.yaml") }
+// configFile is the operator's configuration, which outlives the playground: it is the user's to edit.
+func (p place) configFile() string { return p.devFile("config.yaml") }
 
-func (p place) log() string     { return p.dev("playground.log") }
-func (p place) pidFile() string { return p.dev("playground.pid") }
-func (p place) manager() string { return filepath.Join(p.root, "bin", "manager") }
-func (p place) kubectl() string { return filepath.Join(p.root, "bin", "kubectl") }
+func (p place) logFile() string     { return p.devFile("playground.log") }
+func (p place) pidFile() string     { return p.devFile("playground.pid") }
+func (p place) managerFile() string { return filepath.Join(p.root, "bin", "manager") }
+func (p place) kubectlFile() string { return filepath.Join(p.root, "bin", "kubectl") }
 
 // kubeconfig of a user; the cluster admin's has no name in front.
 func (p place) kubeconfig(user string) string {
 	if user == controlplane.Admin {
-		return p.dev("kubeconfig")
+		return p.devFile("kubeconfig")
 	}
-	return p.dev(user + ".kubeconfig")
+	return p.devFile(user + ".kubeconfig")
 }
 
-// lock takes the lock that the supervisor holds while it lives, or says that somebody has it.
-func (p place) lock() (*flock.Flock, bool, error) {
-	if err := os.MkdirAll(p.dev(""), 0o755); err != nil {
-		return nil, false, fmt.Errorf("making %s: %w", p.dev(""), err)
+// tryLock takes the lock that the supervisor holds while it lives, or says that somebody has it.
+func (p place) tryLock() (*flock.Flock, bool, error) {
+	if err := os.MkdirAll(p.devFile(""), 0o755); err != nil {
+		return nil, false, fmt.Errorf("making %s: %w", p.devFile(""), err)
 	}
-	lock := flock.New(p.dev("playground.lock"))
+	lock := flock.New(p.devFile("playground.lock"))
 	locked, err := lock.TryLock()
 	if err != nil {
 		return nil, false, fmt.Errorf("locking the playground: %w", err)
@@ -51,9 +51,9 @@ func (p place) lock() (*flock.Flock, bool, error) {
 	return lock, locked, nil
 }
 
-// pid is the supervisor's process number. It means something only while the supervisor holds the lock: whoever takes
+// readPID is the supervisor's process number. It means something only while the supervisor holds the lock: whoever takes
 // the lock removes the file first, so that a crash's number is never read again.
-func (p place) pid() (int, error) {
+func (p place) readPID() (int, error) {
 	for range 50 { // between the lock and the file there is a moment
 		text, err := os.ReadFile(p.pidFile())
 		if pid, bad := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && bad == nil {
@@ -64,13 +64,13 @@ func (p place) pid() (int, error) {
 	return 0, fmt.Errorf("%s names no process, though the playground runs: end `playground supervise` by hand", p.pidFile())
 }
 
-// clean removes what a playground leaves that no longer runs. The caller holds the lock.
-func (p place) clean() error {
-	kubeconfigs, err := filepath.Glob(p.dev("*kubeconfig"))
+// removeRemains removes what a playground leaves that no longer runs. The caller holds the lock.
+func (p place) removeRemains() error {
+	kubeconfigs, err := filepath.Glob(p.devFile("*kubeconfig"))
 	if err != nil {
 		return err
 	}
-	for _, file := range append(kubeconfigs, p.pidFile(), p.state()) {
+	for _, file := range append(kubeconfigs, p.pidFile(), p.stateDir()) {
 		if err := os.RemoveAll(file); err != nil {
 			return fmt.Errorf("cleaning up after an earlier playground: %w", err)
 		}

@@ -34,7 +34,7 @@ func TestParseUsers(t *testing.T) {
 }
 
 func TestHintNamesSamplesThatAreThere(t *testing.T) {
-	for _, file := range samples() {
+	for _, file := range sampleFiles() {
 		if _, err := os.Stat(filepath.Join("..", "..", file)); err != nil {
 			t.Error(err)
 		}

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
-	"github.com/warren-tenancy/warren/test/process"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
 // restartAfter is the pause before an operator that ended is started again.
@@ -21,38 +21,38 @@ const restartAfter = 2 * time.Second
 
 // supervise owns the playground's processes until it is asked to end.
 func supervise(ctx context.Context, p place, userText string) error {
-	lock, locked, err := p.lock()
+	lock, locked, err := p.tryLock()
 	if err != nil {
 		return err
 	}
 	reports := os.NewFile(3, "reports")
 	if !locked {
-		return report(reports, failedLine, "another playground has started at the same time")
+		return reportLine(reports, failedLine, "another playground has started at the same time")
 	}
 	defer func() { _ = lock.Unlock() }()
 	if err := os.WriteFile(p.pidFile(), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
-		return report(reports, failedLine, err.Error())
+		return reportLine(reports, failedLine, err.Error())
 	}
-	world, err := furnish(ctx, p, userText, reports)
+	world, err := startWorld(ctx, p, userText, reports)
 	if err != nil {
-		return errors.Join(report(reports, failedLine, err.Error()), p.clean())
+		return errors.Join(reportLine(reports, failedLine, err.Error()), p.removeRemains())
 	}
-	_ = report(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
+	_ = reportLine(reports, readyLine, fmt.Sprintf("Kubernetes %s and the operator run at %s, with policies, webhooks and open access.",
 		world.ControlPlane.Version, world.Config(controlplane.Admin).Host))
 	_ = reports.Close() // `up` may go now
-	watch(ctx, world)
-	return errors.Join(world.Stop(), p.clean())
+	watchOperator(ctx, world)
+	return errors.Join(world.Stop(), p.removeRemains())
 }
 
-// report sends up a message.
-func report(to io.Writer, kind, text string) error {
+// reportLine sends up a message.
+func reportLine(to io.Writer, kind, text string) error {
 	log.Print(kind + text)
 	_, err := fmt.Fprintln(to, kind+strings.ReplaceAll(text, "\n", lineBreak))
 	return err
 }
 
-// furnish starts everything and puts the users' files in place.
-func furnish(ctx context.Context, p place, userText string, reports io.Writer) (*test.World, error) {
+// startWorld starts everything and puts the users' files in place.
+func startWorld(ctx context.Context, p place, userText string, reports io.Writer) (*devcluster.World, error) {
 	users, err := parseUsers(userText)
 	if err != nil {
 		return nil, err
@@ -60,15 +60,15 @@ func furnish(ctx context.Context, p place, userText string, reports io.Writer) (
 	if err := writeConfig(p); err != nil {
 		return nil, err
 	}
-	if err := os.RemoveAll(p.dev("manager.log")); err != nil {
+	if err := os.RemoveAll(p.devFile("manager.log")); err != nil {
 		return nil, err
 	}
-	_ = report(reports, "", "starting etcd, API server, controller manager and the operator …")
-	world, err := test.Start(ctx, test.Options{
+	_ = reportLine(reports, "", "starting etcd, API server, controller manager and the operator …")
+	world, err := devcluster.Start(ctx, devcluster.Options{
 		Webhooks:     true,
-		Components:   []string{openAccess},
-		ControlPlane: controlplane.Options{Dir: p.state(), Users: users},
-		Operator:     test.OperatorOptions{Manager: p.manager(), Dir: p.dev(""), ConfigFile: p.config()},
+		Components:   []string{openAccess, distribution},
+		ControlPlane: controlplane.Options{Dir: p.stateDir(), Users: users},
+		Operator:     devcluster.OperatorOptions{Manager: p.managerFile(), Dir: p.devFile(""), ConfigFile: p.configFile()},
 	})
 	if err != nil {
 		return nil, err
@@ -80,26 +80,26 @@ func furnish(ctx context.Context, p place, userText string, reports io.Writer) (
 	return world, nil
 }
 
-// openAccess lets the users of the playground make tenants.
-const openAccess = "config/components/open-access"
+// openAccess lets the users of the playground make tenants; distribution lets its admin distribute.
+const openAccess, distribution = "config/components/open-access", "config/components/distribution"
 
 // writeConfig writes the configuration that is deployed so, unless the user has one already.
 func writeConfig(p place) error {
-	if _, err := os.Stat(p.config()); err == nil {
+	if _, err := os.Stat(p.configFile()); err == nil {
 		return nil
 	}
-	manifests, err := test.RenderWith("config/overlays/loopback", openAccess)
+	manifests, err := devcluster.RenderWith("config/overlays/loopback", openAccess, distribution)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.config(), []byte(manifests.Configuration()), 0o644); err != nil {
+	if err := os.WriteFile(p.configFile(), []byte(manifests.Configuration()), 0o644); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
 	}
 	return nil
 }
 
 // handOut writes the kubeconfigs, and puts kubectl into bin.
-func handOut(p place, world *test.World, users map[string][]string) error {
+func handOut(p place, world *devcluster.World, users map[string][]string) error {
 	for user := range users {
 		content, err := os.ReadFile(world.Kubeconfig(user))
 		if err != nil {
@@ -109,21 +109,21 @@ func handOut(p place, world *test.World, users map[string][]string) error {
 			return fmt.Errorf("writing the kubeconfig of %s: %w", user, err)
 		}
 	}
-	if target, err := filepath.EvalSymlinks(p.kubectl()); err == nil && target == world.KubectlPath {
+	if target, err := filepath.EvalSymlinks(p.kubectlFile()); err == nil && target == world.KubectlPath {
 		return nil
 	}
-	if err := os.RemoveAll(p.kubectl()); err != nil {
+	if err := os.RemoveAll(p.kubectlFile()); err != nil {
 		return fmt.Errorf("replacing bin/kubectl: %w", err)
 	}
-	if err := os.Symlink(world.KubectlPath, p.kubectl()); err != nil {
+	if err := os.Symlink(world.KubectlPath, p.kubectlFile()); err != nil {
 		return fmt.Errorf("putting kubectl into bin: %w", err)
 	}
 	return nil
 }
 
-// watch starts an operator that ended again, as a cluster would. It returns when it is asked to, or when the control
+// watchOperator starts an operator that ended again, as a cluster would. It returns when it is asked to, or when the control
 // plane is gone: without that there is nothing left to play with.
-func watch(ctx context.Context, world *test.World) {
+func watchOperator(ctx context.Context, world *devcluster.World) {
 	cp, operator := world.ControlPlane, world.Operator
 	ended := func(p *process.Process) { log.Printf("%s ended with exit code %d", p.Name, p.ExitCode()) }
 	for {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // The supervisor reports over a pipe, one message a line; these two are its last words to up.
@@ -21,35 +21,35 @@ const (
 	lineBreak  = "\x1f" // stands for a line break within a message
 )
 
-// up starts the supervisor and waits until it is ready.
-func up(ctx context.Context, p place, userText string) error {
+// startPlayground starts the supervisor and waits until it is ready.
+func startPlayground(ctx context.Context, p place, userText string) error {
 	if _, err := parseUsers(userText); err != nil {
 		return err
 	}
-	if _, err := os.Stat(p.manager()); err != nil {
+	if _, err := os.Stat(p.managerFile()); err != nil {
 		return errors.New("bin/manager is missing; run: make build")
 	}
-	lock, locked, err := p.lock()
+	lock, locked, err := p.tryLock()
 	if err != nil {
 		return err
 	}
 	if !locked {
 		fmt.Println("The playground runs already; USERS and another build take effect after: make down up")
-		hint(p)
+		printHint(p)
 		return nil
 	}
-	if err := errors.Join(p.clean(), lock.Unlock()); err != nil {
+	if err := errors.Join(p.removeRemains(), lock.Unlock()); err != nil {
 		return err
 	}
-	return launch(ctx, p, userText)
+	return launchSupervisor(ctx, p, userText)
 }
 
-func launch(ctx context.Context, p place, userText string) error {
+func launchSupervisor(ctx context.Context, p place, userText string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding this program: %w", err)
 	}
-	log, err := os.Create(p.log())
+	log, err := os.Create(p.logFile())
 	if err != nil {
 		return fmt.Errorf("making the log: %w", err)
 	}
@@ -71,7 +71,7 @@ func launch(ctx context.Context, p place, userText string) error {
 	_ = theirs.Close()
 	stopAsking := context.AfterFunc(ctx, func() { _ = cmd.Process.Signal(syscall.SIGTERM) })
 	defer stopAsking()
-	if err := follow(p, reports); err != nil {
+	if err := followReports(p, reports); err != nil {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 		if ctx.Err() != nil {
@@ -79,12 +79,12 @@ func launch(ctx context.Context, p place, userText string) error {
 		}
 		return err
 	}
-	hint(p)
+	printHint(p)
 	return nil
 }
 
-// follow prints what the supervisor reports until it is ready or fails.
-func follow(p place, reports io.Reader) error {
+// followReports prints what the supervisor reports until it is ready or fails.
+func followReports(p place, reports io.Reader) error {
 	lines := bufio.NewScanner(reports)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -98,11 +98,11 @@ func follow(p place, reports io.Reader) error {
 		}
 		fmt.Println(text)
 	}
-	return fmt.Errorf("the supervisor ended without a word: see %s", p.log())
+	return fmt.Errorf("the supervisor ended without a word: see %s", p.logFile())
 }
 
-// hint prints what to type next: mia makes a tenant, alice grows it.
-func hint(p place) {
+// printHint prints what to type next: mia makes a tenant, alice grows it.
+func printHint(p place) {
 	fmt.Printf(`
   export PATH=%[1]s/bin:$PATH
   export KUBECONFIG=%[2]s
@@ -115,12 +115,12 @@ func hint(p place) {
 The other users have theirs beside these; the cluster admin's is %[7]s.
 The operator's configuration is %[8]s, its log %[9]s.
 To end it: make down
-`, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), samples()[0], samples()[1], samples()[2],
-		p.kubeconfig(controlplane.Admin), p.config(), p.dev("manager.log"))
+`, p.root, p.kubeconfig("mia"), p.kubeconfig("alice"), sampleFiles()[0], sampleFiles()[1], sampleFiles()[2],
+		p.kubeconfig(controlplane.Admin), p.configFile(), p.devFile("manager.log"))
 }
 
-// samples are a tenant, a sub-namespace of it, and a Secret that reaches the whole tree.
-func samples() [3]string {
+// sampleFiles are a tenant, a sub-namespace of it, and a Secret that reaches the whole tree.
+func sampleFiles() [3]string {
 	return [3]string{
 		"config/samples/tenancy_v1alpha1_lnamespace.yaml",
 		"config/samples/tenancy_v1alpha1_subnamespace.yaml",

@@ -39,7 +39,7 @@ func run(spec string, files []string, all bool, out io.Writer) error {
 	}
 	tests := outcomes{}
 	for _, file := range files {
-		if err := tests.read(file); err != nil {
+		if err := tests.readReport(file); err != nil {
 			return err
 		}
 	}
@@ -47,18 +47,18 @@ func run(spec string, files []string, all bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	report(out, pages, tests, all)
+	printReport(out, pages, tests, all)
 	return nil
 }
 
-func report(out io.Writer, pages []page, tests outcomes, all bool) {
+func printReport(out io.Writer, pages []page, tests outcomes, all bool) {
 	met, total := 0, 0
 	known := map[string]bool{}
 	for _, p := range pages {
 		var missing []string
 		for _, number := range p.cases {
 			known[number] = true
-			if !tests.met(number) {
+			if !tests.isMet(number) {
 				missing = append(missing, number)
 			}
 		}
@@ -66,7 +66,7 @@ func report(out io.Writer, pages []page, tests outcomes, all bool) {
 		met += len(p.cases) - len(missing)
 		fmt.Fprintf(out, "%-14s %3d of %3d passed", p.name, len(p.cases)-len(missing), len(p.cases))
 		if len(missing) > 0 {
-			fmt.Fprintf(out, "; without: %s", list(missing, all))
+			fmt.Fprintf(out, "; without: %s", listCases(missing, all))
 		}
 		fmt.Fprintln(out)
 	}
@@ -82,14 +82,14 @@ func report(out io.Writer, pages []page, tests outcomes, all bool) {
 		}
 	}
 	if len(failed) > 0 {
-		fmt.Fprintf(out, "failed: %s\n", list(failed, true))
+		fmt.Fprintf(out, "failed: %s\n", listCases(failed, true))
 	}
 	if len(strangers) > 0 {
-		fmt.Fprintf(out, "in names of tests, but no case: %s\n", list(strangers, true))
+		fmt.Fprintf(out, "in names of tests, but no case: %s\n", listCases(strangers, true))
 	}
 }
 
-func list(numbers []string, all bool) string {
+func listCases(numbers []string, all bool) string {
 	line := strings.Join(numbers, " ")
 	if !all && len(line) > shown {
 		return line[:shown] + "…"

@@ -18,8 +18,8 @@ type outcomes map[string]outcome
 
 type outcome struct{ passed, failed bool }
 
-// met is true for a case with a test that passed, and none that failed.
-func (o outcomes) met(number string) bool { return o[number].passed && !o[number].failed }
+// isMet is true for a case with a test that passed, and none that failed.
+func (o outcomes) isMet(number string) bool { return o[number].passed && !o[number].failed }
 
 func (o outcomes) add(name string, passed bool) {
 	for _, n := range number.FindAllString(name, -1) {
@@ -28,7 +28,7 @@ func (o outcomes) add(name string, passed bool) {
 	}
 }
 
-func (o outcomes) read(file string) error {
+func (o outcomes) readReport(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("reading a report: %w", err)

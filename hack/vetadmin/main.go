@@ -17,8 +17,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 func main() {
@@ -33,11 +33,11 @@ func main() {
 }
 
 func run(ctx context.Context, note string) (err error) {
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
-	world, err := test.Start(ctx, test.Options{WithoutOperator: true, WithoutPolicies: true})
+	world, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, WithoutPolicies: true})
 	if err != nil {
 		return err
 	}

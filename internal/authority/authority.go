@@ -5,6 +5,7 @@ package authority
 import (
 	"fmt"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -17,6 +18,10 @@ const (
 	Administer Right = "Administer"
 	// CreateHierarchy is create of HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
+	// ChangeTenant is update of the LNamespace that is called Namespace, which its managers and sudoers hold; or UpdateNamespaces.
+	ChangeTenant Right = "ChangeTenant"
+	// DoEverything is every verb on every resource of a namespace; or UpdateNamespaces.
+	DoEverything Right = "DoEverything"
 	// CreateSubNamespaces is create of SubNamespaces in a namespace.
 	CreateSubNamespaces Right = "CreateSubNamespaces"
 	// UpdateNamespaces and CreateNamespaces are held cluster-wide.
@@ -46,6 +51,11 @@ func (q Question) Needs() string {
 		return "needs update on namespaces cluster-wide" + role
 	case CreateNamespaces:
 		return "needs create on namespaces cluster-wide" + role
+	case ChangeTenant:
+		return fmt.Sprintf("needs update on LNamespace %q%s", q.Namespace, role)
+	case DoEverything:
+		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: annotation %s with the UID of the LNamespace that it may join",
+			q.Namespace, role, v1alpha1.AnnotationAdopt)
 	case CreateSubNamespaces:
 		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)
 	default: // it tells nobody whether the namespace, or its HierarchyConfiguration, exists
@@ -59,6 +69,7 @@ const (
 	roleRoot   = "root of the current tree"
 	roleCommon = "most recent common ancestor"
 	roleMember = "member of the cycle"
+	roleJoins  = "it joins another tree"
 )
 
 // Change is a change of a HierarchyConfiguration's spec.parent: a name, "" for a root, nil for no request.

@@ -42,43 +42,46 @@ func TestQuestions(t *testing.T) {
 		"NothingAsked":        {"M01: no request", world(), "svc-1", authority.Change{}, nil},
 		"SameRequest":         {"M01: the same request, though the label says otherwise", world(), "svc-1", between("lab", "lab"), nil},
 		"RootStays":           {"M01: a root asks to be a root", world(), "org", to(""), nil},
-		"PlainJoins":          {"M02", world(), "solo", to("org"), []string{adm("org")}},
-		"RootJoins":           {"M03: what is below comes along", world(), "other", to("team-a"), []string{adm("team-a")}},
+		"PlainJoins":          {"M02", world(), "solo", to("org"), []string{adm("org"), "all(solo)"}},
+		"RootJoins":           {"M03: what is below comes along", world(), "other", to("team-a"), []string{adm("team-a"), "all(other)"}},
 		"BecomesRoot":         {"M04", world(), "svc-1", to(""), []string{adm("org")}},
 		"TenantLeft":          {"M05: nobody walks out of limits and bill", world(), "pay-x", to(""), []string{adm("payments"), cl}},
-		"TenantLeftForTree":   {"M05", world(), "pay-x", to("team-a"), []string{adm("payments"), cl, adm("team-a")}},
-		"TenantLeftForPlain":  {"M05, M10: a place in no tenant", world(), "pay-x", to("solo"), []string{adm("payments"), cl, adm("solo")}},
-		"TenantLeftForNone":   {"M05, M11", world(), "pay-x", to("nosuch"), []string{adm("payments"), cl, "create hierarchy in nosuch", "CreateNamespaces"}},
-		"IntoAnotherTenant":   {"M05: into another tenant M09 is enough", world(), "pay-x", to("shop"), []string{adm("payments"), adm("shop")}},
+		"TenantLeftForTree":   {"M05", world(), "pay-x", to("team-a"), []string{adm("payments"), cl, adm("team-a"), "all(pay-x)"}},
+		"TenantLeftForPlain":  {"M05, M10: a place in no tenant", world(), "pay-x", to("solo"), []string{adm("payments"), cl, adm("solo"), "all(pay-x)"}},
+		"TenantLeftForNone":   {"M05, M11", world(), "pay-x", to("nosuch"), []string{adm("payments"), cl, "create hierarchy in nosuch", "CreateNamespaces", "all(pay-x)"}},
+		"IntoAnotherTenant":   {"M25: who may change the tenant that it leaves", world(), "pay-x", to("shop"), []string{"change(payments)", adm("shop"), "all(pay-x)"}},
+		"MarkedJoins":         {"M26: a cluster admin's mark is enough", world(namespace("m", marked("uid-org"))), "m", to("team-a"), []string{adm("team-a")}},
+		"MarkedForTenant":     {"M26: by the UID of the LNamespace too", world(namespace("m", marked("uid-shop"))), "m", to("shop"), []string{adm("shop")}},
+		"MarkedAsBefore":      {"M26: true names nobody", world(namespace("m", marked("true"))), "m", to("shop"), []string{adm("shop"), "all(m)"}},
 		"NewTree":             {"M06: a new tree is the cluster admin's to allow", world(), "solo", to(""), []string{cl}},
 		"NewTreeOfInstance":   {"M06", world(namespace("i", label(v1alpha1.LabelTemplate, "t"))), "i", to(""), []string{cl}},
 		"Sideways":            {"M07: the nearest common ancestor of both parents", world(), "svc-1", to("team-b"), []string{adm("org")}},
 		"Up":                  {"M07", world(), "svc-1", to("org"), []string{adm("org")}},
 		"Down":                {"M07", world(namespace("svc-1", below("org"))), "svc-1", to("team-a"), []string{adm("org")}},
 		"UpWithinATeam":       {"M08: not the root's business", world(), "job", to("team-a"), []string{adm("team-a")}},
-		"IntoAnotherTree":     {"M09", world(), "svc-1", to("lab"), []string{adm("org"), adm("lab")}},
-		"BelowAPlainOne":      {"M10", world(), "svc-1", to("solo"), []string{adm("org"), adm("solo")}},
-		"AwayFromAPlainOne":   {"M10: itself is the root to ask", world(namespace("svc-1", below("solo"))), "svc-1", to("lab"), []string{adm("solo"), adm("lab")}},
+		"IntoAnotherTree":     {"M09", world(), "svc-1", to("lab"), []string{adm("org"), adm("lab"), "all(svc-1)"}},
+		"BelowAPlainOne":      {"M10", world(), "svc-1", to("solo"), []string{adm("org"), adm("solo"), "all(svc-1)"}},
+		"AwayFromAPlainOne":   {"M10: itself is the root to ask", world(namespace("svc-1", below("solo"))), "svc-1", to("lab"), []string{adm("solo"), adm("lab"), "all(svc-1)"}},
 		"PlainOneIsNoTree":    {"M06 must not be got around by M10", world(namespace("svc-1", below("solo"))), "svc-1", to(""), []string{adm("solo"), cl}},
-		"MissingParent":       {"M11", world(), "solo", to("nosuch"), []string{"create hierarchy in nosuch", "CreateNamespaces"}},
-		"MissingParentMove":   {"M11", world(), "svc-1", to("nosuch"), []string{adm("org"), "create hierarchy in nosuch", "CreateNamespaces"}},
+		"MissingParent":       {"M11", world(), "solo", to("nosuch"), []string{"create hierarchy in nosuch", "CreateNamespaces", "all(solo)"}},
+		"MissingParentMove":   {"M11", world(), "svc-1", to("nosuch"), []string{adm("org"), "create hierarchy in nosuch", "CreateNamespaces", "all(svc-1)"}},
 		"OrphanBecomesRoot":   {"M12: a vanished middle frees nobody from the root", orphan(), "x", to(""), []string{adm("org")}},
 		"OrphanJoins":         {"M12", orphan(), "x", to("org"), []string{adm("org")}},
-		"OrphanJoinsOther":    {"M12", orphan(), "x", to("lab"), []string{adm("org"), adm("lab")}},
+		"OrphanJoinsOther":    {"M12", orphan(), "x", to("lab"), []string{adm("org"), adm("lab"), "all(x)"}},
 		"OrphanOfATenant":     {"M12 with M05", orphan(), "z", to(""), []string{adm("payments"), cl}},
-		"OrphanOfNobody":      {"M12: the root is gone too", orphan(), "y", to("org"), []string{adm("org")}},
+		"OrphanOfNobody":      {"M12: the root is gone too", orphan(), "y", to("org"), []string{adm("org"), "all(y)"}},
 		"OrphanOfNobodyRoot":  {"M12, M06: a tree out of nothing", orphan(), "y", to(""), []string{cl}},
 		"BelowAHaltedOne":     {"M14", cycle, "w", to("org"), []string{cl}},
 		"OutOfACycle":         {"M15", cycle, "x", to(""), []string{adm("y"), adm("z")}},
-		"OutOfACycleIntoTree": {"M15", cycle, "x", to("lab"), []string{adm("y"), adm("z"), adm("lab")}},
-		"WaitingInConflict":   {"M21: an unrelated SubNamespace changes nothing", world().WithSub(&forest.Sub{Parent: "org", Name: "solo"}), "solo", to("org"), []string{adm("org")}},
+		"OutOfACycleIntoTree": {"M15", cycle, "x", to("lab"), []string{adm("y"), adm("z"), adm("lab"), "all(x)"}},
+		"WaitingInConflict":   {"M21: an unrelated SubNamespace changes nothing", world().WithSub(&forest.Sub{Parent: "org", Name: "solo"}), "solo", to("org"), []string{adm("org"), "all(solo)"}},
 		"Cleared":             {"clearing is leaving", world(), "svc-1", from("team-a"), []string{adm("org")}},
 		"ClearedElsewhere":    {"the old request is left as well", world(), "svc-1", from("lab"), []string{adm("org"), adm("other")}},
 		"ClearedByARoot":      {"it may be on its way into the tree that it asked for", world(), "org", from("lab"), []string{adm("other")}},
 		"ClearedInATenant":    {"M05", world(), "pay-x", from("payments"), []string{adm("payments"), cl}},
 		"ClearedWithoutTrace": {"a request for what is gone may have left a plain one halted", world(), "solo", from("nosuch"), []string{cl}},
 		"ClearedOnTheWay":     {"the tree that was asked for is there to be split", world(namespace("hut", below("solo"))), "hut", from("lab"), []string{adm("solo"), adm("other")}},
-		"OrphanOfItself":      {"an ancestry that leads nowhere", world(namespace("x", below("gone"), stood("x"))), "x", to("org"), []string{adm("org")}},
+		"OrphanOfItself":      {"an ancestry that leads nowhere", world(namespace("x", below("gone"), stood("x"))), "x", to("org"), []string{adm("org"), "all(x)"}},
 		"BoundStays":          {"rule 4: what is bound stays when the field is removed", world(namespace("svc-1", below("team-a"), bound)), "svc-1", from("team-a"), nil},
 		"BoundConfirms":       {"rule 4", world(namespace("svc-1", below("team-a"), bound)), "svc-1", to("team-a"), nil},
 	}
@@ -126,6 +129,7 @@ func TestUnlawful(t *testing.T) {
 		"TooMany":           {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"), []string{"tenant shop allows 1 sub-namespaces (0 in use)"}},
 		"TooDeep":           {"M22: the deepest counts", flat, "team-a", to("shop"), []string{"tenant shop: depth 3 exceeds 2"}},
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"), []string{"tree d0: depth 129 exceeds 128"}},
+		"MarkedForOthers":   {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"), []string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b", to("kube-x"), []string{
 			"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place", "kube-x is a protected namespace",
 		}},
@@ -153,17 +157,24 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
+// all is the sentence for a lack of every right in a namespace that joins another tree.
+func all(namespace string) string {
+	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: annotation tenancy.warren.dev/adopt with the UID of the LNamespace that it may join", namespace)
+}
+
 func TestWords(t *testing.T) {
 	s := world(namespace("w", below("z")), namespace("y", below("z")), namespace("z", below("y")))
 	cases := map[string]struct {
 		name, parent string
 		want         []string
 	}{
-		"Joins":   {"solo", "org", []string{`needs update on hierarchyconfigurations in namespace "org" (proposed parent)`}},
-		"Common":  {"svc-1", "team-b", []string{`needs update on hierarchyconfigurations in namespace "org" (most recent common ancestor)`}},
+		"Joins":  {"solo", "org", []string{`needs update on hierarchyconfigurations in namespace "org" (proposed parent)`, all("solo")}},
+		"Common": {"svc-1", "team-b", []string{`needs update on hierarchyconfigurations in namespace "org" (most recent common ancestor)`}},
+		"Leaves": {"pay-x", "shop", []string{`needs update on LNamespace "payments" (namespace "pay-x" leaves tenant payments)`,
+			`needs update on hierarchyconfigurations in namespace "shop" (proposed parent)`, all("pay-x")}},
 		"Tenant":  {"pay-x", "", []string{`needs update on hierarchyconfigurations in namespace "payments" (root of the current tree)`, `needs update on namespaces cluster-wide (namespace "pay-x" leaves tenant payments)`}},
 		"Cycle":   {"y", "", []string{`needs update on hierarchyconfigurations in namespace "z" (member of the cycle)`}},
-		"Missing": {"solo", "nosuch", []string{`needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`, `needs create on namespaces cluster-wide (proposed parent)`}},
+		"Missing": {"solo", "nosuch", []string{`needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`, `needs create on namespaces cluster-wide (proposed parent)`, all("solo")}},
 		"Halted":  {"w", "org", []string{`ancestor "z" is halted (InCycle); resolve that first`}},
 	}
 	for name, tc := range cases {

@@ -14,6 +14,10 @@ type trait func(*forest.Namespace)
 func label(key, value string) trait { return func(n *forest.Namespace) { n.Labels[key] = value } }
 func below(parent string) trait     { return label(v1alpha1.LabelParent, parent) }
 
+func marked(mark string) trait {
+	return func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationAdopt] = mark }
+}
+
 func stood(ancestry string) trait {
 	return func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationAncestry] = ancestry }
 }
@@ -25,7 +29,7 @@ var (
 )
 
 func namespace(name string, traits ...trait) *forest.Namespace {
-	n := &forest.Namespace{Name: name, Labels: map[string]string{}, Annotations: map[string]string{}}
+	n := &forest.Namespace{Name: name, UID: "uid-" + name, Labels: map[string]string{}, Annotations: map[string]string{}}
 	for _, t := range traits {
 		t(n)
 	}
@@ -66,6 +70,10 @@ func written(questions []authority.Question) []string {
 			texts = append(texts, adm(q.Namespace))
 		case authority.UpdateNamespaces:
 			texts = append(texts, cl)
+		case authority.ChangeTenant:
+			texts = append(texts, "change("+q.Namespace+")")
+		case authority.DoEverything:
+			texts = append(texts, "all("+q.Namespace+")")
 		case authority.CreateHierarchy:
 			texts = append(texts, "create hierarchy in "+q.Namespace)
 		default:

@@ -69,11 +69,22 @@ func (m move) questions() []Question {
 	case m.to == "":
 		return append(old, Question{Right: UpdateNamespaces, Role: fmt.Sprintf("namespace %q starts a new tree", m.n.Name)})
 	case m.s.Namespace(m.to) == nil:
-		return append(old,
+		old = append(old,
 			Question{Right: CreateHierarchy, Namespace: m.to, Role: roleParent},
 			Question{Right: CreateNamespaces, Role: roleParent})
+	default:
+		old = append(old, Question{Right: Administer, Namespace: m.to, Role: roleParent})
 	}
-	return append(old, Question{Right: Administer, Namespace: m.to, Role: roleParent})
+	return append(old, m.joining()...)
+}
+
+// joining asks whoever brings the namespace into another tree, whose people get rights there, for all rights in it; nothing
+// where a cluster admin has marked it for that tree.
+func (m move) joining() []Question {
+	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || m.s.MarkedFor(m.n, m.to) {
+		return nil
+	}
+	return []Question{{Right: DoEverything, Namespace: m.n.Name, Role: roleJoins}}
 }
 
 // split says whether the namespace, made a root, is a root already or was part of something that its people could
@@ -93,17 +104,30 @@ func (m move) leaving(parent string) []Question {
 		for _, member := range members {
 			questions = append(questions, Question{Right: Administer, Namespace: member, Role: roleMember})
 		}
-		return questions
+		// What is halted still belongs to the tenant in whose tree it stood.
+		return append(questions, m.leavingTenant(m.s.RootOf(m.n.Name))...)
 	}
 	top := m.top(parent)
 	if top == "" {
 		return nil
 	}
-	questions := []Question{{Right: Administer, Namespace: top, Role: roleRoot}}
-	if m.s.TenantOf(top) != nil && (m.to == "" || m.s.TenantOf(m.top(m.to)) == nil) {
-		questions = append(questions, Question{Right: UpdateNamespaces, Role: fmt.Sprintf("namespace %q leaves tenant %s", m.n.Name, top)})
+	if leaving := m.leavingTenant(top); len(leaving) > 0 && leaving[0].Right == ChangeTenant {
+		return leaving
 	}
-	return questions
+	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.leavingTenant(top)...)
+}
+
+// leavingTenant asks whoever takes the namespace out of the tenant of root, if root has one, for the right to change that
+// tenant; and for more where the namespace comes to a place in no tenant, so that nobody walks out of limits and bill.
+func (m move) leavingTenant(root string) []Question {
+	if m.s.TenantOf(root) == nil || root == m.top(m.to) {
+		return nil
+	}
+	role := fmt.Sprintf("namespace %q leaves tenant %s", m.n.Name, root)
+	if m.to == "" || m.s.TenantOf(m.top(m.to)) == nil {
+		return []Question{{Right: UpdateNamespaces, Role: role}}
+	}
+	return []Question{{Right: ChangeTenant, Namespace: root, Role: role}}
 }
 
 // cycle are the others in the cycle that the namespace stands in now.

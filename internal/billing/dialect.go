@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Dialect is the text of one engine. In all of it {{t}} stands for the table and {{p1}}, {{p2}} for the parameters.
@@ -12,8 +13,19 @@ type Dialect struct {
 	// Name is the configuration's word for the engine.
 	Name string
 
-	// table creates the table unless it is there.
-	table string
+	// table creates the table unless it is there; index, runs and reasons create what belongs to it. An engine without
+	// indexes has an empty index.
+	table, index, runs, reasons string
+
+	// replaceView stands before the view's text where a view of an older version is there; describeView, where the engine
+	// doesn't keep the comment in the text, says the version to it. Both may be empty.
+	dropView, createView, describeView string
+
+	// viewVersion takes the view's name and gives a text that has viewMark and a number in it.
+	viewVersion string
+
+	// instant is the form of a parameter that is a time, with {{p}} for the parameter; now is the engine's own clock.
+	instant, now string
 
 	// insert takes a JSON array of events as its one parameter; a row whose event_id is there already is left out.
 	insert string
@@ -28,8 +40,11 @@ type Dialect struct {
 	// list is the SQL for the elements of the JSON array in {{p2}}, to stand after IN.
 	list string
 
-	// placeholders for the first parameter and the second.
-	placeholders [2]string
+	// placeholder of the n-th parameter, from 1 on.
+	placeholder func(n int) string
+
+	// watermarkEvery is how often the watermark may move: an UPDATE is cheap in some engines only.
+	watermarkEvery time.Duration
 
 	// longestName is the most bytes that a name may have; 0: as the configuration says.
 	longestName int
@@ -38,7 +53,20 @@ type Dialect struct {
 	trouble func(error) Trouble
 }
 
-const periodsSuffix = "_periods"
+// What belongs to a table has its name with one of these behind it. None is longer than that of the view.
+const (
+	periodsSuffix = "_periods"
+	runsSuffix    = "_runs"
+	reasonsSuffix = "_reasons"
+	indexSuffix   = "_places"
+)
+
+// viewVersion counts the texts of the view that were ever released: Ensure puts this one in the place of an older one, and
+// leaves a newer one, which another exporter has made, alone.
+const viewVersion = 2
+
+// viewMark stands before the version.
+const viewMark = "warren billing view "
 
 // eventColumns are the columns of the table in the order in which they are written.
 var eventColumns = []string{"event_id", "cluster", "namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "op",
@@ -49,24 +77,27 @@ var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", 
 	"labels", "content_hash", "valid_from", "valid_to", "recorded_at", "event_id"}
 
 // viewText is one for all engines. A row that is there twice counts once; a late row sorts itself in by effective_at. An era
-// is a SET and what comes up to the next one: an END counts only for the tenant that holds the namespace, its holder, and only
-// then repeats vanish, so that an END that doesn't count hides nothing.
-const viewText = `CREATE VIEW {{t}}_periods AS
+// is a SET and what comes up to the next one: an END counts only for the tenant and the incarnation of the namespace that the
+// SET names, its holder, and only then repeats vanish, so that an END that doesn't count hides nothing. All windows are
+// partitioned by cluster and namespace first, so that the engines read the rows of that namespace alone where a query names one.
+const viewText = `{{t}}_periods AS /* ` + viewMark + `2 */
 WITH dedup AS (
-  SELECT e.*, ROW_NUMBER() OVER (PARTITION BY event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
+  SELECT e.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
 ), eras AS (
   SELECT d.*, SUM(CASE WHEN op = 'SET' THEN 1 ELSE 0 END) OVER (PARTITION BY cluster, namespace
          ORDER BY effective_at, generation, recorded_at, event_id) AS era FROM dedup AS d WHERE rn = 1
 ), held AS (
   SELECT r.*, FIRST_VALUE(tenant_uid) OVER (PARTITION BY cluster, namespace, era
-         ORDER BY effective_at, generation, recorded_at, event_id) AS holder FROM eras AS r WHERE era > 0
+         ORDER BY effective_at, generation, recorded_at, event_id) AS holder, FIRST_VALUE(namespace_uid) OVER (PARTITION BY cluster, namespace, era
+         ORDER BY effective_at, generation, recorded_at, event_id) AS held_uid FROM eras AS r WHERE era > 0
 ), ordered AS (
-  SELECT h.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(content_hash) OVER w AS prev_hash
-  FROM held AS h WHERE tenant_uid = holder
+  SELECT h.*, LAG(op) OVER w AS prev_op, LAG(tenant_uid) OVER w AS prev_uid, LAG(namespace_uid) OVER w AS prev_namespace,
+         LAG(content_hash) OVER w AS prev_hash
+  FROM held AS h WHERE tenant_uid = holder AND namespace_uid = held_uid
   WINDOW w AS (PARTITION BY cluster, namespace ORDER BY effective_at, generation, recorded_at, event_id)
 ), kept AS (
   SELECT * FROM ordered
-  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid OR prev_hash <> content_hash))
+  WHERE (op = 'SET' AND (prev_op IS NULL OR prev_op <> 'SET' OR prev_uid <> tenant_uid OR prev_namespace <> namespace_uid OR prev_hash <> content_hash))
      OR (op = 'END' AND prev_op = 'SET')
 ), periods AS (
   SELECT k.*, LEAD(effective_at) OVER (PARTITION BY cluster, namespace
@@ -76,28 +107,16 @@ SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_c
        effective_at AS valid_from, valid_to, recorded_at, event_id
 FROM periods WHERE op = 'SET' AND (valid_to IS NULL OR valid_to > effective_at)`
 
-// The questions, one text for all engines too.
-const (
-	openText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, content_hash, valid_from
-FROM {{t}}_periods WHERE cluster = {{p1}} AND valid_to IS NULL`
-
-	latestText = `SELECT namespace, tenant_uid, op, MAX(effective_at) FROM {{t}}
-WHERE cluster = {{p1}} AND namespace IN ({{list}}) GROUP BY namespace, tenant_uid, op`
-
-	periodText = `SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, labels, content_hash,
-       valid_from, valid_to, recorded_at, event_id
-FROM {{t}}_periods WHERE cluster = {{p1}}`
-
-	historyText = periodText + ` AND tenant = {{p2}} ORDER BY valid_from, namespace`
-	exportText  = periodText + ` ORDER BY namespace, valid_from`
-)
-
 // tableName is what needs no quotes in any engine, so long as it is none of its words.
 var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // statements are a dialect's texts for one table.
 type statements struct {
-	table, view, insert, columns, open, latest, history, export string
+	table, index, runs, reasons, dropView, view, describeView string
+	insert, columns, viewVersion, open, latest                string
+	history, export, holders                                  string
+	startRun, moveWatermark, recentRuns                       string
+	giveReason, corrections                                   string
 }
 
 func (d Dialect) statements(table string) (statements, error) {
@@ -108,19 +127,35 @@ func (d Dialect) statements(table string) (statements, error) {
 		return statements{}, fmt.Errorf("billing table %q: with %s a name has at most %d letters, for the view's has %d more", table, d.Name,
 			longest, len(periodsSuffix))
 	}
-	fill := strings.NewReplacer("{{t}}", table, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholders[1]),
-		"{{p1}}", d.placeholders[0], "{{p2}}", d.placeholders[1]).Replace
-	return statements{table: fill(d.table), view: fill(viewText), insert: fill(d.insert), columns: fill(d.columns), open: fill(openText),
-		latest: fill(latestText), history: fill(historyText), export: fill(exportText)}, nil
+	fill := d.filler(table)
+	return statements{
+		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: fill(d.dropView),
+		view: fill(d.createView + viewText), describeView: fill(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
+		viewVersion: fill(d.viewVersion), open: fill(openText), latest: fill(latestText), history: fill(historyText),
+		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
+		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
+	}, nil
 }
 
-// DDL is what an administrator runs where the operator may not: the table, then the view.
+// filler puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}
+// into a text.
+func (d Dialect) filler(table string) func(string) string {
+	pairs := []string{"{{t}}", table, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
+	for n := 1; n <= 6; n++ {
+		p := d.placeholder(n)
+		pairs = append(pairs, fmt.Sprintf("{{p%d}}", n), p, fmt.Sprintf("{{i%d}}", n), strings.ReplaceAll(d.instant, "{{p}}", p))
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+// DDL is what an administrator runs where the exporter may not: the table, the view, then what else belongs to the table.
 func (d Dialect) DDL(table string) ([]string, error) {
 	text, err := d.statements(table)
 	if err != nil {
 		return nil, err
 	}
-	return []string{text.table, text.view}, nil
+	all := []string{text.table, text.view, text.describeView, text.index, text.runs, text.reasons}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" }), nil
 }
 
 // each writes the columns that an event states, all but recorded_at, in a form.

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -27,17 +28,23 @@ type Comparison struct {
 	// Desired by namespace.
 	Desired map[string]Desired
 
+	// Unknown are namespaces of which nobody can say now whose they are, such as those whose way to a root is lost: their
+	// periods stay as they are.
+	Unknown map[string]bool
+
 	// Complete: Desired is all there is. Otherwise what it lacks may only not have been read yet, and nothing ends.
 	Complete bool
 
-	// Seen is when Desired was read: the end of what is gone.
+	// Seen is when Desired was read: the end of what is gone, and the beginning of what no stamp of the API server dates.
 	Seen time.Time
 
-	// Open are the open periods of the cluster.
+	// Open are the open periods of the cluster, with what waits in the outbox: see Overlaid.
 	Open iter.Seq2[Open, error]
 
-	// Held is the Plan.Held of the comparison before this one.
-	Held []Event
+	// Held is the Plan.Held of the comparison before this one, dated when each was first seen; HoldFor is how long it waits at
+	// least.
+	Held    []Event
+	HoldFor time.Duration
 }
 
 // Plan is what takes the ledger from what it says to what is. Events are sealed, and sorted by namespace.
@@ -67,17 +74,33 @@ func Diff(c Comparison) (Plan, error) {
 		event, wanted := pending[period.Namespace]
 		delete(pending, period.Namespace)
 		switch {
-		case wanted && (event.TenantUID != period.TenantUID || event.ContentHash != period.ContentHash):
-			plan.Sets = append(plan.Sets, event.notBefore(period.ValidFrom.Add(tick)))
-		case !wanted && c.Complete:
-			plan.Ends = append(plan.Ends, period.end(c.Cluster, c.Seen))
+		case wanted && period.differs(event):
+			plan.Sets = append(plan.Sets, period.follow(event, c.Seen))
+		case !wanted && c.Complete && !c.Unknown[period.Namespace]:
+			plan.Ends = append(plan.Ends, period.End(c.Cluster, c.Seen))
 		}
 	}
 	plan.Sets = slices.AppendSeq(plan.Sets, maps.Values(pending))
 	sortByNamespace(plan.Sets)
 	sortByNamespace(plan.Ends)
-	plan.Ends, plan.Held = guard(plan.Ends, c.Held, open)
+	plan.Ends, plan.Held = c.guard(plan.Ends, open)
 	return plan, nil
+}
+
+func (p Open) differs(e Event) bool {
+	return e.TenantUID != p.TenantUID || e.ContentHash != p.ContentHash || e.NamespaceUID != p.NamespaceUID
+}
+
+// follow dates the SET that closes the period. The stamp says when cost center and owner became so, or the namespace was made;
+// it says nothing of labels, nor of when a namespace that was there before came to another tenant: that counts from when it was
+// seen, never from a stamp that is older than the change.
+func (p Open) follow(e Event, seen time.Time) Event {
+	sameNamespace := e.NamespaceUID == p.NamespaceUID
+	stamped := !sameNamespace || e.TenantUID == p.TenantUID && (e.CostCenter != p.CostCenter || e.Owner != p.Owner)
+	if !stamped {
+		e = e.at(seen)
+	}
+	return e.notBefore(p.ValidFrom.Add(tick))
 }
 
 // Namespaces are those of the events, for Store.Latest.
@@ -111,30 +134,139 @@ func (p Plan) After(latest Latest) Plan {
 	return p
 }
 
+// With is the latest, also of events that wait in the outbox.
+func (l Latest) With(waiting []Event) Latest {
+	for _, e := range waiting {
+		holding := Holding{e.Namespace, e.TenantUID}
+		switch {
+		case e.Op == End && e.EffectiveAt.After(l.Ends[holding]):
+			l.Ends[holding] = e.EffectiveAt
+		case e.Op == Set && e.EffectiveAt.After(l.Sets[e.Namespace]):
+			l.Sets[e.Namespace] = e.EffectiveAt
+		}
+	}
+	return l
+}
+
 // Events are those to append now.
 func (p Plan) Events() []Event { return slices.Concat(p.Sets, p.Ends) }
 
-// guard holds ENDs back if they are more than 50 and more than a fifth of all that is open: a tree whose label was lost, or a
-// cache that lies, must not close the books of half a cluster. Those that the comparison before held are let through, as of then.
-func guard(ends, before []Event, open int) (through, held []Event) {
-	first := make(map[string]Event, len(before))
-	for _, event := range before {
+// guard holds ENDs back if they are more than one and more than a fifth of all that is open: a tree whose label was lost, or a
+// cache that lies, must not close the books of half a cluster. Those that an earlier comparison held, and long enough ago, are
+// let through, as of then.
+func (c Comparison) guard(ends []Event, open int) (through, held []Event) {
+	first := make(map[string]Event, len(c.Held))
+	for _, event := range c.Held {
 		first[event.Namespace] = event
 	}
-	var fresh []Event
+	var fresh, waiting []Event
 	for _, event := range ends {
-		if was, ok := first[event.Namespace]; ok && was.TenantUID == event.TenantUID && was.ContentHash == event.ContentHash {
-			through = append(through, was)
-		} else {
+		was, ok := first[event.Namespace]
+		switch {
+		case !ok || was.TenantUID != event.TenantUID || was.NamespaceUID != event.NamespaceUID || was.ContentHash != event.ContentHash:
 			fresh = append(fresh, event)
+		case c.HoldFor > 0 && c.Seen.Sub(was.EffectiveAt) < c.HoldFor:
+			waiting = append(waiting, was)
+		default:
+			through = append(through, was)
 		}
 	}
-	if len(fresh) > max(50, open/5) {
-		return through, fresh
+	if len(fresh) > max(1, open/5) {
+		held = append(waiting, fresh...)
+		sortByNamespace(held)
+		return through, held
 	}
 	through = append(through, fresh...)
 	sortByNamespace(through)
-	return through, nil
+	return through, waiting
+}
+
+// Overlaid are open periods as they will be when the events that wait in the outbox have arrived.
+func Overlaid(open iter.Seq2[Open, error], waiting []Event) iter.Seq2[Open, error] {
+	if len(waiting) == 0 {
+		return open
+	}
+	later := map[string][]Event{}
+	for _, event := range waiting {
+		event = event.Sealed()
+		later[event.Namespace] = append(later[event.Namespace], event)
+	}
+	return func(yield func(Open, error) bool) {
+		for period, err := range open {
+			if err != nil {
+				yield(period, err)
+				return
+			}
+			now, is := replay(period, true, later[period.Namespace])
+			delete(later, period.Namespace)
+			if is && !yield(now, nil) {
+				return
+			}
+		}
+		for _, events := range later {
+			if now, is := replay(Open{}, false, events); is && !yield(now, nil) {
+				return
+			}
+		}
+	}
+}
+
+// replay is the period that is open after the events, in the order of their time.
+func replay(period Open, is bool, events []Event) (Open, bool) {
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(a.EffectiveAt.Compare(b.EffectiveAt), cmp.Compare(a.Generation, b.Generation))
+	})
+	for _, e := range events {
+		switch {
+		case is && e.EffectiveAt.Before(period.ValidFrom): // it is late
+		case e.Op == Set && (!is || period.differs(e)):
+			period, is = e.Opened(), true
+		case e.Op == End && is && e.TenantUID == period.TenantUID && e.NamespaceUID == period.NamespaceUID:
+			is = false
+		}
+	}
+	return period, is
+}
+
+// Stream yields periods that were read before.
+func Stream(open []Open) iter.Seq2[Open, error] {
+	return func(yield func(Open, error) bool) {
+		for _, period := range open {
+			if !yield(period, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Opened is the period that the SET opens.
+func (e Event) Opened() Open {
+	return Open{Namespace: e.Namespace, NamespaceUID: e.NamespaceUID, Tenant: e.Tenant, TenantUID: e.TenantUID, Generation: e.Generation,
+		CostCenter: e.CostCenter, Owner: e.Owner, ContentHash: e.ContentHash, ValidFrom: e.EffectiveAt}
+}
+
+// Begin is the SET for a namespace without an open period, at the earliest after the end of the one before.
+func (d Desired) Begin(cluster, namespace string, ended time.Time) Event {
+	event := d.event(cluster, namespace)
+	if ended.IsZero() {
+		return event
+	}
+	return event.notBefore(ended.Add(tick))
+}
+
+// Opened is the period that is open once the namespace is billed so.
+func (d Desired) Opened(cluster, namespace string) Open { return d.event(cluster, namespace).Opened() }
+
+// Change is the SET that closes the period because of a change that was seen just now; none if nothing differs.
+func (p Open) Change(cluster string, desired Desired, seen time.Time) (Event, bool) {
+	event := desired.event(cluster, p.Namespace)
+	if !p.differs(event) {
+		return Event{}, false
+	}
+	if event.NamespaceUID == p.NamespaceUID { // otherwise its creation has a stamp
+		event = event.at(seen)
+	}
+	return event.notBefore(p.ValidFrom.Add(tick)), true
 }
 
 func (d Desired) event(cluster, namespace string) Event {
@@ -142,8 +274,8 @@ func (d Desired) event(cluster, namespace string) Event {
 		Generation: d.Generation, Op: Set, CostCenter: d.CostCenter, Owner: d.Owner, Labels: d.Labels, EffectiveAt: d.Since}.Sealed()
 }
 
-// end closes the period; it says nothing new, and so carries the hash of what it closes.
-func (p Open) end(cluster string, at time.Time) Event {
+// End closes the period; it says nothing new, and so carries the hash of what it closes.
+func (p Open) End(cluster string, at time.Time) Event {
 	return Event{Cluster: cluster, Namespace: p.Namespace, NamespaceUID: p.NamespaceUID, Tenant: p.Tenant, TenantUID: p.TenantUID,
 		Generation: p.Generation, Op: End, ContentHash: p.ContentHash, EffectiveAt: at}.Sealed().notBefore(p.ValidFrom.Add(tick))
 }
@@ -153,7 +285,12 @@ func (e Event) notBefore(earliest time.Time) Event {
 	if !e.EffectiveAt.Before(earliest) {
 		return e
 	}
-	e.EffectiveAt, e.ID = earliest, ""
+	return e.at(earliest)
+}
+
+// at is the event, then.
+func (e Event) at(instant time.Time) Event {
+	e.EffectiveAt, e.ID = instant, ""
 	return e.Sealed()
 }
 

@@ -123,9 +123,9 @@ func set(generation int64, costCenter string, since time.Time) billing.Event {
 		EffectiveAt: since}
 }
 
-// end is the END for it.
+// end is the END for it. Each incarnation of the tenant has one of the namespace.
 func end(generation int64, tenantUID string, since time.Time) billing.Event {
-	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: tenantUID,
+	return billing.Event{Cluster: cluster, Namespace: "payments", NamespaceUID: "n" + tenantUID[1:], Tenant: "payments", TenantUID: tenantUID,
 		Generation: generation, Op: billing.End, EffectiveAt: since}
 }
 

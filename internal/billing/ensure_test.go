@@ -30,7 +30,9 @@ func TestEnsure(t *testing.T) {
 		store := e.store(t, db)
 		reset := func() {
 			mustExec(t, db, "DROP VIEW IF EXISTS ledger_periods")
-			mustExec(t, db, "DROP TABLE IF EXISTS ledger")
+			for _, table := range []string{"ledger", "ledger_runs", "ledger_reasons"} {
+				mustExec(t, db, "DROP TABLE IF EXISTS "+table)
+			}
 		}
 		ddl, err := e.dialect.DDL("ledger")
 		if err != nil {
@@ -46,7 +48,9 @@ func TestEnsure(t *testing.T) {
 			if got := problems(t, store, store.Verify(t.Context())); len(got) != 1 {
 				t.Errorf("without the view: %q", got)
 			}
-			mustExec(t, db, ddl[1])
+			for _, text := range ddl[1:] {
+				mustExec(t, db, text)
+			}
 			if err := store.Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
@@ -83,6 +87,39 @@ func TestEnsure(t *testing.T) {
 			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace FROM ledger`)
 			if got := problems(t, store, store.Ensure(t.Context())); len(got) != 12 {
 				t.Errorf("%d problems, want 12: %q", len(got), got)
+			}
+			reset()
+		})
+		t.Run("BILL-41 a view of an older version is replaced, one of a newer is left", func(t *testing.T) {
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			mustExec(t, db, "DROP VIEW ledger_periods")
+			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center,
+owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_to, recorded_at, event_id FROM ledger`)
+			if got := problems(t, store, store.Verify(t.Context())); len(got) != 1 || !strings.Contains(got[0], "it is of version 1") {
+				t.Errorf("who only verifies is told %q", got)
+			}
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			appended(t, store, set(1, "A", at(0)))
+			if diff := cmp.Diff([]string{"A 0s open"}, bounds(t, store, "payments")); diff != "" {
+				t.Errorf("the older view still answers: %s", diff)
+			}
+			mustExec(t, db, "DROP VIEW ledger_periods")
+			mustExec(t, db, strings.ReplaceAll(ddl[1], "billing view 2", "billing view 9"))
+			if e.dialect.Name == "postgres" {
+				mustExec(t, db, strings.ReplaceAll(ddl[2], "billing view 2", "billing view 9"))
+			}
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Errorf("beside a newer view: %v", err)
+			}
+			if e.dialect.Name == "sqlite" {
+				var text string
+				if err := db.QueryRow("SELECT sql FROM sqlite_master WHERE name = 'ledger_periods'").Scan(&text); err != nil || !strings.Contains(text, "view 9") {
+					t.Errorf("the newer view was replaced (error %v)", err)
+				}
 			}
 			reset()
 		})

@@ -100,38 +100,69 @@ type refusal struct {
 	reason error
 }
 
-// search counts single rows that were refused while none was taken.
+// search counts, by tenant, the single rows that were refused while none was taken.
 type search struct {
 	taken   bool
-	refused int
+	refused map[string]int
 }
 
-// tooMany rows refused and none taken: that is about the table, such as a constraint of somebody else's, and not about rows.
-const tooMany = 8
+// tooMany rows of one tenant refused: its others are set aside unasked. tooManyTenants refused and no row taken: that is about
+// the table, such as a constraint of somebody else's, and not about rows. What is one tenant's fault never stops the others.
+const (
+	tooMany        = 8
+	tooManyTenants = 8
+)
 
-func (f *Flusher) halve(ctx context.Context, queued []Queued, s *search, done *Flushed) ([]refusal, error) {
-	err := f.append(ctx, queued, done)
+func (f *Flusher) halve(ctx context.Context, queued []Queued, s *search, done *Flushed) (refused []refusal, err error) {
+	queued, refused = s.setAside(queued)
+	if len(queued) == 0 {
+		return refused, nil
+	}
+	err = f.append(ctx, queued, done)
 	if err == nil {
 		s.taken = true
-		return nil, f.Outbox.Delete(ctx, queued)
+		return refused, f.Outbox.Delete(ctx, queued)
 	}
 	trouble := f.Ledger.Trouble(err)
 	if trouble != InvalidData {
 		return nil, f.hold(trouble, err)
 	}
 	if len(queued) == 1 {
-		if s.refused++; s.refused >= tooMany && !s.taken {
+		if s.count(queued[0].Event); len(s.refused) >= tooManyTenants && !s.taken {
 			return nil, f.hold(Mismatch, err)
 		}
-		return []refusal{{queued[0], err}}, nil
+		return append(refused, refusal{queued[0], err}), nil
 	}
 	middle := len(queued) / 2
-	left, err := f.halve(ctx, queued[:middle], s, done)
-	if err != nil {
-		return nil, err
+	for _, half := range [][]Queued{queued[:middle], queued[middle:]} {
+		found, err := f.halve(ctx, half, s, done)
+		if err != nil {
+			return nil, err
+		}
+		refused = append(refused, found...)
 	}
-	right, err := f.halve(ctx, queued[middle:], s, done)
-	return append(left, right...), err
+	return refused, nil
+}
+
+func (s *search) count(e Event) {
+	if s.refused == nil {
+		s.refused = map[string]int{}
+	}
+	s.refused[e.TenantUID]++
+}
+
+var errOthersRefused = fmt.Errorf("set aside unasked, after %d other changes of this tenant were refused", tooMany)
+
+// setAside takes out the rows of tenants of whom enough was refused.
+func (s *search) setAside(queued []Queued) (rest []Queued, aside []refusal) {
+	for _, q := range queued {
+		if s.refused[q.Event.TenantUID] >= tooMany {
+			aside = append(aside, refusal{q, errOthersRefused})
+		} else {
+			rest = append(rest, q)
+		}
+	}
+	return rest, aside
 }
 
 func (f *Flusher) append(ctx context.Context, queued []Queued, done *Flushed) error {

@@ -264,7 +264,7 @@ func TestPoison(t *testing.T) {
 	t.Run("all rows are refused: that is about the table", func(t *testing.T) {
 		b := newBench(t, onSQLite(t))
 		b.ledger.fault = always(sqlState("22P05"))
-		put(t, b.Outbox, numbered(0, 500)...)
+		put(t, b.Outbox, tenants(500)...)
 		if got := b.fails(t); got.Trouble != billing.Mismatch {
 			t.Errorf("%s", got.Trouble)
 		}
@@ -273,6 +273,31 @@ func TestPoison(t *testing.T) {
 		}
 		if got := len(waiting(t, b.Outbox)); got != 500 {
 			t.Errorf("%d wait, want all", got)
+		}
+	})
+	t.Run("BILL-26 all rows of one tenant are refused: the others are stored, and hardly anything is asked twice", func(t *testing.T) {
+		b := newBench(t, onSQLite(t))
+		b.ledger.fault = func(events []billing.Event) error {
+			for _, event := range events {
+				if event.Tenant == "payments" {
+					return sqlState("22P05")
+				}
+			}
+			return nil
+		}
+		put(t, b.Outbox, slices.Concat(numbered(0, 480), tenants(20))...)
+		if done := b.flush(t); done.Added != 20 || len(done.Parked) != 480 {
+			t.Errorf("%d added, %d parked, want 20 and 480", done.Added, len(done.Parked))
+		}
+		if b.ledger.tries > 60 {
+			t.Errorf("%d tries", b.ledger.tries)
+		}
+		b.ledger.fault = nil
+		if err := b.Outbox.Unpark(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if done := b.flush(t); done.Added != 480 {
+			t.Errorf("%d added once the ledger takes them, want 480", done.Added)
 		}
 	})
 	t.Run("BILL-09 U+0000 in an outbox of old is parked by PostgreSQL", func(t *testing.T) {

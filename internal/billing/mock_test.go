@@ -110,9 +110,9 @@ func TestErrorsSayWhatWasDone(t *testing.T) {
 	})
 	t.Run("a connection lost among the rows", func(t *testing.T) {
 		db, mock := mock(t)
-		rows := sqlmock.NewRows([]string{"namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "content_hash", "valid_from"}).
-			AddRow("a", "", "", "", 1, "", nine).AddRow("b", "", "", "", 1, "", nine).RowError(1, broken)
-		mock.ExpectQuery("SELECT namespace, namespace_uid, tenant, tenant_uid, generation, content_hash, valid_from\n" +
+		rows := sqlmock.NewRows([]string{"namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner", "content_hash", "valid_from"}).
+			AddRow("a", "", "", "", 1, "", "", "", nine).AddRow("b", "", "", "", 1, "", "", "", nine).RowError(1, broken)
+		mock.ExpectQuery("SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, content_hash, valid_from\n" +
 			"FROM ledger_periods WHERE cluster = $1 AND valid_to IS NULL").WithArgs(cluster).WillReturnRows(rows)
 		var got []string
 		for period, err := range mocked(t, db, func(*billing.Options) {}).OpenPeriods(t.Context()) {

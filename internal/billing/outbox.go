@@ -22,7 +22,8 @@ const outboxTables = `
 CREATE TABLE IF NOT EXISTS outbox (seq INTEGER PRIMARY KEY AUTOINCREMENT, event_id TEXT NOT NULL UNIQUE, payload TEXT NOT NULL,
   queued_at TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS parked (event_id TEXT NOT NULL PRIMARY KEY, payload TEXT NOT NULL, reason TEXT NOT NULL,
-  parked_at TEXT NOT NULL) STRICT;`
+  parked_at TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS held (event_id TEXT NOT NULL PRIMARY KEY, payload TEXT NOT NULL) STRICT;`
 
 // Outbox is a local file with events that the warehouse doesn't have yet, in the order in which they came. One process at a time
 // opens it. What Put has returned without an error survives a crash.
@@ -184,6 +185,68 @@ func (o *Outbox) Parked(ctx context.Context, limit int) (parked []Parked, err er
 		parked = append(parked, p)
 	}
 	return parked, o.wrap("reading what was parked", rows.Err())
+}
+
+// Unpark queues again what was set aside: the warehouse may take it by now.
+func (o *Outbox) Unpark(ctx context.Context) error {
+	return o.within(ctx, "queueing what was parked", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
+SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = p.event_id)`, instantText(o.clock.Now())); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `DELETE FROM parked`)
+		return err
+	})
+}
+
+// Hold keeps the ENDs that a comparison held back, in place of those before, so that a restart neither forgets them nor lets
+// them through too soon.
+func (o *Outbox) Hold(ctx context.Context, held []Event) error {
+	return o.within(ctx, "keeping what is held back", func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM held`); err != nil {
+			return err
+		}
+		for _, event := range held {
+			payload, err := event.row()
+			if err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, `INSERT INTO held (event_id, payload) VALUES (?, ?)`, event.Sealed().ID, string(payload)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Held returns what was held back last.
+func (o *Outbox) Held(ctx context.Context) (held []Event, err error) {
+	return o.events(ctx, `SELECT payload FROM held ORDER BY event_id`)
+}
+
+// All returns all events that wait, the oldest first.
+func (o *Outbox) All(ctx context.Context) ([]Event, error) {
+	return o.events(ctx, `SELECT payload FROM outbox ORDER BY seq`)
+}
+
+func (o *Outbox) events(ctx context.Context, query string) (events []Event, err error) {
+	rows, err := o.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, o.wrap("reading", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var payload string
+		var event Event
+		if err := rows.Scan(&payload); err != nil {
+			return nil, o.wrap("reading", err)
+		}
+		if err := json.Unmarshal([]byte(payload), &event); err != nil {
+			return nil, o.wrap("reading", err)
+		}
+		events = append(events, event)
+	}
+	return events, o.wrap("reading", rows.Err())
 }
 
 // Waiting counts the events and says since when the oldest has waited; zero if there is none.

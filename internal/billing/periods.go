@@ -38,6 +38,22 @@ func (s *Store) History(ctx context.Context, tenant string) (periods []Period, e
 	return periods, nil
 }
 
+// Holders returns who held which namespace of the cluster at an instant, by namespace.
+func (s *Store) Holders(ctx context.Context, at time.Time) (periods []Period, err error) {
+	for p, err := range s.periods(ctx, "the holders", s.text.holders, s.options.Cluster, instantText(at), instantText(at)) {
+		if err != nil {
+			return nil, err
+		}
+		periods = append(periods, p)
+	}
+	return periods, nil
+}
+
+// All streams every period of the cluster, by namespace and beginning.
+func (s *Store) All(ctx context.Context) iter.Seq2[Period, error] {
+	return s.periods(ctx, "all periods", s.text.export, s.options.Cluster)
+}
+
 // Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in
 // RFC 3339, an empty valid_to while a period lasts.
 func (s *Store) Export(ctx context.Context, to io.Writer) error {

@@ -1,6 +1,7 @@
 package billing
 
 import (
+	"fmt"
 	"strings"
 )
 
@@ -12,6 +13,17 @@ var Postgres = Dialect{
   op text NOT NULL CHECK (op IN ('SET','END')), cost_center text NOT NULL, owner text NOT NULL,
   labels jsonb NOT NULL, content_hash text NOT NULL,
   effective_at timestamptz NOT NULL, recorded_at timestamptz NOT NULL)`,
+	index: `CREATE INDEX IF NOT EXISTS {{t}}_places ON {{t}} (cluster, namespace, effective_at)`,
+	runs: `CREATE TABLE IF NOT EXISTS {{t}}_runs (run_id text NOT NULL PRIMARY KEY, cluster text NOT NULL, exporter text NOT NULL,
+  version text NOT NULL, started_at timestamptz NOT NULL, complete_until timestamptz NOT NULL, recorded_at timestamptz NOT NULL)`,
+	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id text NOT NULL, author text NOT NULL, reason text NOT NULL,
+  recorded_at timestamptz NOT NULL)`,
+	createView: `CREATE OR REPLACE VIEW `,
+	// The server keeps no comment of the text.
+	describeView: `COMMENT ON VIEW {{t}}_periods IS '` + viewMark + `2'`,
+	viewVersion:  `SELECT coalesce(obj_description(to_regclass({{p1}}), 'pg_class'), '')`,
+	instant:      `{{p}}::timestamptz`,
+	now:          `clock_timestamp()`,
 	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
 SELECT ` + each(func(column string) string { return "r." + column }) + `, clock_timestamp()
 FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + each(func(column string) string {
@@ -33,8 +45,8 @@ FROM pg_attribute WHERE attrelid = to_regclass({{p1}}) AND attnum > 0 AND NOT at
 	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
 		"tenant_uid": "text", "generation": "bigint", "op": "text", "cost_center": "text", "owner": "text", "labels": "jsonb",
 		"content_hash": "text", "effective_at": "timestamp with time zone", "recorded_at": "timestamp with time zone"},
-	list:         `SELECT jsonb_array_elements_text({{p2}}::jsonb)`,
-	placeholders: [2]string{"$1", "$2"},
-	longestName:  63,
-	trouble:      postgresTrouble,
+	list:        `SELECT jsonb_array_elements_text({{p2}}::jsonb)`,
+	placeholder: func(n int) string { return fmt.Sprintf("$%d", n) },
+	longestName: 63,
+	trouble:     postgresTrouble,
 }

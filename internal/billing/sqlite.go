@@ -12,6 +12,16 @@ var SQLite = Dialect{
   op TEXT NOT NULL CHECK (op IN ('SET','END')), cost_center TEXT NOT NULL, owner TEXT NOT NULL,
   labels TEXT NOT NULL CHECK (json_valid(labels)), content_hash TEXT NOT NULL,
   effective_at TEXT NOT NULL, recorded_at TEXT NOT NULL) STRICT, WITHOUT ROWID`,
+	index: `CREATE INDEX IF NOT EXISTS {{t}}_places ON {{t}} (cluster, namespace, effective_at)`,
+	runs: `CREATE TABLE IF NOT EXISTS {{t}}_runs (run_id TEXT NOT NULL PRIMARY KEY, cluster TEXT NOT NULL, exporter TEXT NOT NULL,
+  version TEXT NOT NULL, started_at TEXT NOT NULL, complete_until TEXT NOT NULL, recorded_at TEXT NOT NULL) STRICT`,
+	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id TEXT NOT NULL, author TEXT NOT NULL, reason TEXT NOT NULL,
+  recorded_at TEXT NOT NULL) STRICT`,
+	dropView:    `DROP VIEW IF EXISTS {{t}}_periods`,
+	createView:  `CREATE VIEW `,
+	viewVersion: `SELECT sql FROM sqlite_master WHERE type = 'view' AND name = {{p1}} COLLATE NOCASE`,
+	instant:     `{{p}}`,
+	now:         `strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')`,
 	insert: `INSERT INTO {{t}} (` + strings.Join(eventColumns, ", ") + `)
 SELECT ` + each(func(column string) string {
 		if column == "labels" {
@@ -24,7 +34,7 @@ FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
 	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
 		"tenant_uid": "text", "generation": "integer", "op": "text", "cost_center": "text", "owner": "text", "labels": "text",
 		"content_hash": "text", "effective_at": "text", "recorded_at": "text"},
-	list:         `SELECT value FROM json_each({{p2}})`,
-	placeholders: [2]string{"?", "?"},
-	trouble:      sqliteTrouble,
+	list:        `SELECT value FROM json_each({{p2}})`,
+	placeholder: func(int) string { return "?" },
+	trouble:     sqliteTrouble,
 }

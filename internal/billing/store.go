@@ -112,7 +112,7 @@ func (e Event) row() ([]byte, error) {
 type Open struct {
 	Namespace, NamespaceUID, Tenant, TenantUID string
 	Generation                                 int64
-	ContentHash                                string
+	CostCenter, Owner, ContentHash             string
 	ValidFrom                                  time.Time
 }
 
@@ -120,7 +120,7 @@ type Open struct {
 func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
 	return read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
 		var from instant
-		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.ContentHash, &from)
+		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner, &p.ContentHash, &from)
 		p.ValidFrom = from.Time
 		return p, err
 	}, s.options.Cluster)

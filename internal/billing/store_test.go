@@ -223,7 +223,7 @@ func TestReading(t *testing.T) {
 				got = append(got, period)
 			}
 			want := []billing.Open{{Namespace: "payments", NamespaceUID: "n1", Tenant: "payments", TenantUID: "t1", Generation: 2,
-				ContentHash: set(2, `B,"x"`, at(0)).Sealed().ContentHash, ValidFrom: nine.Add(time.Millisecond)}}
+				CostCenter: `B,"x"`, Owner: "ann@example.com", ContentHash: set(2, `B,"x"`, at(0)).Sealed().ContentHash, ValidFrom: nine.Add(time.Millisecond)}}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -56,7 +56,7 @@ func Open(path string, options ...config.Option) (*Store, error) {
 		for _, option := range options {
 			option(c)
 		}
-		s.accept(c, "")
+		s.acceptFirst(c, "")
 		return s, nil
 	}
 	data, err := config.Read(path)
@@ -67,13 +67,13 @@ func Open(path string, options ...config.Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.settled = hash(data)
-	s.accept(c, s.settled)
+	s.settled = hashFile(data)
+	s.acceptFirst(c, s.settled)
 	return s, nil
 }
 
-// accept takes the first configuration into force.
-func (s *Store) accept(c *config.OperatorConfiguration, hash string) {
+// acceptFirst takes the first configuration into force.
+func (s *Store) acceptFirst(c *config.OperatorConfiguration, hash string) {
 	s.current.Store(c)
 	s.started = Accepted{Hash: hash, Warnings: c.Warnings()}
 }
@@ -124,7 +124,7 @@ func (s *Store) Poll() {
 	s.polling.Lock()
 	defer s.polling.Unlock()
 	data, err := config.Read(s.path)
-	content := hash(data)
+	content := hashFile(data)
 	if err != nil {
 		content = err.Error()
 	}
@@ -134,31 +134,31 @@ func (s *Store) Poll() {
 	}
 	s.settled = content
 	if err != nil {
-		s.refuse(err)
+		s.refuseFile(err)
 		return
 	}
 	file, err := config.Parse(s.path, data, s.options...)
 	if err != nil {
-		s.refuse(err)
+		s.refuseFile(err)
 		return
 	}
-	s.take(file, content)
+	s.takeFile(file, content)
 }
 
-func (s *Store) take(file *config.OperatorConfiguration, hash string) {
+func (s *Store) takeFile(file *config.OperatorConfiguration, hash string) {
 	old := s.Current()
 	inForce := config.InForce(old, file)
 	accepted := Accepted{Hash: hash, RestartRequired: config.RestartRequired(old, file), Warnings: file.Warnings()}
 	if !equality.Semantic.DeepEqual(old, inForce) {
 		s.current.Store(inForce)
-		s.notify(old, inForce)
+		s.notifySubscribers(old, inForce)
 	}
 	if s.OnAccepted != nil {
 		s.OnAccepted(accepted)
 	}
 }
 
-func (s *Store) notify(old, inForce *config.OperatorConfiguration) {
+func (s *Store) notifySubscribers(old, inForce *config.OperatorConfiguration) {
 	s.subscribing.Lock()
 	subscribers := s.subscribers[:len(s.subscribers):len(s.subscribers)] // a subscriber may subscribe another
 	s.subscribing.Unlock()
@@ -167,13 +167,13 @@ func (s *Store) notify(old, inForce *config.OperatorConfiguration) {
 	}
 }
 
-func (s *Store) refuse(err error) {
+func (s *Store) refuseFile(err error) {
 	if s.OnRefused != nil {
 		s.OnRefused(err)
 	}
 }
 
-func hash(data []byte) string {
+func hashFile(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

@@ -151,13 +151,13 @@ func TestStoreFollowsTheFile(t *testing.T) {
 		s, told := follow(t, m)
 		m.swap(header + "billing: {driver: sqlite}\ninheritance: {labels: [team]}\n")
 		poll(s, 2)
-		expect(t, "labels in force, driver named", told(), "labels [] -> [team]", "accepted, restart [billing.driver]")
+		expect(t, "labels in force, driver named", told(), "labels [pod-security.kubernetes.io/*] -> [team]", "accepted, restart [billing.driver]")
 		if got := s.Current().Billing.Driver; got != config.DriverNone {
 			t.Errorf("driver %s is in force before a restart", got)
 		}
 		m.swap(header + "billing: {driver: sqlite}\n")
 		poll(s, 2)
-		expect(t, "a later change still names what waits for a restart", told(), "labels [team] -> []", "accepted, restart [billing.driver]")
+		expect(t, "a later change still names what waits for a restart", told(), "labels [team] -> [pod-security.kubernetes.io/*]", "accepted, restart [billing.driver]")
 		m.swap(header)
 		poll(s, 2)
 		expect(t, "the file says again what runs", told(), "accepted, restart []")

@@ -29,6 +29,8 @@ type Sub struct {
 	Labels, Annotations map[string]string
 	Created             time.Time
 	Deleting            bool
+	// NameLost says that a namespace outside of the tree had the name when the SubNamespace, as it is written now, asked for it.
+	NameLost bool
 }
 
 // Tenant is what the forest knows of one LNamespace.
@@ -36,6 +38,9 @@ type Tenant struct {
 	Name, UID, Template string
 	AllowCascading      bool
 	Deleting            bool
+	// Creator is the user who made it, as far as that was written down; Created is when.
+	Creator string
+	Created time.Time
 	// MaxSubNamespaces and MaxDepth are nil where the LNamespace says nothing.
 	MaxSubNamespaces, MaxDepth *int32
 }
@@ -104,7 +109,7 @@ func (s *Snapshot) WithNamespace(n *Namespace) *Snapshot {
 	c := *s
 	old, _ := s.namespaces.Get(n.Name)
 	c.namespaces = s.namespaces.Set(n.Name, n)
-	c.link(n.Name, old, n)
+	c.relinkName(n.Name, old, n)
 	return &c
 }
 
@@ -116,12 +121,12 @@ func (s *Snapshot) WithoutNamespace(name string) *Snapshot {
 	}
 	c := *s
 	c.namespaces = s.namespaces.Delete(name)
-	c.link(name, old, nil)
+	c.relinkName(name, old, nil)
 	return &c
 }
 
-// link moves name from the edges that old had to those that n has.
-func (s *Snapshot) link(name string, old, n *Namespace) {
+// relinkName moves name from the edges that old had to those that n has.
+func (s *Snapshot) relinkName(name string, old, n *Namespace) {
 	var oldParent, oldTemplate, parent, template string
 	if old != nil {
 		oldParent, oldTemplate = old.Parent(), old.Template()

@@ -12,7 +12,10 @@ import (
 type Hierarchy struct {
 	Namespace, UID string
 	// Parent is what it asks for: a name, "" for a root, nil for nothing.
-	Parent         *string
+	Parent *string
+	// ParentUID is the UID of the namespace called Parent at the time when the object began to ask for it; "" where there was
+	// none, or nobody knows. It is no part of what the object says.
+	ParentUID      string
 	AllowCascading bool
 	Required       []string
 	// Propagated and Overridden are keys: of labels, of annotations.
@@ -20,7 +23,19 @@ type Hierarchy struct {
 }
 
 // Is says whether both say the same. Either may be nil.
-func (h *Hierarchy) Is(other *Hierarchy) bool { return reflect.DeepEqual(h, other) }
+func (h *Hierarchy) Is(other *Hierarchy) bool {
+	if h == nil || other == nil {
+		return h == other
+	}
+	mine, theirs := *h, *other
+	mine.ParentUID, theirs.ParentUID = "", ""
+	return reflect.DeepEqual(mine, theirs)
+}
+
+// Asks says whether the object asks for that parent.
+func (h *Hierarchy) Asks(parent *string) bool {
+	return h.Parent == parent || h.Parent != nil && parent != nil && *h.Parent == *parent
+}
 
 // WithHierarchy returns the snapshot with the HierarchyConfiguration added or replaced.
 func (s *Snapshot) WithHierarchy(h *Hierarchy) *Snapshot {
@@ -58,7 +73,7 @@ func (s *Snapshot) Request(name string) Request {
 	if n == nil || h == nil {
 		return Request{}
 	}
-	applied, counts := h.applied(n)
+	applied, counts := h.appliedParent(n)
 	r := Request{}
 	switch {
 	case h.Parent != nil:
@@ -67,9 +82,25 @@ func (s *Snapshot) Request(name string) Request {
 		r.Asked = true
 	}
 	if r.Asked {
-		r.Obstacles = s.MoveObstacles(n, r.Parent)
+		r.Obstacles = append(s.MoveObstacles(n, r.Parent), s.staleness(h)...)
 	}
 	return r
+}
+
+// staleness is the obstacle where h asks for a namespace that is gone since, or that another one has replaced: whoever was asked
+// for the first has no say over what comes after it.
+func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
+	if h.Parent == nil || h.ParentUID == "" {
+		return nil
+	}
+	parent := s.Namespace(*h.Parent)
+	switch {
+	case parent == nil:
+		return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s is gone since spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
+	case parent.UID == h.ParentUID:
+		return nil
+	}
+	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
 }
 
 // Overruled is the parent that the HierarchyConfiguration of the namespace called name asks for and was given, where
@@ -82,15 +113,15 @@ func (s *Snapshot) Overruled(name string) (asked string, overruled bool) {
 	return *h.Parent, true
 }
 
-// applied is the parent that was asked for last and given, by this very object.
-func (h *Hierarchy) applied(n *Namespace) (parent string, counts bool) {
+// appliedParent is the parent that was asked for last and given, by this very object.
+func (h *Hierarchy) appliedParent(n *Namespace) (parent string, counts bool) {
 	uid, parent, found := strings.Cut(n.Annotations[v1alpha1.AnnotationAppliedParent], ":")
 	return parent, found && uid == h.UID
 }
 
-// requested is n where its HierarchyConfiguration asks it to be, with the record of that; n itself where nothing differs.
+// asRequested is n where its HierarchyConfiguration asks it to be, with the record of that; n itself where nothing differs.
 // An unlawful request changes nothing.
-func (s *Snapshot) requested(n *Namespace) *Namespace {
+func (s *Snapshot) asRequested(n *Namespace) *Namespace {
 	h, record := s.Hierarchy(n.Name), n.Annotations[v1alpha1.AnnotationAppliedParent]
 	r := s.Request(n.Name)
 	wanted := ""
@@ -104,21 +135,22 @@ func (s *Snapshot) requested(n *Namespace) *Namespace {
 		return n
 	}
 	moved := n.clone()
-	if r.Asked && !n.stands(r.Parent) {
+	if r.Asked && !n.standsBelow(r.Parent) {
 		moved = Placed(n, r.Parent)
 	}
 	set(moved.Annotations, v1alpha1.AnnotationAppliedParent, wanted)
 	return moved
 }
 
-// stands says whether the labels of n make it a child of parent, or a root where parent is "".
-func (n *Namespace) stands(parent string) bool {
+// standsBelow says whether the labels of n make it a child of parent, or a root where parent is "".
+func (n *Namespace) standsBelow(parent string) bool {
 	return n.Parent() == parent && (parent != "" || n.Type() == v1alpha1.TypeRoot)
 }
 
 // Placed is n below parent, or a root where parent is "".
 func Placed(n *Namespace, parent string) *Namespace {
 	moved := n.clone()
+	delete(moved.Annotations, v1alpha1.AnnotationAdopt) // a mark counts once
 	set(moved.Labels, v1alpha1.LabelParent, parent)
 	if parent == "" {
 		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
@@ -130,7 +162,7 @@ func Placed(n *Namespace, parent string) *Namespace {
 
 // MoveObstacles are why n can't be placed below parent, or be made a root where parent is "", whoever asks.
 func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
-	if n.stands(parent) {
+	if n.standsBelow(parent) {
 		return nil
 	}
 	var obstacles []Obstacle
@@ -156,6 +188,7 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
+	say(s.markedForOthers(n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s", v1alpha1.AnnotationAdopt, x, parent)
 	if len(obstacles) == 0 {
 		for _, why := range after.Crowded(s, x) {
 			say(true, v1alpha1.ReasonLimitExceeded, "%s", why)
@@ -164,16 +197,30 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	return obstacles
 }
 
-// declares are the keys that h propagates on one side; none where there is no h.
-func (h *Hierarchy) declares(side int) []string {
+// MarkedFor says whether a cluster admin has marked n for the tree that parent stands in: by the UID of its LNamespace or of its
+// root.
+func (s *Snapshot) MarkedFor(n *Namespace, parent string) bool {
+	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.Namespace(s.RootOf(parent))
+	return mark != "" && root != nil && (mark == root.UID || mark == root.TenantUID() && s.TenantOf(root.Name) != nil)
+}
+
+// markedForOthers says whether n, on its way into the tree of parent, has a mark that names somebody else. "true", which was
+// the mark of earlier versions, names nobody.
+func (s *Snapshot) markedForOthers(n *Namespace, parent string) bool {
+	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.RootOf(parent)
+	return mark != "" && mark != v1alpha1.True && root != "" && root != s.RootOf(n.Name) && !s.MarkedFor(n, parent)
+}
+
+// declaredKeys are the keys that h propagates on one side; none where there is no h.
+func (h *Hierarchy) declaredKeys(side int) []string {
 	if h == nil {
 		return nil
 	}
 	return h.Propagated[side]
 }
 
-// overrides are the keys that h overrides on one side; none where there is no h.
-func (h *Hierarchy) overrides(side int) []string {
+// overriddenKeys are the keys that h overrides on one side; none where there is no h.
+func (h *Hierarchy) overriddenKeys(side int) []string {
 	if h == nil {
 		return nil
 	}
@@ -182,5 +229,5 @@ func (h *Hierarchy) overrides(side int) []string {
 
 // declaresAs says whether both declare the same keys for those below. Either may be nil.
 func (h *Hierarchy) declaresAs(other *Hierarchy) bool {
-	return slices.Equal(h.declares(0), other.declares(0)) && slices.Equal(h.declares(1), other.declares(1))
+	return slices.Equal(h.declaredKeys(0), other.declaredKeys(0)) && slices.Equal(h.declaredKeys(1), other.declaredKeys(1))
 }

@@ -16,6 +16,8 @@ type Rules struct {
 	SubLabel, SubAnnotation func(key string) bool
 	// ProtectedName says which namespaces are never in the forest, besides those with the label protected.
 	ProtectedName func(name string) bool
+	// ReservedName says which names no new sub-namespace gets; nil reserves none.
+	ReservedName func(name string) bool
 	// AllowCascading lets every deletion delete what is below.
 	AllowCascading bool
 	// CheckName says why a new sub-namespace in the tree of root may not bear that name; nil allows every name.
@@ -24,7 +26,7 @@ type Rules struct {
 	Limits v1alpha1.Limits
 }
 
-func (r Rules) protected(n *Namespace) bool {
+func (r Rules) isProtected(n *Namespace) bool {
 	return n.label(v1alpha1.LabelProtected) == v1alpha1.True || r.ProtectedName != nil && r.ProtectedName(n.Name)
 }
 
@@ -32,8 +34,6 @@ func (r Rules) protected(n *Namespace) bool {
 const (
 	metadataName = "kubernetes.io/metadata.name"
 	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"
-	enforceLevel = "pod-security.kubernetes.io/enforce"
-	privileged   = "privileged"
 )
 
 func never(key string) bool {
@@ -51,22 +51,22 @@ type side struct {
 	declared map[string]bool
 }
 
-func (r Rules) sides() [2]side {
+func (r Rules) bothSides() [2]side {
 	return [2]side{
 		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, "", 0, nil},
 		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@", 1, nil},
 	}
 }
 
-func (d side) inherits(key string) bool {
+func (d side) inheritsKey(key string) bool {
 	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !never(key)
 }
 
-func (d side) allows(key string) bool { return d.local != nil && d.local(key) && !never(key) }
+func (d side) allowsKey(key string) bool { return d.local != nil && d.local(key) && !never(key) }
 
-// declare returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
-func (d side) declare(h *Hierarchy) side {
-	keys := h.declares(d.index)
+// declareKeys returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
+func (d side) declareKeys(h *Hierarchy) side {
+	keys := h.declaredKeys(d.index)
 	if len(keys) == 0 {
 		return d
 	}
@@ -79,9 +79,9 @@ func (d side) declare(h *Hierarchy) side {
 	return d
 }
 
-// passes are the values from above that a namespace with that HierarchyConfiguration takes: it may override keys.
-func (d side) passes(h *Hierarchy, above map[string]string) map[string]string {
-	keys := h.overrides(d.index)
+// passKeys are the values from above that a namespace with that HierarchyConfiguration takes: it may override keys.
+func (d side) passKeys(h *Hierarchy, above map[string]string) map[string]string {
+	keys := h.overriddenKeys(d.index)
 	if len(keys) == 0 {
 		return above
 	}
@@ -92,8 +92,8 @@ func (d side) passes(h *Hierarchy, above map[string]string) map[string]string {
 	return passed
 }
 
-// ours are the keys that the operator wrote on n, with their marks.
-func (n *Namespace) ours() map[string]bool {
+// operatorKeys are the keys that the operator wrote on n, with their marks.
+func (n *Namespace) operatorKeys() map[string]bool {
 	list := n.Annotations[v1alpha1.AnnotationInherited]
 	if list == "" {
 		return nil
@@ -114,13 +114,13 @@ type effective struct {
 	refused          []string        // keys of the spec that the configuration doesn't allow, with their marks
 }
 
-// effective computes rule E of the behaviour page for one namespace, given what flows into it. First hit wins: the bound
+// effectiveKeys computes rule E of the behaviour page for one namespace, given what flows into it. First hit wins: the bound
 // SubNamespace's spec, what comes from above, what someone else set here.
-func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effective {
+func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) effective {
 	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
-	own, ours := d.of(n), n.ours()
+	own, ours := d.of(n), n.operatorKeys()
 	for key, value := range own {
-		if d.inherits(key) && !ours[d.mark+key] {
+		if d.inheritsKey(key) && !ours[d.mark+key] {
 			e.flowing[key] = value
 		}
 	}
@@ -129,7 +129,7 @@ func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effecti
 	}
 	if sub != nil {
 		for key, value := range d.spec(sub) {
-			if d.allows(key) {
+			if d.allowsKey(key) {
 				e.take(d, key, value)
 			} else {
 				e.refused = append(e.refused, d.mark+key)
@@ -142,44 +142,48 @@ func (d side) effective(n *Namespace, sub *Sub, above map[string]string) effecti
 func (e *effective) take(d side, key, value string) {
 	if d.mark == "" && key == enforceLevel && value == privileged {
 		e.left[key] = true
-		if _, ok := e.flowing[key]; !ok && d.inherits(key) {
+		if _, ok := e.flowing[key]; !ok && d.inheritsKey(key) {
 			e.flowing[key] = value // so that those below leave theirs too, instead of losing it
 		}
 		return
 	}
 	delete(e.left, key)
 	e.written[key] = value
-	if d.inherits(key) {
+	if d.inheritsKey(key) {
 		e.flowing[key] = value
 	}
 }
 
-// inherited computes, for both sides, what the namespace called name should carry. place must be sound.
-func (s *Snapshot) inherited(name string) [2]effective {
+// inheritedKeys computes, for both sides, what the namespace called name should carry. place must be sound.
+func (s *Snapshot) inheritedKeys(name string) [2]effective {
 	var result [2]effective
 	sources, _ := s.Sources(name)
 	way := append(slices.Clone(sources.Names), name)
-	for i, d := range s.rules.sides() {
+	for i, d := range s.rules.bothSides() {
 		for step, at := range way {
 			n, h := s.Namespace(at), s.Hierarchy(at)
 			if s.KindOf(n) != Template { // what it declares is for descendants, and a template has none
-				d = d.declare(h)
+				d = d.declareKeys(h)
 			}
-			result[i] = d.effective(n, s.owner(at), d.passes(h, result[i].flowing))
+			above := result[i].flowing
+			result[i] = d.effectiveKeys(n, s.owningSub(at), d.passKeys(h, above))
 			if step == 0 && sources.Unknown != "" {
-				d.freeze(n, &result[i])
+				d.freezeKeys(n, &result[i])
+			}
+			if d.index == 0 {
+				result[i].hold(d, n, above)
 			}
 		}
 	}
 	return result
 }
 
-// freeze keeps what came to n from templates that can't be judged now: every key of ours that nothing else accounts for.
+// freezeKeys keeps what came to n from templates that can't be judged now: every key of ours that nothing else accounts for.
 // Only the namespace that references the template is frozen so; what is below it goes on inheriting from there.
-func (d side) freeze(n *Namespace, e *effective) {
-	for key := range n.ours() {
+func (d side) freezeKeys(n *Namespace, e *effective) {
+	for key := range n.operatorKeys() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
-		if isAnnotation != (d.mark == "@") || !d.inherits(bare) {
+		if isAnnotation != (d.mark == "@") || !d.inheritsKey(bare) {
 			continue
 		}
 		if value, ok := d.of(n)[bare]; ok {
@@ -190,8 +194,8 @@ func (d side) freeze(n *Namespace, e *effective) {
 	}
 }
 
-// owner is the SubNamespace that the namespace called name is bound to, or nil.
-func (s *Snapshot) owner(name string) *Sub {
+// owningSub is the SubNamespace that the namespace called name is bound to, or nil.
+func (s *Snapshot) owningSub(name string) *Sub {
 	n := s.Namespace(name)
 	if n == nil || !n.Bound() || n.Parent() == "" {
 		return nil
@@ -199,13 +203,17 @@ func (s *Snapshot) owner(name string) *Sub {
 	return s.Sub(n.Parent(), name)
 }
 
+// NotTransferred is how a message about RefusedKeys begins.
+const NotTransferred = "not transferred, because the configuration does not allow them, or because only a cluster admin lowers a level of pod security, " +
+	"from the root downwards: "
+
 // RefusedKeys are the keys of the bound SubNamespace's spec, and inherited ones, that the namespace doesn't get:
 // annotations with a leading @.
 func (s *Snapshot) RefusedKeys(name string) []string {
 	if s.Namespace(name) == nil {
 		return nil
 	}
-	both := s.inherited(name)
+	both := s.inheritedKeys(name)
 	refused := slices.Concat(both[0].refused, both[1].refused)
 	for key := range both[0].left {
 		refused = append(refused, key)
@@ -214,8 +222,8 @@ func (s *Snapshot) RefusedKeys(name string) []string {
 	return slices.Compact(refused)
 }
 
-// flows says whether what flows on from the namespace called name differs between two snapshots.
-func flows(a, b *Snapshot, name string) bool {
-	x, y := a.inherited(name), b.inherited(name)
+// flowDiffers says whether what flows on from the namespace called name differs between two snapshots.
+func flowDiffers(a, b *Snapshot, name string) bool {
+	x, y := a.inheritedKeys(name), b.inheritedKeys(name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)
 }

@@ -66,6 +66,21 @@ func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
 	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s)", s.treeName(root), *limit, used, going)
 }
 
+// Awaited counts the SubNamespaces in the tree of root whose namespaces are not in their parents yet, but for the one called
+// name in parent.
+func (s *Snapshot) Awaited(root, parent, name string) int {
+	count := 0
+	for _, at := range append(s.Subtree(root), root) {
+		for _, sub := range s.Subs(at) {
+			n, itself := s.Namespace(sub.Name), at == parent && sub.Name == name
+			if there := n != nil && n.Parent() == at; !there && !itself && !sub.Deleting {
+				count++
+			}
+		}
+	}
+	return count
+}
+
 // Height is the distance from name to its deepest descendant, whatever state they are in. Cycles end.
 func (s *Snapshot) Height(name string) int {
 	seen, height := map[string]bool{name: true}, -1
@@ -98,15 +113,15 @@ func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
 	}
 	if !before.InTree(name, root) {
 		count, _ := s.Descendants(name)
-		if why := s.without(name).NoRoom(root, 0, 1+count); why != "" {
+		if why := s.withoutPlace(name).NoRoom(root, 0, 1+count); why != "" {
 			problems = append(problems, why)
 		}
 	}
 	return problems
 }
 
-// without is the forest in which name hangs nowhere, and neither does what is below it.
-func (s *Snapshot) without(name string) *Snapshot {
+// withoutPlace is the forest in which name hangs nowhere, and neither does what is below it.
+func (s *Snapshot) withoutPlace(name string) *Snapshot {
 	n := s.Namespace(name).clone()
 	delete(n.Labels, v1alpha1.LabelParent)
 	return s.WithNamespace(n)

@@ -47,14 +47,18 @@ func TestLimits(t *testing.T) {
 }
 
 func TestNotAdoptable(t *testing.T) {
-	marked := annotation(v1alpha1.AnnotationAdopt, v1alpha1.True)
+	mark := func(value string) trait { return annotation(v1alpha1.AnnotationAdopt, value) }
+	marked, tenant := mark("alice"), &forest.Tenant{Name: "n", UID: "uid-n", Creator: "alice"}
 	cases := map[string]struct {
 		n    *forest.Namespace
 		want string
 	}{
 		"Marked":      {namespace("n", marked), ""},
 		"MarkedRoot":  {namespace("n", marked, root), ""},
-		"Unmarked":    {namespace("n", root), "exists; a cluster admin can mark it"},
+		"Unmarked":    {namespace("n", root), "exists; a cluster admin can name who may adopt it: kubectl annotate namespace n tenancy.warren.dev/adopt=alice"},
+		"ForAnother":  {namespace("n", mark("eve")), "exists; a cluster admin can name who may adopt it"},
+		"ForTheUID":   {namespace("n", mark("uid-n")), ""},
+		"ForNobody":   {namespace("n", mark("true")), "adopt=true names nobody; a cluster admin names who may adopt it: kubectl annotate namespace n tenancy.warren.dev/adopt=alice --overwrite"},
 		"Terminating": {namespace("n", marked, terminating), "is being terminated"},
 		"Protected":   {namespace("n", marked, protected), "is protected or halted"},
 		"Halted":      {namespace("n", marked, below("gone")), "is protected or halted"},
@@ -63,10 +67,22 @@ func TestNotAdoptable(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := grown(namespace("r", root), tc.n).NotAdoptable(tc.n)
+			got := grown(namespace("r", root), tc.n).NotAdoptable(tc.n, tenant)
 			if !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
 				t.Errorf("NotAdoptable = %q, want %q", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestNotAdoptableWithoutCreator(t *testing.T) {
+	n := namespace("n")
+	got := grown(n).NotAdoptable(n, &forest.Tenant{Name: "n", UID: "uid-n"})
+	if want := "adopt=uid-n"; !strings.HasSuffix(got, want) {
+		t.Errorf("NotAdoptable = %q, want it to end in %q: of whom nobody knows the user, the UID tells", got, want)
+	}
+	got = grown(n).NotAdoptable(n, &forest.Tenant{Name: "n", UID: "uid-n", Creator: "o'neil; x"})
+	if want := `adopt='o'\''neil; x'`; !strings.HasSuffix(got, want) {
+		t.Errorf("NotAdoptable = %q, want it to end in %q", got, want)
 	}
 }

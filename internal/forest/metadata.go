@@ -22,17 +22,17 @@ func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) =
 // is halted, protected or terminating; from one that left the forest everything that the operator wrote is removed.
 func (s *Snapshot) Desired(name string) Change {
 	n := s.Namespace(name)
-	if n == nil || n.Terminating || s.rules.protected(n) {
+	if n == nil || n.Terminating || s.rules.isProtected(n) {
 		return Change{}
 	}
-	fixed := s.requested(s.restored(n))
+	fixed := s.asRequested(s.withRootLabels(n))
 	if fixed != n {
 		s = s.WithNamespace(fixed)
 	}
 	if s.Place(name).Halted() {
 		return diff(n, fixed)
 	}
-	return diff(n, s.wanted(fixed))
+	return diff(n, s.wantedNamespace(fixed))
 }
 
 // clone is n with maps of its own.
@@ -48,8 +48,8 @@ func (n *Namespace) clone() *Namespace {
 	return &c
 }
 
-// restored is n with the labels that its LNamespace gives a root; n itself where nothing differs.
-func (s *Snapshot) restored(n *Namespace) *Namespace {
+// withRootLabels is n with the labels that its LNamespace gives a root; n itself where nothing differs.
+func (s *Snapshot) withRootLabels(n *Namespace) *Namespace {
 	tenant := s.Tenant(n.Name)
 	if tenant == nil || tenant.Deleting || tenant.UID != n.TenantUID() || n.Parent() != "" {
 		return n
@@ -71,24 +71,26 @@ func set(m map[string]string, key, value string) {
 	}
 }
 
-// wanted is n as it should be.
-func (s *Snapshot) wanted(n *Namespace) *Namespace {
+// wantedNamespace is n as it should be.
+func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 	w, place := n.clone(), s.Place(n.Name)
-	s.derive(w, place.Path)
+	s.deriveKeys(w, place.Path)
 	if place.Kind == None {
-		w.inherit(n, [2]effective{})
+		w.inheritKeys(n, [2]effective{})
+		w.keepLevel(n)
 		delete(w.Annotations, v1alpha1.AnnotationCascading)
 		return w
 	}
-	w.inherit(n, s.inherited(n.Name))
-	if sub := s.owner(n.Name); sub == nil || !sub.Deleting { // else its permission may have been left to it a moment ago
-		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascading(n))
+	delete(w.Labels, v1alpha1.LabelReleased)
+	w.inheritKeys(n, s.inheritedKeys(n.Name))
+	if sub := s.owningSub(n.Name); sub == nil || !sub.Deleting { // else its permission may have been left to it a moment ago
+		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascadingValue(n))
 	}
 	return w
 }
 
-// cascading is "true" where the LNamespace or the HierarchyConfiguration of n allows that what is below goes with it.
-func (s *Snapshot) cascading(n *Namespace) string {
+// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that what is below goes with it.
+func (s *Snapshot) cascadingValue(n *Namespace) string {
 	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
 	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
 		return v1alpha1.True
@@ -96,8 +98,8 @@ func (s *Snapshot) cascading(n *Namespace) string {
 	return ""
 }
 
-// derive sets the keys that follow from the path alone.
-func (s *Snapshot) derive(n *Namespace, path []string) {
+// deriveKeys sets the keys that follow from the path alone.
+func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
 	delete(n.Annotations, v1alpha1.AnnotationParentUID)
@@ -113,11 +115,11 @@ func (s *Snapshot) derive(n *Namespace, path []string) {
 	n.Annotations[v1alpha1.AnnotationAncestry] = strings.Join(path, "/")
 }
 
-// inherit writes what e wants, takes back what the operator wrote earlier and nothing wants now, and notes which keys
+// inheritKeys writes what e wants, takes back what the operator wrote earlier and nothing wants now, and notes which keys
 // are the operator's. A key that somebody else had set to the very same value stays theirs.
-func (n *Namespace) inherit(old *Namespace, e [2]effective) {
-	was, ours := old.ours(), []string{}
-	for i, d := range (Rules{}).sides() {
+func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
+	was, ours := old.operatorKeys(), []string{}
+	for i, d := range (Rules{}).bothSides() {
 		have, now := d.of(old), d.of(n)
 		for key, value := range e[i].written {
 			if current, ok := have[key]; !ok || current != value || was[d.mark+key] {
@@ -162,7 +164,7 @@ func diffMap(old, wanted map[string]string) map[string]*string {
 // NewChild is the namespace that the SubNamespace name in parent makes, with everything that its first version must
 // carry. It is not part of the snapshot.
 func (s *Snapshot) NewChild(parent, name string) *Namespace {
-	return s.complete(&Namespace{Name: name, Labels: map[string]string{
+	return s.completeKeys(&Namespace{Name: name, Labels: map[string]string{
 		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
 		v1alpha1.LabelParent:    parent,
 		v1alpha1.LabelBound:     v1alpha1.True,
@@ -177,7 +179,7 @@ func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
 		Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: tenant.UID},
 	}
 	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return s.WithTenant(tenant).complete(n)
+	return s.WithTenant(tenant).completeKeys(n)
 }
 
 // Adoption is what makes the namespace of tenant's name its root: its keys come, the cluster admin's mark goes.
@@ -188,23 +190,25 @@ func (s *Snapshot) Adoption(tenant *Tenant) Change {
 	n.Annotations[v1alpha1.AnnotationLNamespaceUID] = tenant.UID
 	n.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
 	set(n.Labels, v1alpha1.LabelTemplate, tenant.Template)
-	return diff(old, s.WithTenant(tenant).complete(n))
+	return diff(old, s.WithTenant(tenant).completeKeys(n))
 }
 
-func (s *Snapshot) complete(n *Namespace) *Namespace { return s.WithNamespace(n).wanted(n) }
+func (s *Snapshot) completeKeys(n *Namespace) *Namespace {
+	return s.WithNamespace(n).wantedNamespace(n)
+}
 
 // Affected are the namespaces whose place, keys or copies may differ between old and s after name changed: name itself
 // and, if its place or what flows from it changed, all below it.
 func (s *Snapshot) Affected(old *Snapshot, name string) []string {
 	affected := []string{name}
-	if s.reaches(old, name) {
+	if s.reachesBelow(old, name) {
 		affected = slices.AppendSeq(affected, s.Below(name)) // as in old: the edges below name are those of others
 	}
 	return affected
 }
 
-// reaches says whether the change of name between old and s matters to those below it.
-func (s *Snapshot) reaches(old *Snapshot, name string) bool {
+// reachesBelow says whether the change of name between old and s matters to those below it.
+func (s *Snapshot) reachesBelow(old *Snapshot, name string) bool {
 	before, after := old.Namespace(name), s.Namespace(name)
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {
 		return true
@@ -215,5 +219,5 @@ func (s *Snapshot) reaches(old *Snapshot, name string) bool {
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
 		return true
 	}
-	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flows(old, s, name)
+	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flowDiffers(old, s, name)
 }

@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ func obstacle(reason v1alpha1.Reason, format string, args ...any) Obstacle {
 // Protected says whether the namespace called name is never in the forest, by its name or by its label.
 func (s *Snapshot) Protected(name string) bool {
 	if n := s.Namespace(name); n != nil {
-		return s.rules.protected(n)
+		return s.rules.isProtected(n)
 	}
 	return s.rules.ProtectedName != nil && s.rules.ProtectedName(name)
 }
@@ -49,24 +50,57 @@ func (s *Snapshot) ParentObstacle(parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NameObstacle is what keeps the SubNamespace name in parent from having a namespace of its name.
+// NameObstacle is what keeps the SubNamespace name in parent from having a namespace of its name. A name that a namespace of
+// another tree, or of none, has is ReasonNameTaken: whoever waited for it would get what its owners make next under that name.
 func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
 	case s.Protected(name):
 		return obstacle(v1alpha1.ReasonProtectedName, "%s is a protected namespace", name)
+	case n == nil && s.rules.ReservedName != nil && s.rules.ReservedName(name):
+		return obstacle(v1alpha1.ReasonReservedName, "the configuration reserves the name %s: choose another", name)
 	case n == nil:
 		return Obstacle{}
-	case n.Terminating:
+	case n.Terminating && (n.BoundTo(parent) || s.shareTree(parent, n)):
 		return obstacle(v1alpha1.ReasonNamespaceTerminating, "namespace %s is being terminated", name)
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace", name, parent)
+	case s.shareTree(parent, n):
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree", name)
 	case n.Parent() != "":
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace", name)
+		return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists and is the child of another namespace; %s", name, askAgain)
 	}
-	return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is no sub-namespace: choose another name, or delete it", name)
+	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists and is no sub-namespace: choose another name; %s", name, askAgain)
+}
+
+// NameLost is what keeps a SubNamespace from a name that is free now, and that a namespace outside of its tree had when the
+// SubNamespace asked for it.
+func NameLost(name string) Obstacle {
+	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
+}
+
+const askAgain = "this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free"
+
+// shareTree says whether n stands in the tree of parent, or stood there before it was halted.
+func (s *Snapshot) shareTree(parent string, n *Namespace) bool {
+	own := s.Place(parent)
+	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
+}
+
+// RootOf names the root of the tree that the namespace called name stands in; of a halted one, the root that its ancestry
+// names, for what is halted still belongs to its tree. It is "" for a namespace of no tree.
+func (s *Snapshot) RootOf(name string) string {
+	n, place := s.Namespace(name), s.Place(name)
+	switch {
+	case place.InTree():
+		return place.Path[0]
+	case n == nil || n.Parent() == "":
+		return ""
+	}
+	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	return root
 }
 
 // NamingObstacle is the naming policies that the name of a new namespace below parent breaks. parent stands in a tree.
@@ -89,21 +123,37 @@ func (s *Snapshot) DepthObstacle(parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NotAdoptable says why an LNamespace can't make a root of a namespace that exists and is not its own; "" if it can: a
-// cluster admin marked it, and it is nothing that can't become a root.
-func (s *Snapshot) NotAdoptable(n *Namespace) string {
-	kind := s.KindOf(n)
+// NotAdoptable says why tenant can't make a root of the namespace n, which exists and is not its own; "" if it can: a cluster
+// admin marked it for this LNamespace or for the user who made it, and it is nothing that can't become a root.
+func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
+	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
+	may := cmp.Or(tenant.Creator, tenant.UID)
 	switch {
 	case n.Terminating:
 		return "namespace " + n.Name + " is being terminated"
-	case n.Annotations[v1alpha1.AnnotationAdopt] != v1alpha1.True:
-		return "namespace " + n.Name + " exists; a cluster admin can mark it: kubectl annotate namespace " + n.Name + " " + v1alpha1.AnnotationAdopt + "=true"
-	case s.rules.protected(n), s.Place(n.Name).Halted():
+	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
+		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names who may adopt it: " +
+			adoptCommand(n.Name, may) + " --overwrite"
+	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
+		return "namespace " + n.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(n.Name, may)
+	case s.rules.isProtected(n), s.Place(n.Name).Halted():
 		return "namespace " + n.Name + " is protected or halted, so it can't become the root of a tenant"
 	case kind == SubNamespace, kind == Template:
 		return "namespace " + n.Name + " is a sub-namespace or a template, so it can't become the root of a tenant"
 	}
 	return ""
+}
+
+// adoptCommand is what a cluster admin types so that user, or an LNamespace by its UID, may adopt a namespace. A name is quoted
+// for the shell.
+func adoptCommand(namespace, user string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:@/", r)
+	}
+	if strings.ContainsFunc(user, func(r rune) bool { return !plain(r) }) {
+		user = "'" + strings.ReplaceAll(user, "'", `'\''`) + "'"
+	}
+	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user
 }
 
 // HeldByChildren says why the namespace called name may not be deleted: what is below it, and is not allowed to go with
@@ -126,12 +176,14 @@ func (s *Snapshot) Waiting(name string) []string {
 
 // ParentCycle is the cycle of parents that the namespace called name stands in, "b -> c -> b" beginning with itself, or
 // ""; TemplateCycle is that of templates.
-func (s *Snapshot) ParentCycle(name string) string { return s.circle(name, (*Namespace).Parent) }
+func (s *Snapshot) ParentCycle(name string) string { return s.cycleThrough(name, (*Namespace).Parent) }
 
 // TemplateCycle is like ParentCycle for templates.
-func (s *Snapshot) TemplateCycle(name string) string { return s.circle(name, (*Namespace).Template) }
+func (s *Snapshot) TemplateCycle(name string) string {
+	return s.cycleThrough(name, (*Namespace).Template)
+}
 
-func (s *Snapshot) circle(name string, next func(*Namespace) string) string {
+func (s *Snapshot) cycleThrough(name string, next func(*Namespace) string) string {
 	path := []string{name}
 	for n := s.Namespace(name); n != nil && next(n) != ""; n = s.Namespace(next(n)) {
 		up := next(n)

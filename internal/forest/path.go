@@ -38,7 +38,7 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 		return Sources{}, false
 	}
 	place := s.Place(name)
-	if place.Halted() || s.rules.protected(n) {
+	if place.Halted() || s.rules.isProtected(n) {
 		return Sources{}, false
 	}
 	top := n
@@ -49,7 +49,7 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	if place.Kind == None {
 		return sources, true
 	}
-	templates, unknown := s.templates(top)
+	templates, unknown := s.templateChain(top)
 	if unknown != "" {
 		return Sources{Names: sources.Names, Unknown: unknown, chain: templates, of: s}, true
 	}
@@ -57,9 +57,9 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	return sources, true
 }
 
-// templates is the chain of templates that n references, outermost first, and why it can't be judged, if so. In that
+// templateChain is the chain of templates that n references, outermost first, and why it can't be judged, if so. In that
 // case the chain holds the names as far as they are known.
-func (s *Snapshot) templates(n *Namespace) (chain []string, unknown string) {
+func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) {
 	for name := n.Template(); name != ""; {
 		t := s.Namespace(name)
 		switch {
@@ -142,6 +142,6 @@ func (s *Snapshot) SelectableLabels(name string) map[string]string {
 		return nil
 	}
 	seen := n.clone()
-	s.derive(seen, s.Place(name).Path)
+	s.deriveKeys(seen, s.Place(name).Path)
 	return seen.Labels
 }

@@ -51,14 +51,14 @@ func (p Place) Depth() int { return len(p.Path) - 1 }
 
 // KindOf is what the labels of n make of it, sound or not.
 func (s *Snapshot) KindOf(n *Namespace) Kind {
-	if n == nil || s.rules.protected(n) {
+	if n == nil || s.rules.isProtected(n) {
 		return None
 	}
-	return n.kind()
+	return n.kindByLabels()
 }
 
-// kind is what the labels of n would make of it if it were not protected.
-func (n *Namespace) kind() Kind {
+// kindByLabels is what the labels of n would make of it if it were not protected.
+func (n *Namespace) kindByLabels() Kind {
 	switch {
 	case n.Parent() != "":
 		return SubNamespace
@@ -77,7 +77,7 @@ func (s *Snapshot) Place(name string) Place {
 	n := s.Namespace(name)
 	p := Place{Kind: s.KindOf(n)}
 	if p.Kind == None {
-		if n != nil && n.kind() != None {
+		if n != nil && n.kindByLabels() != None {
 			p.Halt = Halt{v1alpha1.ReasonProtected, name + " is a protected namespace"}
 		}
 		return p
@@ -89,7 +89,7 @@ func (s *Snapshot) Place(name string) Place {
 	if p.Kind != Root && p.Kind != SubNamespace {
 		return p
 	}
-	p.Path, p.Halt = s.climb(n)
+	p.Path, p.Halt = s.climbToRoot(n)
 	return p
 }
 
@@ -107,12 +107,12 @@ func invalidLabels(n *Namespace) string {
 	return ""
 }
 
-// climb follows the labels from n to its root. It returns the path in order, or why there is none.
-func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
+// climbToRoot follows the labels from n to its root. It returns the path in order, or why there is none.
+func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	path := []string{n.Name}
 	var strangers []*Namespace // those whose parent is another one than it was
 	for at := n; at.Parent() != ""; {
-		up, halt := s.step(at)
+		up, halt := s.stepToParent(at)
 		if halt.Reason != "" {
 			if at != n && halt.Reason != v1alpha1.ReasonAncestorHalted { // which names the ancestor already
 				halt = ancestorHalted(at.Name, halt.Reason)
@@ -120,7 +120,7 @@ func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
 			return nil, halt
 		}
 		if i := slices.Index(path, up.Name); i >= 0 {
-			return nil, cycle(path, i, up.Name)
+			return nil, cycleMessage(path, i, up.Name)
 		}
 		if len(path) > MaxDepth {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
@@ -133,16 +133,16 @@ func (s *Snapshot) climb(n *Namespace) ([]string, Halt) {
 	}
 	slices.Reverse(path)
 	for _, n := range slices.Backward(strangers) {
-		if halt := replaced(n, path); halt.Reason != "" {
+		if halt := parentReplaced(n, path); halt.Reason != "" {
 			return nil, halt
 		}
 	}
 	return path, Halt{}
 }
 
-// replaced says whether the parent of n, which is another one than it was, stands elsewhere: whoever made that one must not
+// parentReplaced says whether the parent of n, which is another one than it was, stands elsewhere: whoever made that one must not
 // get what waits for the name. A parent that came back at its place is welcome. path leads through n.
-func replaced(n *Namespace, path []string) Halt {
+func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
 	parent, now := path[i-1], strings.Join(path[:i], "/")
 	before := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
@@ -160,8 +160,8 @@ func ancestorHalted(name string, reason v1alpha1.Reason) Halt {
 	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + ")"}
 }
 
-// step goes from a sub-namespace to its parent, or says why that is no parent.
-func (s *Snapshot) step(at *Namespace) (*Namespace, Halt) {
+// stepToParent goes from a sub-namespace to its parent, or says why that is no parent.
+func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	up := s.Namespace(at.Parent())
 	switch kind := s.KindOf(up); {
 	case up == nil:
@@ -176,8 +176,8 @@ func (s *Snapshot) step(at *Namespace) (*Namespace, Halt) {
 	return up, Halt{}
 }
 
-// cycle tells of the cycle path[i:] that closes at name. Whoever merely hangs below it has a halted ancestor.
-func cycle(path []string, i int, name string) Halt {
+// cycleMessage tells of the cycle path[i:] that closes at name. Whoever merely hangs below it has a halted ancestor.
+func cycleMessage(path []string, i int, name string) Halt {
 	if i > 0 {
 		return ancestorHalted(name, v1alpha1.ReasonInCycle)
 	}

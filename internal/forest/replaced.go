@@ -15,8 +15,8 @@ func (s *Snapshot) Replaced(name string) (labels, annotations []string) {
 		if _, ok := s.Sources(at); n == nil || !ok {
 			continue
 		}
-		ours, wanted := n.ours(), s.inherited(at)
-		for i, d := range s.rules.sides() {
+		ours, wanted := n.operatorKeys(), s.inheritedKeys(at)
+		for i, d := range s.rules.bothSides() {
 			have := d.of(n)
 			for _, key := range slices.Sorted(maps.Keys(wanted[i].written)) {
 				value, ok := have[key]

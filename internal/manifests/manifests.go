@@ -1,4 +1,4 @@
-// Package manifests generates what depends on the configured kinds: the two policies that list them with their bindings, and
+// Package manifests generates what depends on the configured kinds: the policies that list them with their bindings, and
 // the operator's role for them. The words of the policies are in templates; only the lists of kinds are generated.
 package manifests
 
@@ -32,9 +32,9 @@ func For(c *config.OperatorConfiguration) []File {
 	seen := struct {
 		Groups  []group
 		Granted []resource
-	}{byGroup(resources), granted(resources)}
+	}{byGroup(resources), withoutGranted(resources)}
 	var files []File
-	for _, path := range []string{"policy/copy.yaml", "policy/operator_cage_objects.yaml", "rbac/kinds_configured_role.yaml"} {
+	for _, path := range []string{"policy/copy.yaml", "policy/rail_names.yaml", "policy/operator_cage_objects.yaml", "rbac/kinds_configured_role.yaml"} {
 		text := bytes.NewBufferString(notice)
 		if err := templates.ExecuteTemplate(text, path[strings.Index(path, "/")+1:], seen); err != nil {
 			panic(err) // templates and what they see are fixed at build time
@@ -72,7 +72,7 @@ func byGroup(resources []resource) []group {
 	return groups
 }
 
-// granted leaves out what ClusterRole warren-manager grants whatever the configuration says.
-func granted(resources []resource) []resource {
+// withoutGranted leaves out what ClusterRole warren-manager grants whatever the configuration says.
+func withoutGranted(resources []resource) []resource {
 	return slices.DeleteFunc(slices.Clone(resources), func(r resource) bool { return r.Group == rbacGroup })
 }

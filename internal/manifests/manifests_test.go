@@ -58,7 +58,7 @@ func TestPlural(t *testing.T) {
 		"Secret": "secrets", "NetworkPolicy": "networkpolicies", "Ingress": "ingresses", "Gateway": "gateways", "Mailbox": "mailboxes",
 		"Branch": "branches", "Endpoints": "endpoints", "PersistentVolumeClaim": "persistentvolumeclaims",
 	} {
-		if got := plural(schema.GroupKind{Kind: kind}); got != want {
+		if got := pluralOf(schema.GroupKind{Kind: kind}); got != want {
 			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 	}

@@ -40,7 +40,7 @@ func Kinds(c *config.OperatorConfiguration) []schema.GroupKind {
 func resourcesOf(c *config.OperatorConfiguration) []resource {
 	var resources []resource
 	for _, kind := range Kinds(c) {
-		resources = append(resources, resource{Group: kind.Group, Name: plural(kind), Status: hasStatus(kind)})
+		resources = append(resources, resource{Group: kind.Group, Name: pluralOf(kind), Status: hasStatus(kind)})
 	}
 	slices.SortFunc(resources, func(a, b resource) int {
 		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Name, b.Name))
@@ -48,9 +48,9 @@ func resourcesOf(c *config.OperatorConfiguration) []resource {
 	return slices.Compact(resources)
 }
 
-// plural is the resource of a kind by the rules of English, which Kubernetes' own kinds follow and most others do. Without
+// pluralOf is the resource of a kind by the rules of English, which Kubernetes' own kinds follow and most others do. Without
 // a cluster nobody knows more; in one, the operator tells of a kind whose resource is another one (warren_policy_gap).
-func plural(kind schema.GroupKind) string {
+func pluralOf(kind schema.GroupKind) string {
 	word := strings.ToLower(kind.Kind)
 	if before, ok := strings.CutSuffix(word, "y"); ok && before != "" && strings.Contains("aeiou", before[len(before)-1:]) {
 		return word + "s" // Gateway: gateways

@@ -33,18 +33,22 @@ const Copy = "copy"
 // Those with marks cost a request for an object without them nothing: the API server converts an object for each policy that
 // matches it, which on a Namespace is most of the time that a policy takes.
 var Shipped = []Policy{
-	marked(Policy{Name: "managed-namespace", Identity: NotTheOperator}, "", v1alpha1.LabelType, "-parent", v1alpha1.LabelParent),
+	withBindings(Policy{Name: "managed-namespace", Identity: NotTheOperator}, "", v1alpha1.LabelType,
+		"-parent", v1alpha1.LabelParent, "-released", v1alpha1.LabelReleased, "-template", v1alpha1.LabelTemplate),
 	plain("reserved-keys", NotTheOperator),
-	marked(Policy{Name: "namespace-shape"}, "", v1alpha1.LabelType, "-parent", v1alpha1.LabelParent,
+	withBindings(Policy{Name: "namespace-shape"}, "", v1alpha1.LabelType, "-parent", v1alpha1.LabelParent,
 		"-template", v1alpha1.LabelTemplate, "-protected", v1alpha1.LabelProtected),
-	marked(Policy{Name: Copy, Identity: NotTheOperator, ListsKinds: true}, "", v1alpha1.LabelInheritedFrom,
+	withBindings(Policy{Name: Copy, Identity: NotTheOperator, ListsKinds: true}, "", v1alpha1.LabelInheritedFrom,
 		"-access", v1alpha1.LabelAccess, "-distributed", v1alpha1.Domain+"/distributed-by"),
 	plain("source-keys", ""),
 	plain("access-names", NotTheOperator),
+	plain("rail-names", NotTheOperator),
+	plain("rail-quotas", NotTheOperator),
 	plain("tenant-limits", ""),
 	plain("operator-cage-rbac", TheOperator),
 	plain("operator-cage-namespaces", TheOperator),
 	{Name: "operator-cage-objects", Identity: TheOperator, ListsKinds: true, Bindings: []Binding{{Name: "operator-cage-objects"}}},
+	withBindings(Policy{Name: "operator-cage-distribution", Identity: TheOperator}, "", v1alpha1.Domain+"/distributed-by"),
 	plain("operator-cage-webhooks", TheOperator),
 }
 
@@ -52,8 +56,8 @@ func plain(name, identity string) Policy {
 	return Policy{Name: name, Identity: identity, Bindings: []Binding{{Name: name}}}
 }
 
-// marked adds a binding for each pair of what follows the policy's name and a label.
-func marked(p Policy, pairs ...string) Policy {
+// withBindings adds a binding for each pair of what follows the policy's name and a label.
+func withBindings(p Policy, pairs ...string) Policy {
 	for i := 0; i < len(pairs); i += 2 {
 		p.Bindings = append(p.Bindings, Binding{Name: p.Name + pairs[i], Mark: pairs[i+1]})
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,10 +98,15 @@ func (r Rules) written(all map[string]string, excluded func(string) bool) map[st
 // travels says whether a key of a source goes along: what the configuration excludes does not, nor what makes a source,
 // a copy or a namespace of ours what it is. The marks of access objects do.
 func (r Rules) travels(key string, excluded func(string) bool) bool {
-	if key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant {
+	if marksAccess(key) {
 		return true
 	}
 	return !v1alpha1.IsReservedKey(key) && key != lastApplied && (excluded == nil || !excluded(key))
+}
+
+// marksAccess says whether key says of an access object, and so of its copies, what it is for and whose it is.
+func marksAccess(key string) bool {
+	return key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant || key == v1alpha1.AnnotationLNamespaceUID
 }
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
@@ -116,9 +122,23 @@ type writtenMeta struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
 
-// JSON is the request body for the copy at slot. over is the copy that it replaces, guarded by UID and resourceVersion
-// and with what others may keep there; nil makes a new one.
+// Marks are what a copy carries beside its source's content, so that it is known whose it is.
+type Marks struct {
+	Labels, Annotations map[string]string
+	OwnerReferences     []metav1.OwnerReference
+}
+
+// JSON is the request body for the copy at slot of the source in namespace from; see Marked.
 func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, error) {
+	return b.Marked(slot, Marks{
+		Labels:      map[string]string{v1alpha1.LabelInheritedFrom: from},
+		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
+	}, over)
+}
+
+// Marked is the request body for a copy with these marks at slot. over is the copy that it replaces, guarded by UID and
+// resourceVersion and with what others may keep there; nil makes a new one.
+func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
 	meta := writtenMeta{Name: slot.Name, Namespace: slot.Namespace}
 	meta.Labels, meta.Annotations = maps.Clone(b.labels), maps.Clone(b.annotations)
 	if over != nil {
@@ -129,8 +149,9 @@ func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, erro
 			maps.Copy(meta.Annotations, over.Kept.Annotations)
 		}
 	}
-	meta.Labels[v1alpha1.LabelInheritedFrom] = from
-	meta.Annotations[v1alpha1.AnnotationSourceHash] = hash.String()
+	meta.OwnerReferences = append(slices.Clip(meta.OwnerReferences), marks.OwnerReferences...)
+	maps.Copy(meta.Labels, marks.Labels)
+	maps.Copy(meta.Annotations, marks.Annotations)
 	data, err := json.Marshal(meta)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", slot, err)
@@ -143,3 +164,6 @@ func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, erro
 	}
 	return append(body, '}'), nil
 }
+
+// Metadata are the labels and annotations that every copy gets; they must not be changed.
+func (b *Body) Metadata() (labels, annotations map[string]string) { return b.labels, b.annotations }

@@ -27,6 +27,7 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	}
 	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
 	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
+	c.Access = slot.Kind.Kind == "RoleBinding" && meta.Labels[v1alpha1.LabelAccess] != ""
 	for _, entry := range meta.ManagedFields {
 		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != "" {
 			c.Foreign = true
@@ -38,7 +39,7 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 // foreignMark says whether a key of ours stands on a copy that we write on none.
 func foreignMark(keys map[string]string, ours string) bool {
 	for key := range keys {
-		if v1alpha1.IsReservedKey(key) && key != ours && key != v1alpha1.LabelAccess && key != v1alpha1.LabelTenant {
+		if v1alpha1.IsReservedKey(key) && key != ours && !marksAccess(key) {
 			return true
 		}
 	}

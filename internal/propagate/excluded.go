@@ -53,11 +53,12 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 	if copied || mode == Remove || !opted && mode != All {
 		return nil, false
 	}
+	maker := Labelled
 	if !opted {
-		value = v1alpha1.ModeUpdate
+		value, maker = v1alpha1.ModeUpdate, Covered
 	}
 	s = &Source{
-		UID: string(meta.GetUID()), ResourceVersion: meta.GetResourceVersion(), Mode: value,
+		Maker: maker, UID: string(meta.GetUID()), ResourceVersion: meta.GetResourceVersion(), Mode: value,
 		Terminating: meta.GetDeletionTimestamp() != nil,
 		Excluded:    r.Excluded(slot, meta, ""),
 	}

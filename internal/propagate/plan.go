@@ -11,7 +11,8 @@ import (
 type Verb int
 
 // The verbs. Look means: read the source at Action.Source live, and note its Loss or its content, before anything is
-// deleted or written because of it. Inspect means: read the copy, which may have been changed while nobody watched.
+// deleted or written because of it. Inspect means: read the copy, which may have been changed while nobody watched. Withdraw
+// means: take away from an access copy what its source no longer gives, and add nothing.
 const (
 	Nothing Verb = iota
 	Create
@@ -19,6 +20,7 @@ const (
 	Delete
 	Look
 	Inspect
+	Withdraw
 )
 
 // Action is what takes one slot from what stands there to what should.
@@ -53,7 +55,7 @@ func (w *World) Plan(slot Slot) Action {
 	}
 	sources, ok := w.Forest.Sources(slot.Namespace)
 	if !ok {
-		return Action{}
+		return w.planWithdrawal(slot, c)
 	}
 	if kind.mode == Remove {
 		if c != nil && c.binding() {
@@ -72,11 +74,9 @@ func (w *World) Plan(slot Slot) Action {
 
 // wanted finds the first source of this kind and name on the way down that reaches the slot.
 func (w *World) wanted(slot Slot, sources forest.Sources) (Slot, *Source, verdict) {
-	for _, from := range sources.Names {
-		at := slot.At(from)
-		s := w.sources[at.source()]
+	for at, s := range w.candidates(slot, sources) {
 		switch {
-		case s == nil || s.Mode == v1alpha1.ModeNone && s.Invalid == "":
+		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
 		case s.Invalid != "" || s.Terminating: // a terminating namespace is on nobody's way
 			return at, s, frozen
@@ -162,7 +162,7 @@ func (w *World) planRemoval(from Slot) Action {
 	switch w.lost[from.source()] {
 	case Confirmed:
 		return Action{Verb: Delete, Source: from}
-	case Doubtful:
+	case Doubtful, GoneWithNamespace:
 		return Action{}
 	}
 	return Action{Verb: Look, Source: from}

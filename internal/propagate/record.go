@@ -28,6 +28,7 @@ const (
 	foreign
 	marked
 	drifted
+	accessCopy
 )
 
 func (f flags) has(flag flags) bool { return f&flag != 0 }
@@ -64,6 +65,7 @@ func pack(c *Copy) *record {
 	r.set(foreign, c.Foreign)
 	r.set(marked, c.Marked)
 	r.set(drifted, c.Drifted)
+	r.set(accessCopy, c.Access)
 	return r
 }
 
@@ -72,7 +74,7 @@ func (r *record) unpack(slot Slot) *Copy {
 	c := &Copy{
 		From: r.from, Ours: r.flags.has(ours), Terminating: r.flags.has(terminating),
 		Digest: r.digest, Meta: r.meta, Kept: r.kept,
-		Foreign: r.flags.has(foreign), Marked: r.flags.has(marked), Drifted: r.flags.has(drifted),
+		Foreign: r.flags.has(foreign), Marked: r.flags.has(marked), Drifted: r.flags.has(drifted), Access: r.flags.has(accessCopy),
 	}
 	c.UID, c.ResourceVersion = unpackID(r.id)
 	if c.Ours {

@@ -46,7 +46,7 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 func (w *World) Doubtful(namespace string) []Slot {
 	var slots []Slot
 	for key, loss := range w.lost {
-		if loss == Doubtful && key.namespace == namespace {
+		if (loss == Doubtful || loss == GoneWithNamespace) && key.namespace == namespace {
 			slots = append(slots, Slot{key.kind, key.namespace, key.name})
 		}
 	}

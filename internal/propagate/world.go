@@ -12,6 +12,8 @@ import (
 
 // Source is what is known of an object that is propagated.
 type Source struct {
+	// Maker is what made the object a source.
+	Maker                Maker
 	UID, ResourceVersion string
 	// Mode is create, update or none.
 	Mode string
@@ -43,6 +45,9 @@ type Copy struct {
 	Meta    uint64
 	Foreign bool
 	Marked  bool
+	// Access says that the copy is a RoleBinding that hands out the access of a tenant: what is taken away there is taken
+	// away wherever the copy stands.
+	Access bool
 	// Drifted says that the copy differs from what we wrote there last.
 	Drifted bool
 	// Kept is what a PUT must carry over; nil for nearly all.
@@ -124,6 +129,8 @@ type World struct {
 	families map[place]*family
 	copiesOf map[sourceKey]map[*room]struct{}
 	lost     map[sourceKey]Loss
+	// compared are access copies in namespaces without a path, with the content of the source that they were compared with.
+	compared map[Slot]string
 	numbers  map[schema.GroupKind]numbers
 }
 
@@ -133,11 +140,13 @@ type numbers struct{ sources, copies int }
 // Loss is what a live look at a missing source has shown.
 type Loss int
 
-// What may be known of a missing source. Only a confirmed loss lets its copies be deleted.
+// What may be known of a missing source. Only a confirmed loss lets its copies be deleted; access copies go, too, with a
+// source that is gone together with its namespace.
 const (
 	Unverified Loss = iota
 	Confirmed
 	Doubtful
+	GoneWithNamespace
 )
 
 // NewWorld returns a world without objects.
@@ -150,6 +159,7 @@ func NewWorld(f *forest.Snapshot) *World {
 		families: map[place]*family{},
 		copiesOf: map[sourceKey]map[*room]struct{}{},
 		lost:     map[sourceKey]Loss{},
+		compared: map[Slot]string{},
 		numbers:  map[schema.GroupKind]numbers{},
 	}
 }
@@ -255,6 +265,7 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 // DeleteCopy forgets the copy at slot, and with the last copy of a missing source what is known of its loss.
 func (w *World) DeleteCopy(slot Slot) {
 	known := w.record(slot)
+	delete(w.compared, slot)
 	if w.unlink(slot); known != nil && !w.HasCopies(slot.At(known.from)) {
 		delete(w.lost, slot.At(known.from).source())
 	}

@@ -1,5 +1,5 @@
 // Package userrole reads the ClusterRole that users hold, with all that is aggregated into it, from an API server: for the operator
-// and for kubectl warren vet, which then compare it by package vetting.
+// and for kubectl warren vet, which then compare it by package rolevetting.
 package userrole
 
 import (
@@ -12,19 +12,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/vetting"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
 // Read reads a ClusterRole by name. The error of one that doesn't exist is NotFound.
-func Read(ctx context.Context, from client.Reader, name string) (*vetting.Role, error) {
+func Read(ctx context.Context, from client.Reader, name string) (*rolevetting.Role, error) {
 	role := &rbacv1.ClusterRole{}
 	if err := from.Get(ctx, client.ObjectKey{Name: name}, role); err != nil {
 		return nil, fmt.Errorf("reading ClusterRole %s: %w", name, err)
 	}
-	read := &vetting.Role{Name: role.Name, UID: role.UID, Rules: role.Rules}
+	read := &rolevetting.Role{Name: role.Name, UID: role.UID, Rules: role.Rules}
 	seen := map[string]bool{name: true} // Kubernetes leaves a role out of itself, too
 	for waiting := []*rbacv1.ClusterRole{role}; len(waiting) > 0; waiting = waiting[1:] {
-		parts, err := parts(ctx, from, waiting[0])
+		parts, err := aggregatedRoles(ctx, from, waiting[0])
 		if err != nil {
 			return nil, err
 		}
@@ -35,18 +35,18 @@ func Read(ctx context.Context, from client.Reader, name string) (*vetting.Role, 
 			}
 			seen[part.Name] = true
 			aggregated := part.AggregationRule != nil
-			read.Contributors = append(read.Contributors, vetting.Contributor{Name: part.Name, Aggregated: aggregated, Rules: part.Rules})
+			read.Contributors = append(read.Contributors, rolevetting.Contributor{Name: part.Name, Aggregated: aggregated, Rules: part.Rules})
 			if aggregated {
 				waiting = append(waiting, part)
 			}
 		}
 	}
-	slices.SortFunc(read.Contributors, func(a, b vetting.Contributor) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(read.Contributors, func(a, b rolevetting.Contributor) int { return cmp.Compare(a.Name, b.Name) })
 	return read, nil
 }
 
-// parts are the ClusterRoles that a role's own selectors choose.
-func parts(ctx context.Context, from client.Reader, role *rbacv1.ClusterRole) ([]rbacv1.ClusterRole, error) {
+// aggregatedRoles are the ClusterRoles that a role's own selectors choose.
+func aggregatedRoles(ctx context.Context, from client.Reader, role *rbacv1.ClusterRole) ([]rbacv1.ClusterRole, error) {
 	if role.AggregationRule == nil {
 		return nil, nil
 	}

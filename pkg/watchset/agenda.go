@@ -21,12 +21,21 @@ type agenda struct {
 	degrade  time.Time // without a working watch until then, it is Degraded
 	expire   time.Time // nobody leases it
 
-	asking bool // a review is under way or waits for its turn
+	asking asking
 	timer  *time.Timer
 }
 
-// arm sets the timer to the next thing to do.
-func (a *agenda) arm(p *part) {
+// asking is what a part waits for that others do: its turn in a queue of reviews, and the review itself.
+type asking int8
+
+const (
+	nothing asking = iota
+	check          // of its rights, regularly or after a back-off
+	hint           // the same because something hints at a change; it overtakes checks
+)
+
+// armTimer sets the timer to the next thing to do.
+func (a *agenda) armTimer(p *part) {
 	next := a.next()
 	if p.gone || next.IsZero() {
 		a.stop()
@@ -34,7 +43,7 @@ func (a *agenda) arm(p *part) {
 	}
 	wait := max(time.Until(next), 0)
 	if a.timer == nil {
-		a.timer = time.AfterFunc(wait, p.tick)
+		a.timer = time.AfterFunc(wait, p.doWhatIsDue)
 		return
 	}
 	a.timer.Reset(wait)
@@ -42,8 +51,11 @@ func (a *agenda) arm(p *part) {
 
 func (a *agenda) next() time.Time {
 	all := []time.Time{a.degrade, a.expire}
-	if !a.asking {
-		all = append(all, a.retry, a.verify, a.poked)
+	if a.asking == nothing {
+		all = append(all, a.retry, a.verify)
+	}
+	if a.asking != hint {
+		all = append(all, a.poked)
 	}
 	var next time.Time
 	for _, at := range all {
@@ -60,8 +72,8 @@ func (a *agenda) stop() {
 	}
 }
 
-// tick does what is due. Reviews make requests, so others do them.
-func (p *part) tick() {
+// doWhatIsDue does what is due. Reviews make requests, so others do them.
+func (p *part) doWhatIsDue() {
 	s := p.set
 	s.mu.Lock()
 	defer s.unlock()
@@ -70,22 +82,26 @@ func (p *part) tick() {
 	}
 	a, now := &p.agenda, time.Now()
 	if due(a.expire, now) && p.idle() {
-		p.close()
+		p.closePart()
 		return
 	}
 	a.expire = clearIf(due(a.expire, now), a.expire)
 	if due(a.degrade, now) {
 		a.degrade = time.Time{}
-		p.degrade()
+		p.degradePart()
 	}
 	if due(a.poked, now) && a.began && p.run != nil {
 		a.poked = time.Time{}
 	}
-	if !a.asking && (due(a.retry, now) || due(a.verify, now) || due(a.poked, now)) {
-		a.asking = true
-		s.reviews.Add(p)
+	switch {
+	case a.asking != hint && due(a.poked, now):
+		a.asking = hint
+		s.hints.Add(p.reviewKey())
+	case a.asking == nothing && (due(a.retry, now) || due(a.verify, now)):
+		a.asking = check
+		s.checks.Add(p.reviewKey())
 	}
-	a.arm(p)
+	a.armTimer(p)
 }
 
 func clearIf(cond bool, at time.Time) time.Time {
@@ -95,8 +111,8 @@ func clearIf(cond bool, at time.Time) time.Time {
 	return at
 }
 
-// poke has the rights, or for a resource that isn't served discovery, looked at after debounce. Many pokes are one look.
-func (p *part) poke(debounce time.Duration) {
+// pokeReview has the rights, or for a resource that isn't served discovery, looked at after debounce. Many pokes are one look.
+func (p *part) pokeReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return
 	}
@@ -109,18 +125,18 @@ func (p *part) poke(debounce time.Duration) {
 	if a.poked.IsZero() || at.Before(a.poked) {
 		a.poked = at
 	}
-	a.arm(p)
+	a.armTimer(p)
 }
 
-// looked notes that a review is done, and plans the next one. changed says whether its verdict was a new one.
-func (a *agenda) looked(p *part, started time.Time, changed bool) {
+// noteReview notes that a review is done, and plans the next one. changed says whether its verdict was a new one.
+func (a *agenda) noteReview(p *part, started time.Time, changed bool) {
 	now := time.Now()
-	a.asking, a.reviewed = false, now
+	a.asking, a.reviewed = nothing, now
 	if due(a.verify, started) {
-		a.verify = now.Add(jitter(*p.set.options.VerifyInterval))
+		a.verify = p.set.nextCheck()
 	}
 	if due(a.retry, started) {
-		a.retry = now.Add(p.set.options.Backoff.delay(p.attempts))
+		a.retry = now.Add(p.set.options.Backoff.delayAfter(p.attempts))
 		p.attempts++
 	}
 	switch {
@@ -132,5 +148,5 @@ func (a *agenda) looked(p *part, started time.Time, changed bool) {
 	default:
 		a.poked, a.began = a.repeat, changed
 	}
-	a.arm(p)
+	a.armTimer(p)
 }

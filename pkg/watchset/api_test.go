@@ -13,11 +13,9 @@ import (
 	"sync"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -28,11 +26,16 @@ type api struct {
 	rights    map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
 	missing   map[string]bool // resources that discovery lacks
 	refuses   bool            // reviews
+	rules     bool            // reviews of all rights in a namespace are served, and complete
+	denied    string          // the namespace in which they say that nothing is allowed
+	troubled  bool            // an authorizer is away: reviews of one right say no, with an evaluation error
+	selects   string          // the label selector without which reviews say no
 	reviewed  func(verb string) (allowed, known bool)
 	down      bool          // every request is a 500
 	throttles bool          // every request is a 429
 	oldest    int           // resourceVersions before it are gone
 	resume    chan struct{} // what hangs goes on
+	slow      chan struct{} // discovery waits for it, unless it is nil
 	breaks    string        // watches of this namespace are a 500
 	old       bool          // it knows no stream that begins with all objects
 	hangs     string        // requests for this namespace get no answer
@@ -171,6 +174,14 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		a.mu.Lock()
 	}
+	if parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/"); a.slow != nil && (len(parts) == 2 || parts[0] == "apis" && len(parts) == 3) {
+		a.mu.Unlock()
+		select {
+		case <-r.Context().Done():
+		case <-a.slow:
+		}
+		a.mu.Lock()
+	}
 	if r.Context().Err() != nil {
 		return nil, r.Context().Err()
 	}
@@ -193,6 +204,9 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 	case len(rest) == 0:
 		done.verb = "discover"
 		answer = a.resources(strings.Join(group[1:], "/"))
+	case rest[0] == "selfsubjectrulesreviews" && a.rules:
+		done.verb = "rules"
+		done.code, answer = a.reviewRules(r)
 	case rest[0] == "selfsubjectaccessreviews":
 		done.verb = "review"
 		done.code, answer = a.review(r)
@@ -225,29 +239,6 @@ func (a *api) resources(gv string) any {
 
 func kindOf(resource string) string {
 	return strings.ToUpper(resource[:1]) + strings.TrimSuffix(resource[1:], "s")
-}
-
-func (a *api) review(r *http.Request) (int, any) {
-	if a.refuses {
-		return http.StatusForbidden, failure(http.StatusForbidden, metav1.StatusReasonForbidden)
-	}
-	review := &authorizationv1.SelfSubjectAccessReview{}
-	text, err := io.ReadAll(r.Body)
-	if err == nil {
-		_, _, err = scheme.Codecs.UniversalDeserializer().Decode(text, nil, review)
-	}
-	if err != nil {
-		return http.StatusBadRequest, failure(http.StatusBadRequest, metav1.StatusReasonBadRequest)
-	}
-	what := review.Spec.ResourceAttributes
-	review.Status.Allowed = a.allowed(what.Verb, what.Resource, what.Namespace)
-	if a.reviewed != nil {
-		if allowed, known := a.reviewed(what.Verb); known {
-			review.Status.Allowed = allowed
-		}
-	}
-	review.APIVersion, review.Kind = "authorization.k8s.io/v1", "SelfSubjectAccessReview"
-	return http.StatusCreated, review
 }
 
 func (a *api) allowed(verb, resource, namespace string) bool {
@@ -306,7 +297,7 @@ func (a *api) matching(s *stream) []*metav1.PartialObjectMetadata {
 }
 
 func (a *api) watch(ctx context.Context, s *stream, initial bool) io.ReadCloser {
-	s.out, s.done = make(chan []byte, 10000), ctx.Done()
+	s.out, s.done = make(chan []byte, len(a.matching(s))+200), ctx.Done()
 	a.streams[s] = struct{}{}
 	if initial {
 		version := a.version

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// delay is how long to wait after so many attempts that failed.
-func (b Backoff) delay(attempts int) time.Duration {
+// delayAfter is how long to wait after so many attempts that failed.
+func (b Backoff) delayAfter(attempts int) time.Duration {
 	d := b.Initial
 	for ; attempts > 0 && d < b.Max; attempts-- {
 		d *= 2

@@ -15,10 +15,15 @@ import (
 // discoveryCache is how long an answer of discovery is good for all parts.
 const discoveryCache = 5 * time.Second
 
+// discoveryTimeout bounds one request of discovery. Several callers may wait for it, so it is bound to none of their contexts.
+const discoveryTimeout = 10 * time.Second
+
 // catalog asks discovery which resources the server serves, a group version at a time.
 type catalog struct {
 	clients *clients
 	asking  singleflight.Group
+	ended   <-chan struct{} // of the Set
+	flights inflight        // requests under way; Set.Start waits for them
 
 	mu      sync.Mutex
 	answers map[schema.GroupVersion]answer
@@ -30,12 +35,12 @@ type answer struct {
 	resources []metav1.APIResource // empty: it is not served
 }
 
-func newCatalog(c *clients) *catalog {
-	return &catalog{clients: c, answers: map[schema.GroupVersion]answer{}, kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
+func newCatalog(c *clients, ended <-chan struct{}) *catalog {
+	return &catalog{clients: c, ended: ended, answers: map[schema.GroupVersion]answer{}, kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
 }
 
-// find returns a resource as discovery describes it, nil if it is not served. An answer from before since doesn't count.
-func (c *catalog) find(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
+// findResource returns a resource as discovery describes it, nil if it is not served. An answer from before since doesn't count.
+func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
 	resources, err := c.ask(ctx, gvr.GroupVersion(), since)
 	for i := range resources {
 		if resources[i].Name == gvr.Resource {
@@ -45,8 +50,8 @@ func (c *catalog) find(ctx context.Context, gvr schema.GroupVersionResource, sin
 	return nil, err
 }
 
-// kind returns the resource of a kind, nil if it is not served.
-func (c *catalog) kind(ctx context.Context, gvk schema.GroupVersionKind) (*metav1.APIResource, error) {
+// resourceOfKind returns the resource of a kind, nil if it is not served.
+func (c *catalog) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (*metav1.APIResource, error) {
 	resources, err := c.ask(ctx, gvk.GroupVersion(), time.Time{})
 	for i := range resources {
 		if resources[i].Kind == gvk.Kind && !strings.Contains(resources[i].Name, "/") {
@@ -60,25 +65,48 @@ func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Ti
 	if known, ok := c.known(gv, since); ok {
 		return known.resources, nil
 	}
-	found, err, _ := c.asking.Do(gv.String(), func() (any, error) {
+	flight := c.asking.DoChan(gv.String(), func() (any, error) {
 		if known, ok := c.known(gv, since); ok {
 			return known.resources, nil
 		}
-		asked := time.Now()
-		list, err := c.clients.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
-		if err != nil && !apierrors.IsNotFound(err) {
-			return []metav1.APIResource(nil), err
-		}
-		now := answer{asked: asked}
-		if err == nil {
-			now.resources = list.APIResources
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.answers[gv] = now
-		return now.resources, nil
+		return c.discoverVersion(gv)
 	})
-	return found.([]metav1.APIResource), err
+	select {
+	case landed := <-flight:
+		return landed.Val.([]metav1.APIResource), landed.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// discoverVersion asks for a group version on behalf of all who wait for it.
+func (c *catalog) discoverVersion(gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	if !c.flights.start() {
+		return nil, ErrStopped
+	}
+	defer c.flights.done()
+	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	asked := time.Now()
+	list, err := c.clients.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	now := answer{asked: asked}
+	if err == nil {
+		now.resources = list.APIResources
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[gv] = now
+	return now.resources, nil
 }
 
 func (c *catalog) known(gv schema.GroupVersion, since time.Time) (answer, bool) {
@@ -103,8 +131,8 @@ func (c *catalog) remember(gvk schema.GroupVersionKind, plural string) schema.Gr
 	return c.kinds[gvk]
 }
 
-// misfit says why the part can't be served, given what discovery says of its resource; nil if it can.
-func (p *part) misfit(served *metav1.APIResource) error {
+// findMisfit says why the part can't be served, given what discovery says of its resource; nil if it can.
+func (p *part) findMisfit(served *metav1.APIResource) error {
 	switch {
 	case served == nil:
 		return &NotServedError{Resource: p.key.resource}

@@ -4,25 +4,39 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
 // clients make all requests of a Set.
 type clients struct {
+	config    *rest.Config
+	http      *http.Client
 	metadata  metadata.Interface
 	dynamic   dynamic.Interface
 	discovery *discovery.DiscoveryClient
-	reviews   authorizationclient.SelfSubjectAccessReviewInterface
+
+	accessReviews authorizationclient.SelfSubjectAccessReviewInterface
+	rulesReviews  authorizationclient.SelfSubjectRulesReviewInterface
+	identities    authenticationclient.SelfSubjectReviewInterface
+
+	mu        sync.Mutex // guards resources
+	resources map[resourceForm]resourceClient
 }
 
 func newClients(cfg *rest.Config, h *http.Client) (*clients, error) {
@@ -36,7 +50,7 @@ func newClients(cfg *rest.Config, h *http.Client) (*clients, error) {
 			return nil, err
 		}
 	}
-	c := &clients{}
+	c := &clients{config: cfg, http: h, resources: map[resourceForm]resourceClient{}}
 	var err error
 	if c.metadata, err = metadata.NewForConfigAndClient(cfg, h); err != nil {
 		return nil, err
@@ -51,44 +65,139 @@ func newClients(cfg *rest.Config, h *http.Client) (*clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.reviews = authorization.SelfSubjectAccessReviews()
+	c.accessReviews, c.rulesReviews = authorization.SelfSubjectAccessReviews(), authorization.SelfSubjectRulesReviews()
+	authentication, err := authenticationclient.NewForConfigAndClient(cfg, h)
+	if err != nil {
+		return nil, err
+	}
+	c.identities = authentication.SelfSubjectReviews()
 	return c, nil
 }
 
-// client is the one that lists and watches in a form.
-func (c *clients) client(form Form) any {
-	if form == Full {
-		return c.dynamic
-	}
-	return c.metadata
+// resourceClient lists and watches one resource, in all namespaces or in one.
+type resourceClient interface {
+	List(ctx context.Context, namespace string, o metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error)
 }
 
-// fetch lists what the part shows.
-func (p *part) fetch(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	o = p.selecting(o)
-	if c := p.set.clients; p.key.form == Full {
-		return c.dynamic.Resource(p.key.resource).Namespace(p.key.namespace).List(ctx, o)
+// resource returns the client of a resource in a form. Where the Scheme knows the kind, objects in Full are decoded into its Go
+// type at once.
+func (c *clients) resource(resource schema.GroupVersionResource, form Form, scheme *runtime.Scheme) resourceClient {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := resourceForm{resource, form}
+	if c.resources[key] == nil {
+		c.resources[key] = c.newResourceClient(resource, form, scheme)
 	}
-	return p.set.clients.metadata.Resource(p.key.resource).Namespace(p.key.namespace).List(ctx, o)
+	return c.resources[key]
 }
 
-// stream watches what the part shows.
-func (p *part) stream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	o = p.selecting(o)
-	if c := p.set.clients; p.key.form == Full {
-		return c.dynamic.Resource(p.key.resource).Namespace(p.key.namespace).Watch(ctx, o)
-	}
-	return p.set.clients.metadata.Resource(p.key.resource).Namespace(p.key.namespace).Watch(ctx, o)
+type resourceForm struct {
+	schema.GroupVersionResource
+	Form
 }
 
-// typed gives an object the Go type that its form promises.
-func typed(obj runtime.Object, form Form, scheme *runtime.Scheme) (client.Object, error) {
+func (c *clients) newResourceClient(resource schema.GroupVersionResource, form Form, scheme *runtime.Scheme) resourceClient {
+	if form != Full {
+		return metadataClient{c.metadata.Resource(resource)}
+	}
+	if typed := c.typedClient(resource, scheme); typed != nil {
+		return typed
+	}
+	return dynamicClient{c.dynamic.Resource(resource)}
+}
+
+type metadataClient struct{ metadata.Getter }
+
+func (c metadataClient) List(ctx context.Context, namespace string, o metav1.ListOptions) (runtime.Object, error) {
+	return c.Namespace(namespace).List(ctx, o)
+}
+
+func (c metadataClient) Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	return c.Namespace(namespace).Watch(ctx, o)
+}
+
+type dynamicClient struct {
+	dynamic.NamespaceableResourceInterface
+}
+
+func (c dynamicClient) List(ctx context.Context, namespace string, o metav1.ListOptions) (runtime.Object, error) {
+	return c.Namespace(namespace).List(ctx, o)
+}
+
+func (c dynamicClient) Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	return c.Namespace(namespace).Watch(ctx, o)
+}
+
+// typedClient decodes into the Go types of a Scheme.
+type typedClient struct {
+	requests rest.Interface
+	resource string
+	kind     schema.GroupVersionKind
+	scheme   *runtime.Scheme
+}
+
+// typedClient returns nil where the scheme doesn't know the kind of a resource, or names it in an unusual way.
+func (c *clients) typedClient(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
+	if scheme == nil {
+		return nil
+	}
+	for name := range scheme.KnownTypes(resource.GroupVersion()) {
+		kind := resource.GroupVersion().WithKind(name)
+		plural, _ := meta.UnsafeGuessKindToResource(kind)
+		if plural != resource || !scheme.Recognizes(resource.GroupVersion().WithKind(name+"List")) {
+			continue
+		}
+		requests, err := apiutil.RESTClientForGVK(kind, false, false, c.config, serializer.NewCodecFactory(scheme), c.http)
+		if err != nil {
+			return nil
+		}
+		return &typedClient{requests, resource.Resource, kind, scheme}
+	}
+	return nil
+}
+
+func (c *typedClient) get(namespace string, o metav1.ListOptions) *rest.Request {
+	return c.requests.Get().NamespaceIfScoped(namespace, namespace != "").Resource(c.resource).
+		SpecificallyVersionedParams(&o, metav1.ParameterCodec, schema.GroupVersion{Version: "v1"})
+}
+
+func (c *typedClient) List(ctx context.Context, namespace string, o metav1.ListOptions) (runtime.Object, error) {
+	list, err := c.scheme.New(c.kind.GroupVersion().WithKind(c.kind.Kind + "List"))
+	if err != nil {
+		return nil, err
+	}
+	return list, c.get(namespace, o).Do(ctx).Into(list)
+}
+
+func (c *typedClient) Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
+	o.Watch = true
+	return c.get(namespace, o).Watch(ctx)
+}
+
+// fetchList lists what the part shows.
+func (p *part) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return p.client.List(ctx, p.key.namespace, p.selecting(o))
+}
+
+// openStream watches what the part shows.
+func (p *part) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return p.client.Watch(ctx, p.key.namespace, p.selecting(o))
+}
+
+// decodeObject returns what the server sent as an object that knows its kind, in the Go type that its form promises.
+func (p *part) decodeObject(obj runtime.Object) (client.Object, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
 		return nil, fmt.Errorf("the server sent a %T, which is no object", obj)
 	}
+	scheme := p.set.options.Scheme
+	if typed, ok := p.client.(*typedClient); ok {
+		object.GetObjectKind().SetGroupVersionKind(typed.kind)
+		return object, nil
+	}
 	u, ok := object.(*unstructured.Unstructured)
-	if !ok || form != Full || scheme == nil || !scheme.Recognizes(u.GroupVersionKind()) {
+	if !ok || scheme == nil || !scheme.Recognizes(u.GroupVersionKind()) {
 		return object, nil
 	}
 	made, err := scheme.New(u.GroupVersionKind())

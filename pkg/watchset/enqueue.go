@@ -68,15 +68,15 @@ func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.Nam
 		return found
 	}
 	for _, other := range h.set.parts {
-		if other.covers(object, p) {
+		if other.coversObject(object, p) {
 			add(other)
 		}
 	}
 	return found
 }
 
-// covers says whether the part would show the object. seen is the part that saw it, if that is known.
-func (p *part) covers(object client.Object, seen *part) bool {
+// coversObject says whether the part would show the object. seen is the part that saw it, if that is known.
+func (p *part) coversObject(object client.Object, seen *part) bool {
 	switch {
 	case p.key.namespace != "" && p.key.namespace != object.GetNamespace():
 		return false

@@ -55,19 +55,10 @@ func (f *feed) push(p *part, key string, before, now client.Object, listed bool)
 	f.work.Add(at)
 }
 
-// differences tells what is not as in before.
-func (f *feed) differences(p *part, before map[string]client.Object) {
-	for _, obj := range p.store.List() {
-		now := obj.(client.Object)
-		key := objectKey(now)
-		if old := before[key]; old == nil || !same(old, now) {
-			f.push(p, key, old, now, true)
-		}
-	}
-	for key, old := range before {
-		if _, stays, _ := p.store.GetByKey(key); !stays {
-			f.push(p, key, old, nil, true)
-		}
+// tellAll tells differences that a list of the part showed.
+func (f *feed) tellAll(p *part, all []difference) {
+	for _, d := range all {
+		f.push(p, d.key, d.before, d.now, true)
 	}
 }
 

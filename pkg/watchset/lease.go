@@ -33,8 +33,8 @@ type holdings struct {
 	latest uint64 // the sequence of the latest session
 }
 
-// acquire is Acquire with the lock held. sequence is that of whoever acquires.
-func (s *Set) acquire(owner Owner, r Request, sequence uint64) (*Lease, error) {
+// acquireLocked is Acquire with the lock held. sequence is that of whoever acquires.
+func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, error) {
 	if s.stopped {
 		return nil, ErrStopped
 	}
@@ -50,7 +50,7 @@ func (s *Set) acquire(owner Owner, r Request, sequence uint64) (*Lease, error) {
 		if l.scope.set != nil {
 			l.scope.set.follow(l)
 		}
-		l.arrange(nil)
+		l.arrangeParts(nil)
 	}
 	l.touched = max(l.touched, sequence)
 	return l, nil
@@ -87,15 +87,15 @@ func (l *Lease) release() {
 		l.scope.set.leave(l)
 	}
 	for _, p := range l.parts {
-		l.detach(p)
+		l.detachPart(p)
 		p.expireAfter(*l.set.options.IdleGrace)
 	}
-	l.wake()
+	l.wakeWaiters()
 }
 
-// arrange brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
-func (l *Lease) arrange(told map[*feed]map[string]client.Object) {
-	want, stays, renewed := l.wanted(), map[place]bool{}, map[string]bool{}
+// arrangeParts brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
+func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
+	want, stays, renewed := l.wantedPlaces(), map[place]bool{}, map[string]bool{}
 	for _, at := range want {
 		stays[at], renewed[at.namespace] = true, true
 	}
@@ -110,25 +110,25 @@ func (l *Lease) arrange(told map[*feed]map[string]client.Object) {
 		case renewed[at.namespace]: // its UID changed
 			l.tellGone(p)
 		}
-		l.detach(p)
+		l.detachPart(p)
 		left = append(left, p)
 	}
 	for _, at := range want {
 		if l.parts[at] == nil {
-			l.attach(at, told)
+			l.attachPart(at, told)
 		}
 	}
 	for _, p := range left {
 		p.expireAfter(0)
 	}
-	l.wake()
+	l.wakeWaiters()
 	if cluster := l.parts[place{}]; cluster != nil {
 		l.partLost(cluster, nil) // which it may be for others already
 	}
 }
 
-// wanted returns the places that the lease needs, in alphabetical order.
-func (l *Lease) wanted() []place {
+// wantedPlaces returns the places that the lease needs, in alphabetical order.
+func (l *Lease) wantedPlaces() []place {
 	switch l.scope.kind {
 	case namespacesScope:
 		return l.namespaces()
@@ -144,7 +144,7 @@ func (l *Lease) wanted() []place {
 
 // namespaces returns at most MaxNamespaces of the set; those that are followed keep their place.
 func (l *Lease) namespaces() []place {
-	uids := l.scope.set.snapshot()
+	uids := l.scope.set.namespaceUIDs()
 	room := l.set.options.MaxNamespaces
 	followed := map[string]bool{}
 	for at := range l.parts {
@@ -168,16 +168,17 @@ func (l *Lease) namespaces() []place {
 	return want
 }
 
-func (l *Lease) attach(at place, told map[*feed]map[string]client.Object) {
+func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 	s, key := l.set, partKey{l.key.view, at}
 	p := s.parts[key]
 	if p == nil {
 		p = s.newPart(key, l.request)
 		s.parts[key] = p
-		if s.room() {
+		p.registerPart()
+		if s.hasRoom() {
 			s.admitted++
 			p.admitted = true
-			p.begin()
+			p.beginRun()
 		}
 	}
 	l.parts[at] = p
@@ -191,16 +192,16 @@ func (l *Lease) attach(at place, told map[*feed]map[string]client.Object) {
 		if f.controller != l.owner.Controller {
 			continue
 		}
-		p.recall(f, told[f])
+		p.recallTold(f, told[f])
 		if p.sees() {
-			f.differences(p, p.known[f])
+			f.tellAll(p, compareStores(p.known[f], p.store))
 			delete(p.known, f)
 		}
 	}
 }
 
-// recall notes what a feed was told of in the part's namespace.
-func (p *part) recall(f *feed, told map[string]client.Object) {
+// recallTold notes what a feed was told of in the part's namespace.
+func (p *part) recallTold(f *feed, told map[string]client.Object) {
 	for key, object := range told {
 		if object.GetNamespace() != p.key.namespace {
 			continue
@@ -215,7 +216,7 @@ func (p *part) recall(f *feed, told map[string]client.Object) {
 	}
 }
 
-func (l *Lease) detach(p *part) {
+func (l *Lease) detachPart(p *part) {
 	delete(l.parts, p.key.place)
 	delete(p.leases, l)
 	controller := l.owner.Controller
@@ -237,20 +238,20 @@ func (p *part) expireAfter(grace time.Duration) {
 		return
 	}
 	if grace == 0 {
-		p.close()
+		p.closePart()
 		return
 	}
 	p.agenda.expire = time.Now().Add(grace)
-	p.agenda.arm(p)
+	p.agenda.armTimer(p)
 }
 
-// last says whether no other lease of the controller holds the part.
-func (l *Lease) last(p *part) bool { return p.controllers[l.owner.Controller] == 1 }
+// isLast says whether no other lease of the controller holds the part.
+func (l *Lease) isLast(p *part) bool { return p.controllers[l.owner.Controller] == 1 }
 
 // passOn gives what feeds were not told yet to the part that takes p's place.
 func (l *Lease) passOn(p, heir *part) {
 	for f := range p.feeds() {
-		if f.controller == l.owner.Controller && l.last(p) && heir != nil {
+		if f.controller == l.owner.Controller && l.isLast(p) && heir != nil {
 			f.passOn(p, heir)
 		}
 	}
@@ -259,10 +260,10 @@ func (l *Lease) passOn(p, heir *part) {
 // tellGone tells feeds that all objects of a part are gone: those of a namespace that was deleted.
 func (l *Lease) tellGone(p *part) {
 	for f := range p.feeds() {
-		if f.controller != l.owner.Controller || !l.last(p) {
+		if f.controller != l.owner.Controller || !l.isLast(p) {
 			continue
 		}
-		for key, object := range p.contents() {
+		for key, object := range p.listContents() {
 			f.push(p, key, object, nil, true)
 		}
 	}
@@ -272,7 +273,7 @@ func (l *Lease) tellGone(p *part) {
 func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
 	if l.scope.kind == autoScope && p.key.kind == clusterScope && p.state == Forbidden && !l.down && !p.global {
 		l.down = true
-		l.arrange(told)
+		l.arrangeParts(told)
 	}
 }
 
@@ -280,20 +281,20 @@ func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
 func (l *Lease) partSynced(p *part) {
 	if l.scope.kind == autoScope && p.key.kind == clusterScope && l.down {
 		l.down = false
-		l.arrange(nil)
+		l.arrangeParts(nil)
 	}
 }
 
-// wake wakes whoever waits.
-func (l *Lease) wake() {
+// wakeWaiters wakes whoever waits.
+func (l *Lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
 	}
 }
 
-// facing returns the parts that the lease reads from, and what is wrong with namespaces that have none.
-func (l *Lease) facing() (parts []*part, missing map[string]error) {
+// facingParts returns the parts that the lease reads from, and what is wrong with namespaces that have none.
+func (l *Lease) facingParts() (parts []*part, missing map[string]error) {
 	missing = map[string]error{}
 	for at, p := range l.parts {
 		if l.scope.kind == autoScope && (at.kind == clusterScope) == l.down {
@@ -307,8 +308,8 @@ func (l *Lease) facing() (parts []*part, missing map[string]error) {
 	return parts, missing
 }
 
-// part returns the part that shows namespace; nil if there is none.
-func (l *Lease) part(namespace string) *part {
+// partOf returns the part that shows namespace; nil if there is none.
+func (l *Lease) partOf(namespace string) *part {
 	switch l.scope.kind {
 	case clusterScope, objectScope:
 		return l.parts[place{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}]

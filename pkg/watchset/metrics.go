@@ -44,13 +44,13 @@ func (m *metrics) transition(p *part, from, to State) {
 }
 
 func (m *metrics) started(p *part) {
-	if !p.own() {
+	if !p.isOwn() {
 		m.starts.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Inc()
 	}
 }
 
 func (m *metrics) synced(p *part, took time.Duration) {
-	if !p.own() {
+	if !p.isOwn() {
 		m.seconds.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Observe(took.Seconds())
 	}
 }

@@ -27,12 +27,12 @@ func NewNamespaceSet(names ...string) *NamespaceSet {
 
 // Replace makes the set hold exactly these namespaces. An empty UID is one that isn't known.
 func (n *NamespaceSet) Replace(namespaces map[string]types.UID) {
-	n.change(func() { n.uids = maps.Clone(namespaces) })
+	n.changeSet(func() { n.uids = maps.Clone(namespaces) })
 }
 
 // Add adds a namespace, or changes its UID. An empty UID is one that isn't known.
 func (n *NamespaceSet) Add(name string, uid types.UID) {
-	n.change(func() {
+	n.changeSet(func() {
 		if n.uids == nil {
 			n.uids = map[string]types.UID{}
 		}
@@ -42,11 +42,11 @@ func (n *NamespaceSet) Add(name string, uid types.UID) {
 
 // Remove removes a namespace.
 func (n *NamespaceSet) Remove(name string) {
-	n.change(func() { delete(n.uids, name) })
+	n.changeSet(func() { delete(n.uids, name) })
 }
 
-// change changes the set, and then brings its leases in line. A Set's lock is never taken while n's is held.
-func (n *NamespaceSet) change(f func()) {
+// changeSet changes the set, and then brings its leases in line. A Set's lock is never taken while n's is held.
+func (n *NamespaceSet) changeSet(f func()) {
 	n.mu.Lock()
 	f()
 	leases := maps.Clone(n.leases)
@@ -54,14 +54,14 @@ func (n *NamespaceSet) change(f func()) {
 	for l := range leases {
 		l.set.mu.Lock()
 		if !l.released && !l.set.stopped {
-			l.arrange(nil)
+			l.arrangeParts(nil)
 		}
 		l.set.unlock()
 	}
 }
 
-// snapshot returns the namespaces with their UIDs.
-func (n *NamespaceSet) snapshot() map[string]types.UID {
+// namespaceUIDs returns the namespaces with their UIDs.
+func (n *NamespaceSet) namespaceUIDs() map[string]types.UID {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return maps.Clone(n.uids)

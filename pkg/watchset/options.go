@@ -62,8 +62,8 @@ const (
 	Off          WatchMode = "Off"
 )
 
-// complete returns o with its defaults filled in.
-func (o Options) complete() (Options, error) {
+// withDefaults returns o with its defaults filled in.
+func (o Options) withDefaults() (Options, error) {
 	for name, value := range map[string]time.Duration{
 		"Backoff.Initial": o.Backoff.Initial, "Backoff.Max": o.Backoff.Max, "VerifyInterval": ptr.Deref(o.VerifyInterval, 0),
 		"RBACDebounce": o.RBACDebounce, "IdleGrace": ptr.Deref(o.IdleGrace, 0), "DegradedAfter": o.DegradedAfter,

@@ -15,12 +15,14 @@ import (
 type part struct {
 	set      *Set
 	key      partKey
+	client   resourceClient
 	request  Request
 	observer func(change, ...client.Object) // gets what is seen, in place of store and feeds: for what the Set watches for itself
 
-	leases      map[*Lease]bool // true: its owner wasn't told of any state yet
-	controllers map[string]int  // of the leases
-	needed      bool            // by the Set itself
+	trim        func(client.Object) client.Object // makes small what the observer gets
+	leases      map[*Lease]bool                   // true: its owner wasn't told of any state yet
+	controllers map[string]int                    // of the leases
+	needed      bool                              // by the Set itself
 	admitted    bool
 	gone        bool
 
@@ -42,28 +44,25 @@ type part struct {
 }
 
 func (s *Set) newPart(key partKey, r Request) *part {
-	indexers := cache.Indexers{}
-	if key.kind == clusterScope {
-		indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
-	}
 	r.Scope = Scope{kind: key.kind, namespace: key.namespace, name: key.name}
-	return &part{
-		set: s, key: key, request: r, leases: map[*Lease]bool{}, controllers: map[string]int{},
-		state: Pending, since: time.Now(), store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
+	p := &part{
+		set: s, key: key, request: r, leases: map[*Lease]bool{}, controllers: map[string]int{}, state: Pending, since: time.Now(),
 	}
+	p.store, p.client = p.newStore(nil), s.clients.resource(key.resource, key.form, s.options.Scheme)
+	return p
 }
 
-// own says whether the part is one of the Set's own.
-func (p *part) own() bool { return p.observer != nil }
+// isOwn says whether the part is one of the Set's own.
+func (p *part) isOwn() bool { return p.observer != nil }
 
 func (p *part) idle() bool { return len(p.leases) == 0 && !p.needed }
 
 // sees says whether the store means something: all there is, or all that was there.
 func (p *part) sees() bool { return p.state == Synced || p.state == Degraded }
 
-// begin follows the server. It asks for no right: the first request shows it.
-func (p *part) begin() {
-	if !p.set.live() || p.run != nil {
+// beginRun follows the server. It asks for no right: the first request shows it.
+func (p *part) beginRun() {
+	if !p.set.isLive() || p.run != nil {
 		return
 	}
 	p.agenda.retry = time.Time{}
@@ -72,8 +71,8 @@ func (p *part) begin() {
 	p.set.running.Go(p.run.follow)
 }
 
-// halt closes the stream.
-func (p *part) halt() {
+// haltStream closes the stream.
+func (p *part) haltStream() {
 	p.gone = true
 	p.agenda.stop()
 	p.endRun()
@@ -86,26 +85,41 @@ func (p *part) endRun() {
 	}
 }
 
-// close ends a part that nobody leases, and makes room for another.
-func (p *part) close() {
+// closePart ends a part that nobody leases, and makes room for another.
+func (p *part) closePart() {
 	if p.gone {
 		return
 	}
-	p.halt()
-	if p.own() {
+	p.haltStream()
+	if p.isOwn() {
 		return
 	}
 	p.count(p.state, "")
 	delete(p.set.parts, p.key)
+	p.unregister()
 	p.set.metrics.forget(p)
 	if p.admitted {
 		p.set.admitted--
-		p.set.admit()
+		p.set.admitParts()
 	}
 }
 
-// enter changes the state, and tells whoever waits for that.
-func (p *part) enter(state State, err error) {
+// registerPart makes the part known as one of its namespace.
+func (p *part) registerPart() {
+	if p.set.local[p.key.namespace] == nil {
+		p.set.local[p.key.namespace] = map[*part]struct{}{}
+	}
+	p.set.local[p.key.namespace][p] = struct{}{}
+}
+
+func (p *part) unregister() {
+	if delete(p.set.local[p.key.namespace], p); len(p.set.local[p.key.namespace]) == 0 {
+		delete(p.set.local, p.key.namespace)
+	}
+}
+
+// enterState changes the state, and tells whoever waits for that.
+func (p *part) enterState(state State, err error) {
 	from, changed := p.state, p.state != state
 	p.state, p.err = state, err
 	if changed {
@@ -113,27 +127,27 @@ func (p *part) enter(state State, err error) {
 		p.count(from, state)
 	}
 	for l := range p.leases {
-		l.wake()
+		l.wakeWaiters()
 	}
 	if !state.settled() {
 		return
 	}
 	news := state != p.settled
 	if news {
-		p.told(p.settled)
+		p.logChange(p.settled)
 		p.settled = state
 	}
 	for l, waits := range p.leases {
 		if news || waits {
 			p.leases[l] = false
-			p.set.tell(l.owner)
+			p.set.tellOwner(l.owner)
 		}
 	}
 }
 
 // count keeps the counters of states.
 func (p *part) count(from, to State) {
-	if p.own() {
+	if p.isOwn() {
 		return
 	}
 	if to != "" {
@@ -150,10 +164,10 @@ func (p *part) count(from, to State) {
 	p.set.needCRDs()
 }
 
-// told writes the one line that a change is worth.
-func (p *part) told(before State) {
+// logChange writes the one line that a change is worth.
+func (p *part) logChange(before State) {
 	log := p.set.log
-	if p.own() {
+	if p.isOwn() {
 		log = log.V(1)
 	}
 	values := []any{"resource", p.key.resource.String(), "scope", p.request.Scope.String(), "namespace", p.key.namespace,
@@ -164,18 +178,18 @@ func (p *part) told(before State) {
 	log.Info("informer changed its state", values...)
 }
 
-// lose closes the stream and empties the store, without events: nobody knows what is there now. It comes back by the back-off,
+// loseStore closes the stream and empties the store, without events: nobody knows what is there now. It comes back by the back-off,
 // or sooner when something hints at it.
-func (p *part) lose(state State, err error) {
+func (p *part) loseStore(state State, err error) {
 	p.endRun()
 	memory := p.remember(state)
-	p.fill(nil)
+	p.keepStore(p.newStore(nil))
 	p.known = nil
 	p.agenda.verify, p.agenda.degrade = time.Time{}, time.Time{}
-	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delay(p.attempts))
+	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfter(p.attempts))
 	p.attempts++
-	p.enter(state, err)
-	p.agenda.arm(p)
+	p.enterState(state, err)
+	p.agenda.armTimer(p)
 	for l := range p.leases {
 		l.partLost(p, memory)
 	}
@@ -190,7 +204,7 @@ func (p *part) remember(state State) map[*feed]map[string]client.Object {
 		if state != Forbidden || !p.autoLeased(f.controller) {
 			continue
 		}
-		told := p.contents()
+		told := p.listContents()
 		for key, before := range unseen {
 			delete(told, key)
 			if before != nil {
@@ -214,30 +228,30 @@ func (p *part) autoLeased(controller string) bool {
 	return false
 }
 
-// settle makes the part Synced: all is there, and a watch is open.
-func (p *part) settle() {
+// settlePart makes the part Synced: all is there, and a watch is open.
+func (p *part) settlePart() {
 	p.agenda.degrade, p.cause = time.Time{}, nil
 	if p.state == Synced {
 		return
 	}
 	p.attempts = 0
-	if every := *p.set.options.VerifyInterval; every > 0 && !p.own() {
-		p.agenda.verify = time.Now().Add(jitter(every))
+	if !p.isOwn() {
+		p.agenda.verify = p.set.nextCheck()
 	}
-	p.agenda.arm(p)
-	p.enter(Synced, nil)
+	p.agenda.armTimer(p)
+	p.enterState(Synced, nil)
 	for l := range p.leases {
 		l.partSynced(p)
 	}
 }
 
-// degrade gives up pretending that the watch works. What was last known stays.
-func (p *part) degrade() {
+// degradePart gives up pretending that the watch works. What was last known stays.
+func (p *part) degradePart() {
 	if p.run == nil || p.run.working() {
 		return
 	}
 	p.run.freeSlot() // whoever hangs must not keep others from starting
-	p.enter(Degraded, p.degraded())
+	p.enterState(Degraded, p.degraded())
 }
 
 func (p *part) degraded() *DegradedError {

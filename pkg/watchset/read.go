@@ -16,7 +16,7 @@ import (
 func (l *Lease) Status() Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	parts, missing := l.facing()
+	parts, missing := l.facingParts()
 	if len(parts) == 0 {
 		return l.pending(len(missing) > 0)
 	}
@@ -56,7 +56,7 @@ func (l *Lease) pending(limited bool) Status {
 func (l *Lease) StatusFor(namespace string) Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	if p := l.part(namespace); p != nil {
+	if p := l.partOf(namespace); p != nil {
 		return p.status()
 	}
 	return l.pending(slices.Contains(l.waiting, namespace))
@@ -66,7 +66,7 @@ func (l *Lease) StatusFor(namespace string) Status {
 // *DegradedError or ErrLimit where none is; *PartialError where some are; ErrReleased, ErrStopped, or ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
-		changed, err := l.look()
+		changed, err := l.lookAtParts()
 		if changed == nil {
 			return err
 		}
@@ -80,14 +80,14 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// look returns what to wait for, or nil and the verdict on all parts.
-func (l *Lease) look() (<-chan struct{}, error) {
+// lookAtParts returns what to wait for, or nil and the verdict on all parts.
+func (l *Lease) lookAtParts() (<-chan struct{}, error) {
 	l.set.mu.Lock()
 	defer l.set.unlock()
 	if err := l.closed(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.facing()
+	parts, missing := l.facingParts()
 	wait := len(parts) == 0 && len(missing) == 0
 	for _, p := range parts {
 		wait = wait || !p.state.settled() && !p.limited()
@@ -149,7 +149,7 @@ func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 	if err := l.closed(); err != nil {
 		return nil, err
 	}
-	p, err := l.readable(key.Namespace)
+	p, err := l.readablePart(key.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -173,12 +173,12 @@ func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 	return nil, apierrors.NewNotFound(p.key.resource.GroupResource(), key.Name)
 }
 
-// readable returns the part that shows a namespace.
-func (l *Lease) readable(namespace string) (*part, error) {
+// readablePart returns the part that shows a namespace.
+func (l *Lease) readablePart(namespace string) (*part, error) {
 	if l.scope.namespace != "" && namespace != l.scope.namespace {
 		return nil, fmt.Errorf("%w: the lease is on namespace %q, not on %q", ErrInvalid, l.scope.namespace, namespace)
 	}
-	if p := l.part(namespace); p != nil {
+	if p := l.partOf(namespace); p != nil {
 		return p, nil
 	}
 	if slices.Contains(l.waiting, namespace) {
@@ -196,9 +196,9 @@ func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, er
 	if err := l.closed(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.facing()
+	parts, missing := l.facingParts()
 	if namespace != "" {
-		p, err := l.readable(namespace)
+		p, err := l.readablePart(namespace)
 		if err != nil {
 			return nil, err
 		}

@@ -179,7 +179,7 @@ func (s *Set) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (sche
 	if known, ok := s.catalog.resource(gvk); ok {
 		return known, nil
 	}
-	found, err := s.catalog.kind(ctx, gvk)
+	found, err := s.catalog.resourceOfKind(ctx, gvk)
 	switch {
 	case err != nil:
 		return guess, fmt.Errorf("looking for the resource of %s: %w", gvk, err)

@@ -3,6 +3,7 @@ package watchset
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,95 +14,175 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Limits of all reviews of a Set together, and how long one of them may take.
+// Limits of all reviews of a Set together, in reviews a second, and how long one of them may take. Reviews that an event or Poke
+// asks for have a limit of their own: a regular check can wait, a right that was just taken can't.
 const (
-	reviewsPerSecond = 20
-	reviewsBurst     = 50
-	reviewTimeout    = 10 * time.Second
+	checksPerSecond = 20
+	checksBurst     = 50
+	hintsPerSecond  = 400
+	hintsBurst      = 400
+	reviewTimeout   = 10 * time.Second
+	rulesAgain      = time.Hour // so long reviews of rules are not asked for where they were refused, or incomplete
 )
 
 // rights asks the server what its identity may do.
 type rights struct {
-	client  authorizationclient.SelfSubjectAccessReviewInterface
-	limiter *rate.Limiter
+	access  authorizationclient.SelfSubjectAccessReviewInterface
+	rules   authorizationclient.SelfSubjectRulesReviewInterface
+	checks  *rate.Limiter
+	hints   *rate.Limiter
 	metrics *metrics
-	again   time.Duration // so long after reviews were refused they are not asked for
+	again   time.Duration // so long after reviews of access were refused they are not asked for
 
-	mu      sync.Mutex
-	refused time.Time
+	mu            sync.Mutex
+	accessRefused time.Time
+	rulesRefused  time.Time
 }
 
-// verdict is what reviews said. err says that they could not be had.
-type rightsVerdict struct {
-	missing []string
-	cause   error
-	err     error
+// rightsDecision is what reviews say of one part.
+type rightsDecision struct {
+	missing   []string // of list and watch; empty: both are allowed
+	cause     error    // what the authorizer said beside its no
+	partial   bool     // list was not asked for
+	uncertain bool     // an authorizer reported an error beside its no, which may be wrong then
+	err       error    // no review could be had
 }
 
 var errReviewsRefused = errors.New("reviews are refused")
 
 func newRights(c *clients, m *metrics, again time.Duration) *rights {
-	return &rights{client: c.reviews, limiter: rate.NewLimiter(reviewsPerSecond, reviewsBurst), metrics: m, again: again}
+	return &rights{
+		access: c.accessReviews, rules: c.rulesReviews, metrics: m, again: again,
+		checks: rate.NewLimiter(checksPerSecond, checksBurst), hints: rate.NewLimiter(hintsPerSecond, hintsBurst),
+	}
+}
+
+// limiter is the one of regular checks, or of what somebody waits for.
+func (r *rights) limiter(urgent bool) *rate.Limiter {
+	if urgent {
+		return r.hints
+	}
+	return r.checks
 }
 
 // ask asks for the rights that a part needs: watch, and then list. Unless all is set, list is only asked for if watch is allowed.
-func (r *rights) ask(ctx context.Context, p *part, all bool) rightsVerdict {
-	var v rightsVerdict
+func (r *rights) ask(ctx context.Context, p *part, limiter *rate.Limiter, all bool) rightsDecision {
+	var d rightsDecision
 	for _, verb := range []string{"watch", "list"} {
-		allowed, reason, err := r.may(ctx, p, verb)
+		status, err := r.reviewAccess(ctx, p, limiter, verb)
 		if err != nil {
-			return rightsVerdict{err: err}
+			return rightsDecision{err: err}
 		}
-		if allowed {
+		if status.Allowed {
 			continue
 		}
-		v.missing = append(v.missing, verb)
-		if reason != "" {
-			v.cause = errors.New(reason)
+		d.missing = append(d.missing, verb)
+		d.uncertain = d.uncertain || status.EvaluationError != ""
+		if status.Reason != "" {
+			d.cause = errors.New(status.Reason)
 		}
-		if !all {
+		if !all && verb == "watch" {
+			d.partial = true
 			break
 		}
 	}
-	return v
+	return d
 }
 
-func (r *rights) may(ctx context.Context, p *part, verb string) (allowed bool, reason string, err error) {
-	if r.areRefused() {
-		return false, "", errReviewsRefused
+// reviewAccess asks whether the identity may use a verb on all that the part selects. A right may hold for a selector only.
+func (r *rights) reviewAccess(ctx context.Context, p *part, limiter *rate.Limiter, verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
+	none := authorizationv1.SubjectAccessReviewStatus{}
+	if r.isRefused(&r.accessRefused, r.again) {
+		return none, errReviewsRefused
 	}
-	if err := r.limiter.Wait(ctx); err != nil {
-		return false, "", err
+	if err := limiter.Wait(ctx); err != nil {
+		return none, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: verb, Group: p.key.resource.Group, Version: p.key.resource.Version, Resource: p.key.resource.Resource,
-			Namespace: p.key.namespace, Name: p.key.name,
-		},
-	}}
-	answer, err := r.client.Create(ctx, review, metav1.CreateOptions{})
+	selected := p.selecting(metav1.ListOptions{})
+	about := &authorizationv1.ResourceAttributes{
+		Verb: verb, Group: p.key.resource.Group, Version: p.key.resource.Version, Resource: p.key.resource.Resource,
+		Namespace: p.key.namespace, Name: p.key.name,
+	}
+	if selected.LabelSelector != "" {
+		about.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: selected.LabelSelector}
+	}
+	if selected.FieldSelector != "" {
+		about.FieldSelector = &authorizationv1.FieldSelectorAttributes{RawSelector: selected.FieldSelector}
+	}
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: about}}
+	answer, err := r.access.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		r.metrics.reviews.WithLabelValues("error").Inc()
-		r.noteRefusal(err)
-		return false, "", err
+		r.noteRefusal(&r.accessRefused, err)
+		return none, err
 	}
-	result := map[bool]string{true: "allowed", false: "denied"}[answer.Status.Allowed]
-	r.metrics.reviews.WithLabelValues(result).Inc()
-	return answer.Status.Allowed, answer.Status.Reason, nil
+	r.metrics.reviews.WithLabelValues(map[bool]string{true: "allowed", false: "denied"}[answer.Status.Allowed]).Inc()
+	return answer.Status, nil
 }
 
-func (r *rights) noteRefusal(err error) {
-	if apierrors.IsForbidden(err) {
+// namespaceRules are all rules that hold for the identity in a namespace.
+type namespaceRules struct {
+	rules    []authorizationv1.ResourceRule
+	complete bool // what they don't allow is denied
+}
+
+// askNamespace asks for all rights in a namespace at once. It returns nil where that can't be had.
+func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *rate.Limiter) *namespaceRules {
+	if r.isRefused(&r.rulesRefused, rulesAgain) || limiter.Wait(ctx) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
+	answer, err := r.rules.Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		r.metrics.reviews.WithLabelValues("error").Inc()
+		r.noteRefusal(&r.rulesRefused, err)
+		return nil
+	}
+	r.metrics.reviews.WithLabelValues("rules").Inc()
+	if answer.Status.Incomplete { // an authorizer that can't list its rules won't learn it soon
+		r.mu.Lock()
+		r.rulesRefused = time.Now()
+		r.mu.Unlock()
+	}
+	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
+}
+
+// decide says what the rules say of a part; known is false where only a review of the part itself can tell.
+func (n *namespaceRules) decide(p *part) (d rightsDecision, known bool) {
+	if n == nil {
+		return rightsDecision{}, false
+	}
+	for _, verb := range []string{"watch", "list"} {
+		if !slices.ContainsFunc(n.rules, func(rule authorizationv1.ResourceRule) bool { return ruleAllows(rule, p, verb) }) {
+			d.missing = append(d.missing, verb)
+		}
+	}
+	return d, n.complete || len(d.missing) == 0
+}
+
+func ruleAllows(rule authorizationv1.ResourceRule, p *part, verb string) bool {
+	holds := func(allowed []string, wanted string) bool {
+		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
+	}
+	return holds(rule.Verbs, verb) && holds(rule.APIGroups, p.key.resource.Group) && holds(rule.Resources, p.key.resource.Resource) &&
+		(len(rule.ResourceNames) == 0 || p.key.kind == objectScope && slices.Contains(rule.ResourceNames, p.key.name))
+}
+
+// noteRefusal remembers in since that reviews of one kind are forbidden, or not served.
+func (r *rights) noteRefusal(since *time.Time, err error) {
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.refused = time.Now()
+		*since = time.Now()
 	}
 }
 
-func (r *rights) areRefused() bool {
+func (r *rights) isRefused(since *time.Time, again time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return !r.refused.IsZero() && time.Since(r.refused) < r.again
+	return !since.IsZero() && time.Since(*since) < again
 }

@@ -45,8 +45,11 @@ func newRun(p *part) *run {
 func (r *run) follow() {
 	silent := logr.Discard() // the reflector writes a line per retry
 	p := r.part
+	if p.isOwn() && p.key.form == Full {
+		p.set.identity.learnIdentity(r.ctx, p.set.clients)
+	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
-		p.set.clients.client(p.key.form))
+		p.client)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
 		Name: p.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
 		// Its own may wait for a minute after the server is back.
@@ -75,9 +78,9 @@ func (r *run) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, e
 	if err := r.takeSlot(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := r.part.fetch(ctx, o)
+	answer, err := r.part.fetchList(ctx, o)
 	if err != nil {
-		r.failed(ctx, "list", err)
+		r.judgeFailure(ctx, "list", err)
 		return nil, err
 	}
 	r.locked(func() { r.listed = true })
@@ -91,12 +94,12 @@ func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 			return nil, err
 		}
 	}
-	w, err := r.part.stream(ctx, o)
+	w, err := r.part.openStream(ctx, o)
 	if err != nil {
-		r.failed(ctx, "watch", err)
+		r.judgeFailure(ctx, "watch", err)
 		return nil, err
 	}
-	r.locked(func() { r.opened(initial) })
+	r.locked(func() { r.noteOpened(initial) })
 	return &stream{Interface: w, closed: sync.OnceFunc(func() { r.locked(r.closed) })}, nil
 }
 
@@ -110,8 +113,8 @@ func (r *run) locked(f func()) {
 	}
 }
 
-// opened notes an open watch; initial says whether it begins with all objects, which sink.Replace gets.
-func (r *run) opened(initial bool) {
+// noteOpened notes an open watch; initial says whether it begins with all objects, which sink.Replace gets.
+func (r *run) noteOpened(initial bool) {
 	r.open = true
 	if initial {
 		r.fresh = false
@@ -119,7 +122,7 @@ func (r *run) opened(initial bool) {
 	}
 	r.fresh = true
 	if r.staged != nil {
-		r.part.replace(r.staged)
+		r.part.replaceAll(r.staged)
 		r.staged = nil
 	}
 	r.synced()
@@ -132,7 +135,7 @@ func (r *run) closed() {
 		r.part.lastSync = time.Now()
 	}
 	if r.fresh {
-		r.worry()
+		r.degradeIfLasting()
 		return
 	}
 	r.trouble(errors.New("the stream ended before all objects were there"))
@@ -142,26 +145,26 @@ func (r *run) synced() {
 	if r.part.state != Synced && !r.began.IsZero() {
 		r.part.set.metrics.synced(r.part, time.Since(r.began))
 	}
-	r.part.settle()
+	r.part.settlePart()
 }
 
-// worry has the part Degraded if this goes on for too long.
-func (r *run) worry() {
+// degradeIfLasting has the part Degraded if this goes on for too long.
+func (r *run) degradeIfLasting() {
 	p := r.part
 	if p.state != Degraded && p.agenda.degrade.IsZero() {
 		p.agenda.degrade = time.Now().Add(p.set.options.DegradedAfter)
-		p.agenda.arm(p)
+		p.agenda.armTimer(p)
 	}
 }
 
-// failed judges a request that failed. What is neither forbidden nor missing the reflector tries again.
-func (r *run) failed(ctx context.Context, verb string, err error) {
+// judgeFailure judges a request that failed. What is neither forbidden nor missing the reflector tries again.
+func (r *run) judgeFailure(ctx context.Context, verb string, err error) {
 	switch {
 	case ctx.Err() != nil:
 		r.locked(r.freeSlot)
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		state, problem := r.judge(ctx, verb, err)
-		r.locked(func() { r.part.lose(state, problem) })
+		state, problem := r.judgeAnswer(ctx, verb, err)
+		r.locked(func() { r.part.loseStore(state, problem) })
 	default:
 		r.locked(func() {
 			r.freeSlot()
@@ -176,16 +179,16 @@ func (r *run) trouble(err error) {
 	if p.state == Degraded {
 		p.err = p.degraded() // it may be another one than before
 	}
-	r.worry()
+	r.degradeIfLasting()
 }
 
-// judge tells what is forbidden from what isn't served: the server checks rights before it looks whether a resource exists.
-func (r *run) judge(ctx context.Context, verb string, err error) (State, error) {
+// judgeAnswer tells what is forbidden from what isn't served: the server checks rights before it looks whether a resource exists.
+func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
-	served, lookErr := p.set.catalog.find(ctx, p.key.resource, time.Time{})
+	served, lookErr := p.set.catalog.findResource(ctx, p.key.resource, time.Time{})
 	if lookErr == nil {
 		r.locked(func() { p.global = served != nil && !served.Namespaced })
-		if problem := p.misfit(served); problem != nil {
+		if problem := p.findMisfit(served); problem != nil {
 			return NotServed, problem
 		}
 	}
@@ -205,13 +208,13 @@ func (r *run) mayList(ctx context.Context) bool {
 	if r.locked(func() { listed = r.listed }); listed {
 		return true
 	}
-	_, err := r.part.fetch(ctx, metav1.ListOptions{Limit: 1})
+	_, err := r.part.fetchList(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsForbidden(err)
 }
 
 // takeSlot waits until the initial list may begin. It is freed when all objects are there, or when there is trouble.
 func (r *run) takeSlot(ctx context.Context) error {
-	s, has := r.part.set, r.part.own()
+	s, has := r.part.set, r.part.isOwn()
 	r.locked(func() {
 		if has = has || r.slot; has {
 			r.starting()
@@ -243,9 +246,9 @@ func (r *run) starting() {
 		p.set.metrics.started(p)
 	}
 	if !p.sees() {
-		p.enter(Syncing, nil)
+		p.enterState(Syncing, nil)
 	}
-	r.worry()
+	r.degradeIfLasting()
 }
 
 func (r *run) freeSlot() {

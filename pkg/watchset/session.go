@@ -25,7 +25,7 @@ func (s *Set) Session(owner Owner) *Session {
 func (x *Session) Acquire(r Request) (*Lease, error) {
 	x.set.mu.Lock()
 	defer x.set.unlock()
-	l, err := x.set.acquire(x.owner, r, x.sequence)
+	l, err := x.set.acquireLocked(x.owner, r, x.sequence)
 	if held := x.set.owners[x.owner]; held != nil {
 		held.latest = max(held.latest, x.sequence)
 	}

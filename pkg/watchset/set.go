@@ -15,9 +15,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// reviewers is how many reviews are under way at a time; how many there are in a second is limited as well.
-const reviewers = 8
-
 // Set runs informers, shares them between owners and follows the rights of the identity in its configuration. All its methods
 // may be called from any goroutine.
 type Set struct {
@@ -27,8 +24,9 @@ type Set struct {
 	rights  *rights
 	metrics *metrics
 	log     logr.Logger
-	slots   *semaphore.Weighted             // of initial lists
-	reviews workqueue.TypedInterface[*part] // parts that want to know their rights
+	slots   *semaphore.Weighted                 // of initial lists
+	checks  workqueue.TypedInterface[reviewKey] // what wants to know its rights
+	hints   workqueue.TypedInterface[reviewKey] // the same because something hints at a change
 
 	// mu guards all below, and the fields of parts, leases and runs. Events of objects take it for reading, so that those of
 	// different parts go side by side; whatever changes a state takes it for writing.
@@ -40,15 +38,18 @@ type Set struct {
 	sequence uint64         // of sessions and leases
 
 	parts    map[partKey]*part
-	admitted int // parts that have room
+	local    map[string]map[*part]struct{} // parts by namespace; those that have none are under ""
+	admitted int                           // parts that have room
 	owners   map[Owner]*holdings
 	feeds    map[feedKey][]*feed
 	states   map[string][]*stateQueue
 	outbox   []func() // what is to be done as soon as mu is free
 
 	rbac     []*part // that watch the kinds of RBAC
-	crds     *part   // that watches CRDs while some part is NotServed
-	unserved int     // parts that are NotServed
+	bindings bindings
+	identity identity
+	crds     *part // that watches CRDs while some part is NotServed
+	unserved int   // parts that are NotServed
 }
 
 // New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o,
@@ -57,7 +58,7 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 	if cfg == nil {
 		return nil, errors.New("making a watch set: the rest.Config is nil")
 	}
-	o, err := o.complete()
+	o, err := o.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("making a watch set: %w", err)
 	}
@@ -67,12 +68,13 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 	}
 	s := &Set{
 		options: o, clients: c, log: o.Logger,
-		slots:   semaphore.NewWeighted(int64(o.StartConcurrency)),
-		reviews: workqueue.NewTyped[*part](),
-		ended:   make(chan struct{}),
-		parts:   map[partKey]*part{}, owners: map[Owner]*holdings{}, feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{},
+		slots:  semaphore.NewWeighted(int64(o.StartConcurrency)),
+		checks: workqueue.NewTyped[reviewKey](),
+		hints:  workqueue.NewTyped[reviewKey](),
+		ended:  make(chan struct{}),
+		parts:  map[partKey]*part{}, local: map[string]map[*part]struct{}{}, owners: map[Owner]*holdings{}, feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{},
 	}
-	s.catalog = newCatalog(c)
+	s.catalog = newCatalog(c, s.ended)
 	s.metrics = newMetrics(s)
 	s.rights = newRights(c, s.metrics, o.Backoff.Max)
 	if o.Registerer != nil {
@@ -92,15 +94,19 @@ func (s *Set) Start(ctx context.Context) error {
 		return ErrStarted
 	}
 	s.ctx = ctx
-	for range reviewers {
-		s.running.Go(s.review)
+	for range checkReviewers {
+		s.running.Go(func() { s.reviewQueue(s.checks, false) })
 	}
-	s.admit()
+	for range hintReviewers {
+		s.running.Go(func() { s.reviewQueue(s.hints, true) })
+	}
+	s.admitParts()
 	s.unlock()
 
 	<-ctx.Done()
 	s.stop()
 	s.running.Wait()
+	s.catalog.flights.finish()
 	return nil
 }
 
@@ -108,13 +114,14 @@ func (s *Set) stop() {
 	s.mu.Lock()
 	s.stopped = true
 	close(s.ended)
-	s.reviews.ShutDown()
+	s.checks.ShutDown()
+	s.hints.ShutDown()
 	for _, p := range s.parts {
-		p.halt()
+		p.haltStream()
 	}
 	for _, p := range append(s.rbac, s.crds) {
 		if p != nil {
-			p.halt()
+			p.haltStream()
 		}
 	}
 	for _, feeds := range s.feeds {
@@ -136,7 +143,7 @@ func (s *Set) Acquire(owner Owner, r Request) (*Lease, error) {
 	s.mu.Lock()
 	defer s.unlock()
 	s.sequence++
-	return s.acquire(owner, r, s.sequence)
+	return s.acquireLocked(owner, r, s.sequence)
 }
 
 // Release releases all leases of owner. It may be called more than once.
@@ -157,7 +164,7 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
 	for _, p := range s.parts {
 		if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
-			p.poke(0)
+			p.pokeReview(0)
 		}
 	}
 }
@@ -166,7 +173,7 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 func (s *Set) Informers() []InformerStatus {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	sorted := s.sorted()
+	sorted := s.sortedParts()
 	all := make([]InformerStatus, 0, len(sorted))
 	for _, p := range sorted {
 		all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
@@ -174,8 +181,8 @@ func (s *Set) Informers() []InformerStatus {
 	return all
 }
 
-// sorted returns all parts in alphabetical order: by resource, then by scope, then by what is selected.
-func (s *Set) sorted() []*part {
+// sortedParts returns all parts in alphabetical order: by resource, then by scope, then by what is selected.
+func (s *Set) sortedParts() []*part {
 	all := make([]*part, 0, len(s.parts))
 	for _, p := range s.parts {
 		all = append(all, p)
@@ -184,25 +191,25 @@ func (s *Set) sorted() []*part {
 	return all
 }
 
-// admit gives room to parts that wait for it, in alphabetical order. The caller holds the lock.
-func (s *Set) admit() {
-	if s.admitted == len(s.parts) || !s.room() {
+// admitParts gives room to parts that wait for it, in alphabetical order. The caller holds the lock.
+func (s *Set) admitParts() {
+	if s.admitted == len(s.parts) || !s.hasRoom() {
 		return
 	}
-	for _, p := range s.sorted() {
-		if !s.room() {
+	for _, p := range s.sortedParts() {
+		if !s.hasRoom() {
 			return
 		}
 		if !p.admitted {
 			s.admitted++
 			p.admitted = true
-			p.begin()
+			p.beginRun()
 		}
 	}
 }
 
-// room says whether another part may begin. The caller holds the lock.
-func (s *Set) room() bool { return s.live() && s.admitted < s.options.MaxInformers }
+// hasRoom says whether another part may begin. The caller holds the lock.
+func (s *Set) hasRoom() bool { return s.isLive() && s.admitted < s.options.MaxInformers }
 
 // unlock frees the lock and then does what waited for that.
 func (s *Set) unlock() {
@@ -214,7 +221,7 @@ func (s *Set) unlock() {
 	}
 }
 
-// live says whether requests may be made. The caller holds the lock.
-func (s *Set) live() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }
+// isLive says whether requests may be made. The caller holds the lock.
+func (s *Set) isLive() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }
 
 func due(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }

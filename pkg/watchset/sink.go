@@ -29,15 +29,16 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 		}
 		all = append(all, object)
 	}
+	listed := p.newListing(all, resourceVersion)
 	s.run.locked(func() {
 		r := s.run
 		r.freeSlot()
 		if !r.open {
-			r.staged = &listing{all, resourceVersion} // it counts when the watch is open
+			r.staged = listed // it counts when the watch is open
 			return
 		}
 		r.fresh = true
-		p.replace(&listing{all, resourceVersion})
+		p.replaceAll(listed)
 		r.synced()
 	})
 	return nil
@@ -57,22 +58,62 @@ func (s *sink) put(obj any, c change) error {
 	if err != nil {
 		return err
 	}
-	if p.own() {
+	if p.isOwn() {
 		s.run.locked(func() { p.observer(c, object) })
 		return nil
 	}
 	p.set.mu.RLock()
 	defer p.set.mu.RUnlock()
 	if !s.run.over {
-		p.apply(object, c)
+		p.applyEvent(object, c)
 	}
 	return nil
 }
 
-// listing is all there was at a resourceVersion.
+// listing is all there was at a resourceVersion, made ready without the Set's lock: readers of all parts wait for that one.
 type listing struct {
-	objects         []client.Object
+	objects         []client.Object // for the Set's own parts, which keep nothing
 	resourceVersion string
+	store           cache.Indexer
+	differences     []difference // from what the part held before
+}
+
+// difference is an object that is not as it was; nil is nothing.
+type difference struct {
+	key         string
+	before, now client.Object
+}
+
+// newListing indexes objects and compares them with those that the part holds. Only the part's own run calls it, and nobody else
+// changes what the part holds while its run goes on.
+func (p *part) newListing(objects []client.Object, resourceVersion string) *listing {
+	if p.isOwn() {
+		return &listing{objects: objects, resourceVersion: resourceVersion}
+	}
+	p.set.mu.RLock()
+	before := p.store
+	p.set.mu.RUnlock()
+	listed := &listing{resourceVersion: resourceVersion, store: p.newStore(objects)}
+	listed.differences = compareStores(storedObjects(before), listed.store)
+	return listed
+}
+
+// compareStores returns what in now is not as in before, by namespace/name.
+func compareStores(before map[string]client.Object, now cache.Indexer) []difference {
+	var found []difference
+	for _, obj := range now.List() {
+		object := obj.(client.Object)
+		key := objectKey(object)
+		if old := before[key]; old == nil || !same(old, object) {
+			found = append(found, difference{key, old, object})
+		}
+	}
+	for key, old := range before {
+		if _, stays, _ := now.GetByKey(key); !stays {
+			found = append(found, difference{key, old, nil})
+		}
+	}
+	return found
 }
 
 // change is what happened to an object.
@@ -92,9 +133,12 @@ func (p *part) stored(obj any) (client.Object, error) {
 	if done, ok := obj.(stored); ok {
 		return done.Object, nil
 	}
-	object, err := typed(obj.(runtime.Object), p.key.form, p.set.options.Scheme)
-	if err != nil || p.own() {
-		return object, err
+	object, err := p.decodeObject(obj.(runtime.Object))
+	if err != nil {
+		return nil, err
+	}
+	if p.isOwn() {
+		return p.trim(object), nil
 	}
 	if transform, ok := p.set.options.Transform[p.key.resource]; ok {
 		return transform(object), nil
@@ -102,8 +146,8 @@ func (p *part) stored(obj any) (client.Object, error) {
 	return DefaultTransform(object), nil
 }
 
-// apply takes one event. The caller holds the Set's lock for reading.
-func (p *part) apply(object client.Object, c change) {
+// applyEvent takes one event. The caller holds the Set's lock for reading.
+func (p *part) applyEvent(object client.Object, c change) {
 	key := objectKey(object)
 	old, known, _ := p.store.GetByKey(key)
 	var before, now client.Object
@@ -131,21 +175,26 @@ func (p *part) apply(object client.Object, c change) {
 	}
 }
 
-// replace takes all objects at once, and tells the differences. The caller holds the Set's lock.
-func (p *part) replace(all *listing) {
-	if p.own() {
+// replaceAll takes all objects at once, and tells the differences. The caller holds the Set's lock.
+func (p *part) replaceAll(all *listing) {
+	if p.isOwn() {
 		p.observer(initial, all.objects...)
 		return
 	}
-	before := p.contents()
-	p.fill(append(all.objects, p.newerElsewhere(all.resourceVersion)...))
+	before := p.store
+	newer := p.newerElsewhere(all.resourceVersion)
+	for _, object := range newer {
+		_ = all.store.Add(object)
+	}
+	p.keepStore(all.store)
 	for f := range p.feeds() {
-		known := before
-		if more := p.knownElsewhere(f); len(more) > 0 {
-			known = maps.Clone(before)
+		if more := p.knownElsewhere(f); len(more) > 0 || len(newer) > 0 {
+			known := storedObjects(before)
 			maps.Copy(known, more)
+			f.tellAll(p, compareStores(known, p.store))
+			continue
 		}
-		f.differences(p, known)
+		f.tellAll(p, all.differences)
 	}
 	p.known = nil
 }
@@ -159,7 +208,7 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	for l, q := range p.standIns() {
 		if l.owner.Controller == f.controller {
 			maps.Copy(all, q.known[f])
-			maps.Copy(all, q.contents())
+			maps.Copy(all, q.listContents())
 		}
 	}
 	return all
@@ -170,7 +219,7 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 func (p *part) newerElsewhere(resourceVersion string) []client.Object {
 	var newer []client.Object
 	for _, q := range p.standIns() {
-		for _, object := range q.contents() {
+		for _, object := range q.listContents() {
 			if order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), resourceVersion); err == nil && order > 0 {
 				newer = append(newer, object)
 			}
@@ -192,20 +241,33 @@ func (p *part) standIns() iter.Seq2[*Lease, *part] {
 	}
 }
 
-// fill makes the store hold exactly these objects.
-func (p *part) fill(all []client.Object) {
-	items := make([]any, len(all))
-	for i, object := range all {
+// newStore indexes objects as the part's readers ask for them.
+func (p *part) newStore(objects []client.Object) cache.Indexer {
+	indexers := cache.Indexers{}
+	if p.key.kind == clusterScope {
+		indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
+	}
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	items := make([]any, len(objects))
+	for i, object := range objects {
 		items[i] = object
 	}
-	_ = p.store.Replace(items, "")
-	p.objects.Store(int64(len(p.store.ListKeys())))
+	_ = store.Replace(items, "")
+	return store
 }
 
-// contents are the objects by namespace/name.
-func (p *part) contents() map[string]client.Object {
+// keepStore makes store the one that the part's readers read. The caller holds the Set's lock.
+func (p *part) keepStore(store cache.Indexer) {
+	p.store = store
+	p.objects.Store(int64(len(store.ListKeys())))
+}
+
+// listContents are the objects that the part holds, by namespace/name.
+func (p *part) listContents() map[string]client.Object { return storedObjects(p.store) }
+
+func storedObjects(store cache.Indexer) map[string]client.Object {
 	all := map[string]client.Object{}
-	for _, obj := range p.store.List() {
+	for _, obj := range store.List() {
 		object := obj.(client.Object)
 		all[objectKey(object)] = object
 	}

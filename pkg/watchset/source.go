@@ -22,6 +22,8 @@ func (s *Set) Source(controller string, resource schema.GroupVersionResource, h 
 	if h == nil {
 		h = s.EnqueueOwners(controller)
 	}
+	// In a priority queue, what was there when an informer began waits behind what changes now.
+	h = handler.WithLowPriorityWhenUnchanged(h)
 	return &eventSource{set: s, key: feedKey{controller, resource}, handler: h, predicate: predicate.And(p...)}
 }
 
@@ -48,7 +50,7 @@ func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 	s.feeds[f.feedKey] = append(s.feeds[f.feedKey], f)
 	for _, p := range s.parts {
 		if p.key.resource == f.resource && p.controllers[f.controller] > 0 && p.sees() {
-			f.differences(p, nil)
+			f.tellAll(p, compareStores(nil, p.store))
 		}
 	}
 	s.running.Go(func() { f.run(ctx) })

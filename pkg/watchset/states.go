@@ -27,7 +27,7 @@ func (s *Set) States(controller string) source.Source {
 		for _, p := range s.parts {
 			for l := range p.leases {
 				if p.state.settled() && l.owner.Controller == controller {
-					s.tell(l.owner)
+					s.tellOwner(l.owner)
 				}
 			}
 		}
@@ -40,8 +40,8 @@ func (s *Set) States(controller string) source.Source {
 	})
 }
 
-// tell enqueues an owner once the lock is free.
-func (s *Set) tell(owner Owner) {
+// tellOwner enqueues an owner once the lock is free.
+func (s *Set) tellOwner(owner Owner) {
 	for _, q := range s.states[owner.Controller] {
 		s.outbox = append(s.outbox, func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
 	}

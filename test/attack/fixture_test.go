@@ -11,8 +11,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -32,6 +33,8 @@ var (
 	updater = actor{user: "updater"} // updates and patches all namespaces
 	creator = actor{user: "creator"} // creates LNamespaces
 
+	ivan = actor{user: "ivan"} // cluster-admin in an instance of a template, by its template's binding
+
 	deployer            = actor{user: "system:serviceaccount:pay-web:deployer"} // patches its namespace
 	robot               = actor{user: "system:serviceaccount:kube-system:robot"}
 	namespaceController = actor{user: "system:serviceaccount:kube-system:namespace-controller"}
@@ -40,7 +43,7 @@ var (
 
 func users() map[string][]string {
 	all := map[string][]string{deployer.user: {"system:serviceaccounts", "system:serviceaccounts:pay-web"}}
-	for _, a := range []actor{clara, named, patcher, updater, creator} {
+	for _, a := range []actor{clara, named, patcher, updater, creator, ivan} {
 		all[a.user] = nil
 	}
 	for _, a := range []actor{robot, namespaceController, garbageCollector} {
@@ -51,13 +54,14 @@ func users() map[string][]string {
 
 // fixture is a World that shows one version's behaviour, with the tenants of the specification.
 type fixture struct {
-	*test.World
+	*devcluster.World
 	version string
 }
 
 // kindsConfig makes the operator propagate all kinds of which a row attacks a copy; policies and rights fit it.
 const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
+subNamespaces: {labels: ["pod-security.kubernetes.io/*"]}
 propagation:
   retry: {min: 200ms, max: 2s}
   kinds:
@@ -74,13 +78,13 @@ propagation:
 
 // start starts the World, without an operator.
 func (f *fixture) start(ctx context.Context) (err error) {
-	f.World, err = test.Start(ctx, test.Options{
+	f.World, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{
 			Users: users(), EmulatedVersion: f.version,
 			// What is made while a quota has no status yet is counted when all is counted again: every five minutes.
 			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
 		},
-		Operator:        test.OperatorOptions{Config: kindsConfig},
+		Operator:        devcluster.OperatorOptions{Config: kindsConfig},
 		WithoutOperator: true,
 	})
 	return err
@@ -95,6 +99,7 @@ func (f *fixture) furnish(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(code).To(BeZero())
 	f.given(ctx, admin, strewn...)
+	f.given(ctx, admin, distributed...)
 	f.given(ctx, op, written...)
 	f.given(ctx, admin, leaving...)
 	f.seen(ctx)

@@ -15,7 +15,7 @@ var tenants = []request{
 // subNamespaces of payments. All but pay-web belong to the row that changes them.
 var subNamespaces = []string{
 	"pay-web", "pay-labelled", "pay-treeless", "pay-held", "pay-moved", "pay-foreground", "pay-ended", "pay-closed",
-	"pay-swept", "pay-bound", "pay-quota", "pay-seed", "pay-service", "pay-hardened", "pay-deleted",
+	"pay-swept", "pay-bound", "pay-quota", "pay-seed", "pay-service", "pay-hardened", "pay-deleted", "pay-released",
 }
 
 // sources in payments; pay-web and the others have copies of them.
@@ -46,9 +46,28 @@ var strewn = []request{
   annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
 	create("namespace cleaned", `{metadata: {labels: {payments.tree.$D/depth: "1", cleaned.tree.$D/depth: "0", team: a, tier: web},
   annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),
+	// let go by the operator, and still guarded.
+	create("namespace guarded", `{metadata: {labels: {$D/released: "true", pod-security.kubernetes.io/enforce: baseline},
+  annotations: {$D/inherited: pod-security.kubernetes.io/enforce}}}`),
+	create("namespace pay-let-go", `{metadata: {labels: {$D/released: "true"}}}`),
+	create("rolebinding guarded/bobs", bindingTo("cluster-admin", "bob")),
+	create("rolebinding pay-let-go/bobs", bindingTo("cluster-admin", "bob")),
+	create("namespace restricted", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: restricted,
+  pod-security.kubernetes.io/enforce-version: v1.29}}}`),
+	// As a tenant's root that lost its label, so that strict-placement has nothing against it.
+	create("namespace monitors", `{metadata: {labels: {pod-security.kubernetes.io/enforce: privileged}, annotations: {$D/lnamespace-uid: u}}}`),
+	create("namespace monitors-too", privileged),
+	create("namespace placed", ``),
+	create("namespace levelled", `{metadata: {labels: {$D/template: tmpl, pod-security.kubernetes.io/enforce: baseline}}}`),
+	create("rolebinding levelled/carols", bindingTo("cluster-admin", "carol")),
+	create("secret plain/theirs", `{stringData: {key: mine}}`),
+	create("configmap plain/theirs", `{data: {key: mine}}`),
+	create("secret default/theirs", `{stringData: {key: mine}}`),
+	create("rolebinding tmpl/carols", bindingTo("cluster-admin", "carol")),
 	merge("namespace payments", `{metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}}`),
 	merge("namespace pay-web", `{metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}}`),
 
+	create("resourcequota pay-quota/own", `{spec: {hard: {count/pods: "5"}}}`),
 	create("configmap pay-web/own", `{data: {key: mine}}`),
 	create("configmap pay-web/mode", `{data: {key: mine}}`),
 	create("configmap pay-web/adoptable", `{data: {key: mine}}`),
@@ -81,7 +100,14 @@ var strewn = []request{
 // written is what the operator wrote.
 var written = []request{
 	create("rolebinding left/marked", marked("access: users", bindingTo("view", "dave"))),
+	create("rolebinding levelled/ivans", marked("inherited-from: tmpl", bindingTo("cluster-admin", "ivan"))),
+	create("configmap left/copied", `{metadata: {labels: {$D/inherited-from: payments}}, data: {key: one}}`),
+}
+
+// distributed are copies as the operator writes them with component distribution; here a cluster admin did.
+var distributed = []request{
 	create("configmap plain/free", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
+	create("configmap plain/given", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
 	create("configmap plain/kept", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: one}}`),
 	create("configmap plain/locked", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),
 	create("configmap plain/locked-too", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/locked: "true"}}, data: {key: one}}`),

@@ -40,6 +40,13 @@ var limitRows = []row{
 		refused(creator, "spec.limits may be set"+mayNot, create("lnamespace greedy", `{spec: {limits: {subNamespaces: 5000}}}`)),
 		refused(creator, "spec.template may be set"+mayNot, create("lnamespace greedy", template)),
 		refused(creator, "owners and finalizers", create("lnamespace greedy", `{metadata: {finalizers: [example.com/hold]}}`)),
+		refused(creator, "annotation $D/creator is written once, at creation, and names who makes", create("lnamespace forged", notes("$D/creator", "clara"))),
+		allowed(creator, create("lnamespace signed", notes("$D/creator", "creator"))),
 		allowed(creator, create("lnamespace billed", `{spec: {billing: {costCenter: "0815"}}}`)),
+	}},
+	{name: "SEC-L7 who makes a tenant has it count for somebody else", tries: []try{
+		refused(creator, "names who makes the LNamespace", create("lnamespace greedy", notes("$D/creator", "carol"))),
+		allowed(creator, create("lnamespace counted", notes("$D/creator", "creator"))),
+		allowed(admin, create("lnamespace restored", notes("$D/creator", "carol"))),
 	}},
 }

@@ -24,7 +24,7 @@ var forged = map[string]string{
 	"$D/template":          ours("$D/template", "tmpl"),
 	"victim.tree.$D/depth": ours("victim.tree.$D/depth", `"1"`),
 	"$D/ancestry":          notes("$D/ancestry", "victim/plain"),
-	"$D/adopt":             notes("$D/adopt", `"true"`),
+	"$D/adopt":             notes("$D/adopt", "carol"),
 }
 
 // forging tries all forged keys on a namespace; the refusal names each.
@@ -146,4 +146,27 @@ var namespaceRows = []row{
 		f.given(ctx, namespaceController, put("namespace pay-held", `{spec: {finalizers: []}}`, "finalize"))
 		f.gone(ctx, "namespace pay-held")
 	}},
+	{name: "SEC-N30 whom a binding in an instance of a template helps can't lower its level of pod security", tries: []try{
+		refused(ivan, "references a template",
+			merge("namespace levelled", privileged),
+			merge("namespace levelled", ours(enforces, "null")),
+			merge("namespace levelled", ours(version, "v1.20")),
+			merge("namespace levelled", ours(enforces, "privileged"), "status")),
+		allowed(ivan, merge("namespace levelled", ours("x", `"y"`)), merge("namespace levelled", notes("x", `"y"`)),
+			merge("namespace levelled", `{metadata: {finalizers: [example.com/hold]}}`), merge("namespace levelled", `{metadata: {finalizers: null}}`)),
+		refused(op, "stays guarded", merge("namespace levelled", ours("$D/template", "null"))),
+		refused(carol, "$D/template", merge("namespace levelled", ours("$D/template", "null"))),
+	}},
+	{name: "SEC-N31 who may proxy to Services of a tree reaches neither the API server's own host nor other tenants", tries: []try{
+		{bob, []request{create("endpointslice pay-web/probe", endpointAt("127.0.0.1"))}, "loopback", "", 422},
+		{bob, []request{create("endpointslice pay-web/probe", endpointAt("169.254.169.254"))}, "link-local", "", 422},
+		denied(alice, create("endpointslice pay-web/probe", endpointAt("192.0.2.1"))),
+		denied(alice, kubectl("service victim/web", "", "get", "--raw", "/api/v1/namespaces/victim/services/web:80/proxy/")),
+		denied(bob, kubectl("service victim/web", "", "get", "--raw", "/api/v1/namespaces/victim/services/web:80/proxy/")),
+	}},
+}
+
+// endpointAt is the content of an EndpointSlice with one address.
+func endpointAt(address string) string {
+	return `{addressType: IPv4, ports: [{port: 443}], endpoints: [{addresses: ["` + address + `"]}]}`
 }

@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // What somebody with a stolen token of the operator tries; mallory is whom it helps.
@@ -129,7 +129,6 @@ var cageRows = []row{
 			create("secret kube-system/mine", marked("inherited-from: payments", `{}`))),
 		refused(op, "may not write service account or bootstrap tokens", create("secret payments/token",
 			`{metadata: {labels: {$D/inherited-from: payments}, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}`)),
-		allowed(op, create("secret plain/news", marked("distributed-by: news", `{}`))),
 	}},
 	{name: "SEC-O10 it reaches for what is a user's, and drops its mark", tries: []try{
 		refused(op, "only what it wrote",
@@ -138,9 +137,9 @@ var cageRows = []row{
 			remove("configmap pay-web/own")),
 		refused(op, "carries its mark", put("secret pay-web/s", ours("$D/inherited-from", "null"))),
 	}},
-	{name: "SEC-O11 it adopts an object as it is, and hands it back", tries: []try{
-		refused(op, "only what it wrote", put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: two}}`)),
-		allowed(op,
+	{name: "SEC-O11 it adopts an object as it is, and hands one back", tries: []try{
+		refused(op, noComponent,
+			put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}}, data: {key: two}}`),
 			put("configmap pay-web/adoptable", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`),
 			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`)),
 	}},
@@ -161,9 +160,8 @@ var cageRows = []row{
 		refused(op, "may not make a namespace privileged",
 			merge("namespace pay-web", privileged),
 			create("namespace pay-privileged", `{metadata: {labels: {$D/parent: payments, pod-security.kubernetes.io/enforce: privileged}}}`)),
-		allowed(op,
-			merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "restricted")),
-			merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "null"))),
+		allowed(op, merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "restricted"))),
+		refused(op, neverLower, merge("namespace pay-hardened", ours("pod-security.kubernetes.io/enforce", "null"))),
 	}},
 	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
 		refused(op, "may not give a Namespace an owner or a finalizer",
@@ -196,6 +194,10 @@ var cageRows = []row{
 		allowed(op,
 			create("hierarchyconfiguration meadow/hierarchy", ``),
 			jsonPatch("lnamespace doomed", `[{op: add, path: /metadata/finalizers/-, value: $D/test}]`)),
+	}},
+	{name: "SEC-O19 it places a namespace that no cluster admin has marked", tries: []try{
+		refused(op, "may join a tree only after a cluster administrator has set annotation $D/adopt",
+			merge("namespace plain", ours("$D/parent", "victim")), merge("namespace plain", ours("$D/type", "root"))),
 	}},
 	{name: "SEC-O18 it turns its webhooks against the cluster", tries: []try{
 		turning("validatingwebhookconfiguration warren"), turning("mutatingwebhookconfiguration warren"),

@@ -22,17 +22,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("the operator's ports", Ordered, func() {
 	f := &fixture{}
 
 	BeforeAll(func(ctx SpecContext) {
-		w, err := test.Start(ctx, test.Options{
+		w, err := devcluster.Start(ctx, devcluster.Options{
 			ControlPlane: controlplane.Options{Users: map[string][]string{"scraper": nil, "clara": nil}},
-			Operator:     test.OperatorOptions{Args: []string{"--metrics-secure=true"}},
+			Operator:     devcluster.OperatorOptions{Args: []string{"--metrics-secure=true"}},
 			Webhooks:     true,
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -58,7 +59,7 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Expect(scrape(ctx, secure, token("alice"))).To(Equal(http.StatusForbidden))
 		Expect(scrape(ctx, plain, token("scraper"))).To(Equal(http.StatusBadRequest), "the server speaks HTTPS alone")
 
-		manager, err := test.BuildManager(ctx)
+		manager, err := devcluster.BuildManager(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		said, err := exec.CommandContext(ctx, manager, "--kubeconfig", f.Kubeconfig(controlplane.Operator),
 			"--metrics-secure=false", "--metrics-bind-address=:8443").CombinedOutput()

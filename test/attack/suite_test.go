@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/discovery"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -51,7 +51,7 @@ var walls = func() []*fixture {
 var running = &fixture{}
 
 func rows() []row {
-	return slices.Concat(namespaceRows, peaceRows, copyRows, limitRows, operatorRows())
+	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, strangersRows, operatorRows())
 }
 
 func TestAttack(t *testing.T) { suite.Run(t, "attack") }
@@ -87,7 +87,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var described []string
 	Expect(json.Unmarshal(data, &described)).To(Succeed())
 	for i, f := range shared() {
-		w, err := test.Connect([]byte(described[i]))
+		w, err := devcluster.Connect([]byte(described[i]))
 		Expect(err).NotTo(HaveOccurred())
 		f.World = w
 	}

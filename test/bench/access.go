@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -33,14 +33,14 @@ func measureAccess(ctx context.Context, b *bench) ([]result, error) {
 	if b.scale.small {
 		tenants = 20
 	}
-	if err := b.start(ctx); err != nil {
+	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.plantTenants(ctx, tenants); err != nil {
 		return nil, err
 	}
 	var results []result
-	for _, e := range edits(tenants) {
+	for _, e := range budgetedEdits(tenants) {
 		r, err := b.writesOf(ctx, e)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func measureAccess(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	refused, err := b.revocations(ctx, tenants)
+	refused, err := b.timeRevocations(ctx, tenants)
 	return append(results, rest, refused), err
 }
 
@@ -77,7 +77,7 @@ func (b *bench) plantTenants(ctx context.Context, tenants int) error {
 	if err != nil {
 		return err
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }
 
 // edit is a change of one list of one tenant, and back.
@@ -88,8 +88,8 @@ type edit struct {
 	with, without []v1alpha1.Subject
 }
 
-// edits are those that have a budget.
-func edits(tenants int) []edit {
+// budgetedEdits are those that have a budget.
+func budgetedEdits(tenants int) []edit {
 	one := func(subjects ...v1alpha1.Subject) []v1alpha1.Subject { return append(build.Users(sudoer), subjects...) }
 	shared := func(s v1alpha1.Subject) string {
 		return fmt.Sprintf("writes when a %s comes to or leaves the sudoers, of %d tenants", s.Kind, tenants)
@@ -118,7 +118,7 @@ func (b *bench) writesOf(ctx context.Context, e edit) (result, error) {
 			if err := b.setList(ctx, tenantName(i), e.list, subjects); err != nil {
 				return r, err
 			}
-			if err := b.acted(ctx, tenantName(i)); err != nil {
+			if err := b.waitForReport(ctx, tenantName(i)); err != nil {
 				return r, err
 			}
 			all, err := b.Writes(ctx, mark)
@@ -150,8 +150,8 @@ func (b *bench) setList(ctx context.Context, tenant, list string, subjects []v1a
 	return b.Admin().Patch(ctx, build.Tenant(tenant).Object(), client.RawPatch(types.MergePatchType, patch))
 }
 
-// acted waits until the operator has reported on the last edit of a tenant, and is idle.
-func (b *bench) acted(ctx context.Context, tenant string) error {
+// waitForReport waits until the operator has reported on the last edit of a tenant, and is idle.
+func (b *bench) waitForReport(ctx context.Context, tenant string) error {
 	err := waitFor(ctx, "a report on "+tenant, func(ctx context.Context) (bool, error) {
 		lns := &v1alpha1.LNamespace{}
 		if err := b.Admin().Get(ctx, client.ObjectKey{Name: tenant}, lns); err != nil {
@@ -163,7 +163,7 @@ func (b *bench) acted(ctx context.Context, tenant string) error {
 	if err != nil {
 		return err
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }
 
 func (b *bench) writesAtRest(ctx context.Context, tenants int) (result, error) {
@@ -182,8 +182,8 @@ func (b *bench) writesAtRest(ctx context.Context, tenants int) (result, error) {
 	return r, err
 }
 
-// revocations takes the sudoer off one tenant after the other, and asks with sudo until he is refused.
-func (b *bench) revocations(ctx context.Context, tenants int) (result, error) {
+// timeRevocations takes the sudoer off one tenant after the other, and asks with sudo until he is refused.
+func (b *bench) timeRevocations(ctx context.Context, tenants int) (result, error) {
 	r := result{id: "S1"}
 	var all []time.Duration
 	for i := range tenants {
@@ -206,7 +206,7 @@ func (b *bench) revocations(ctx context.Context, tenants int) (result, error) {
 	slowest := slices.Max(all)
 	r.passed = slowest < revocation
 	r.text = fmt.Sprintf("sudoer taken off until refused, %d tenants, one after the other: p50 %.0fms max %.0fms budget %.0fms",
-		tenants, ms(median(all)), ms(slowest), ms(revocation))
+		tenants, ms(medianOf(all)), ms(slowest), ms(revocation))
 	return r, nil
 }
 

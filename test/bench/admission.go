@@ -34,17 +34,17 @@ type request struct {
 // measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The
 // operator runs. Sides take turns, because the machine drifts.
 func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
-	if err := b.start(ctx); err != nil {
+	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.plantAdmission(ctx); err != nil {
 		return nil, err
 	}
-	walls, err := b.walls(ctx)
+	walls, err := b.findWalls(ctx)
 	if err != nil {
 		return nil, err
 	}
-	requests := b.requests()
+	requests := b.readRequests()
 	spent := map[string]map[bool][]time.Duration{}
 	for _, r := range requests {
 		spent[r.id] = map[bool][]time.Duration{}
@@ -55,11 +55,11 @@ func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
 				return nil, err
 			}
 			for _, r := range requests {
-				all, err := b.times(ctx, r)
+				all, err := b.timeRequest(ctx, r)
 				if err != nil {
 					return nil, fmt.Errorf("round %d, %s: %w", round, r.name, err)
 				}
-				spent[r.id][with] = append(spent[r.id][with], median(all))
+				spent[r.id][with] = append(spent[r.id][with], medianOf(all))
 			}
 		}
 	}
@@ -86,10 +86,10 @@ func (b *bench) plantAdmission(ctx context.Context) error {
 			return err
 		}
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }
 
-func (b *bench) requests() []request {
+func (b *bench) readRequests() []request {
 	label := func(user, namespace string) func(context.Context, int) error {
 		return func(ctx context.Context, i int) error {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/n":"v%d"}}}`, i))
@@ -107,8 +107,8 @@ func (b *bench) requests() []request {
 	}
 }
 
-// times sends a request many times, one after the other, and returns how long each took. The first ones warm up.
-func (b *bench) times(ctx context.Context, r request) ([]time.Duration, error) {
+// timeRequest sends a request many times, one after the other, and returns how long each took. The first ones warm up.
+func (b *bench) timeRequest(ctx context.Context, r request) ([]time.Duration, error) {
 	const warm = 10
 	var all []time.Duration
 	for i := range warm + b.scale.children {
@@ -123,8 +123,8 @@ func (b *bench) times(ctx context.Context, r request) ([]time.Duration, error) {
 	return all, nil
 }
 
-// walls are our bindings and webhook configurations, as they were found.
-func (b *bench) walls(ctx context.Context) ([]client.Object, error) {
+// findWalls are our bindings and webhook configurations, as they were found.
+func (b *bench) findWalls(ctx context.Context) ([]client.Object, error) {
 	var walls []client.Object
 	bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
 	if err := b.Admin().List(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": "warren"}); err != nil {
@@ -180,11 +180,11 @@ func (r request) judge(with, without []time.Duration) result {
 	for i := range with {
 		ratios = append(ratios, float64(with[i])/float64(without[i]))
 	}
-	w, wo := median(with), median(without)
+	w, wo := medianOf(with), medianOf(without)
 	limit := time.Duration(r.ratio*float64(wo)) + r.slack
 	return result{
 		id: r.id, passed: w <= limit,
 		text: fmt.Sprintf("%s p50 without %.2fms with %.2fms ratio %.2f (min %.2f max %.2f) budget %.2fms",
-			r.name, ms(wo), ms(w), median(ratios), slices.Min(ratios), slices.Max(ratios), ms(limit)),
+			r.name, ms(wo), ms(w), medianOf(ratios), slices.Min(ratios), slices.Max(ratios), ms(limit)),
 	}
 }

@@ -12,28 +12,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 // bench is a world in which something is measured.
 type bench struct {
-	*test.World
+	*devcluster.World
 	scale scale
+	label string // of the copies that are observed; empty means inherited-from
 }
 
 // root is the namespace of the sources.
 const root = "bench"
 
-func child(i int) string { return fmt.Sprintf("bench-%05d", i) }
+func childName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// plant makes the root and its children, and waits until the operator, which must run, has labelled them.
-func (b *bench) plant(ctx context.Context, children int) error {
+// plantTree makes the root and its children, and waits until the operator, which must run, has labelled them.
+func (b *bench) plantTree(ctx context.Context, children int) error {
 	if err := b.Admin().Create(ctx, build.Root(root)); err != nil {
 		return err
 	}
 	err := inParallel(ctx, children, func(ctx context.Context, i int) error {
-		return b.Admin().Create(ctx, build.Child(child(i), root))
+		return b.Admin().Create(ctx, build.Child(childName(i), root))
 	})
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func (b *bench) plant(ctx context.Context, children int) error {
 	})
 }
 
-// start runs the operator and waits until it is ready and idle.
-func (b *bench) start(ctx context.Context) error {
+// startOperator runs the operator and waits until it is ready and idle.
+func (b *bench) startOperator(ctx context.Context) error {
 	if b.Operator == nil {
 		if _, err := b.StartOperator(ctx); err != nil {
 			return err
@@ -62,11 +63,11 @@ func (b *bench) start(ctx context.Context) error {
 	} else if err := b.Operator.Start(ctx); err != nil {
 		return err
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }
 
-// idle waits until the operator has nothing left to do and has written nothing for a second.
-func (b *bench) idle(ctx context.Context) error {
+// waitForIdle waits until the operator has nothing left to do and has written nothing for a second.
+func (b *bench) waitForIdle(ctx context.Context) error {
 	return waitFor(ctx, "an idle operator", func(ctx context.Context) (bool, error) {
 		m, err := b.Operator.Metrics(ctx)
 		if err != nil || m.Value("warren_propagation_pending_actions", nil) > 0 {
@@ -86,8 +87,8 @@ func (b *bench) idle(ctx context.Context) error {
 	})
 }
 
-// secret is a source of one KiB that isn't one yet.
-func secret(name, fill string) *corev1.Secret {
+// newSecret is a source of one KiB that isn't one yet.
+func newSecret(name, fill string) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: root, Name: name},
 		Type:       corev1.SecretTypeOpaque,
@@ -138,7 +139,7 @@ func waitFor(ctx context.Context, what string, done func(context.Context) (bool,
 	}
 }
 
-// configure gives the operator a configuration of its own, before its first start.
-func (b *bench) configure(text string) {
+// writeConfig gives the operator a configuration of its own, before its first start.
+func (b *bench) writeConfig(text string) {
 	b.OperatorConfig = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n" + text + "\n"
 }

@@ -17,9 +17,9 @@ import (
 // links is the number of namespaces below the root of the chain.
 const links = 15
 
-// depth measures B6: how much later than at depth 1 a copy appears at depth 15.
-func depth(ctx context.Context, b *bench) ([]result, error) {
-	if err := b.start(ctx); err != nil {
+// measureDepth measures B6: how much later than at depth 1 a copy appears at depth 15.
+func measureDepth(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.Admin().Create(ctx, build.Root(root)); err != nil {
@@ -27,10 +27,10 @@ func depth(ctx context.Context, b *bench) ([]result, error) {
 	}
 	above := root
 	for i := 1; i <= links; i++ {
-		if err := b.Admin().Create(ctx, build.Child(child(i), above)); err != nil {
+		if err := b.Admin().Create(ctx, build.Child(childName(i), above)); err != nil {
 			return nil, err
 		}
-		above = child(i)
+		above = childName(i)
 	}
 	err := waitFor(ctx, "tree labels on the chain", func(ctx context.Context) (bool, error) {
 		namespaces := &corev1.NamespaceList{}
@@ -47,7 +47,7 @@ func depth(ctx context.Context, b *bench) ([]result, error) {
 	defer o.watch.Stop()
 	shallow, deep := []time.Duration{}, []time.Duration{}
 	for i := range 30 {
-		s := secret(fmt.Sprintf("d-%d", i), "a")
+		s := newSecret(fmt.Sprintf("d-%d", i), "a")
 		s.Labels = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
 		o.expect(watch.Added, links)
 		begin := time.Now()
@@ -58,10 +58,10 @@ func depth(ctx context.Context, b *bench) ([]result, error) {
 			return nil, err
 		}
 		all := o.all()
-		shallow = append(shallow, all[child(1)+"/"+s.Name].at.Sub(begin))
-		deep = append(deep, all[child(links)+"/"+s.Name].at.Sub(begin))
+		shallow = append(shallow, all[childName(1)+"/"+s.Name].at.Sub(begin))
+		deep = append(deep, all[childName(links)+"/"+s.Name].at.Sub(begin))
 	}
-	near, far := median(shallow), median(deep)
+	near, far := medianOf(shallow), medianOf(deep)
 	limit := near*12/10 + 5*time.Millisecond
 	return []result{{
 		id: "B6", passed: far <= limit,

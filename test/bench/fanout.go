@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 )
 
 // The three things that happen to copies, one after the other.
@@ -42,9 +42,9 @@ const (
 	operator
 )
 
-// sequence is who has the turns of one phase in a round, two a side. No trend of the machine favours one; every other round
+// turnOrder is who has the turns of one phase in a round, two a side. No trend of the machine favours one; every other round
 // begins with the other.
-func sequence(round int) [4]side {
+func turnOrder(round int) [4]side {
 	if round%2 == 0 {
 		return [4]side{floor, operator, operator, floor}
 	}
@@ -56,10 +56,10 @@ type times [3]time.Duration
 
 // fanOut measures B1 to B4.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
-	if err := b.start(ctx); err != nil {
+	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.plant(ctx, b.scale.children); err != nil {
+	if err := b.plantTree(ctx, b.scale.children); err != nil {
 		return nil, err
 	}
 	o, err := b.observeIdle(ctx)
@@ -70,14 +70,14 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	f := &fan{bench: b, observer: o, requests: &requests{bench: b}, running: true}
 	var all [2][]times
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
-		took, err := f.round(ctx, round, repeats)
+		took, err := f.runRound(ctx, round, repeats)
 		if err != nil {
 			return nil, fmt.Errorf("round %d: %w", round, err)
 		}
 		for side, t := range took {
 			all[side] = append(all[side], t)
 		}
-		if repeats < 3 && outlier(all[floor]) {
+		if repeats < 3 && isOutlier(all[floor]) {
 			repeats++
 			round--
 			all[floor], all[operator] = all[floor][:len(all[floor])-1], all[operator][:len(all[operator])-1]
@@ -85,7 +85,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	}
 	var results []result
 	for phase, name := range phases {
-		results = append(results, quotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase))
+		results = append(results, judgeQuotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase))
 	}
 	return append(results, f.requests.result()), nil
 }
@@ -98,10 +98,10 @@ type fan struct {
 	running  bool // the operator
 }
 
-// round takes two batches of each side through the phases. The turns of one phase come right after one another, because a
+// runRound takes two batches of each side through the phases. The turns of one phase come right after one another, because a
 // machine that others use too may be half as fast a minute later.
-func (f *fan) round(ctx context.Context, round, repeats int) (took [2]times, err error) {
-	order := sequence(round)
+func (f *fan) runRound(ctx context.Context, round, repeats int) (took [2]times, err error) {
+	order := turnOrder(round)
 	var batches [4]batch
 	for i, side := range order {
 		name := fmt.Sprintf("%d-%d-%d", round, repeats, i)
@@ -116,7 +116,7 @@ func (f *fan) round(ctx context.Context, round, repeats int) (took [2]times, err
 	}
 	for phase, name := range phases {
 		for i, side := range order {
-			t, err := f.turn(ctx, side, batches[i], phase)
+			t, err := f.timeTurn(ctx, side, batches[i], phase)
 			if err != nil {
 				return took, fmt.Errorf("%s, turn %d: %w", name, i, err)
 			}
@@ -126,9 +126,9 @@ func (f *fan) round(ctx context.Context, round, repeats int) (took [2]times, err
 	return took, nil
 }
 
-// turn times one phase of one batch. The operator runs, and is idle, in its own turns alone.
-func (f *fan) turn(ctx context.Context, who side, work batch, phase int) (time.Duration, error) {
-	if err := f.run(ctx, who == operator); err != nil {
+// timeTurn times one phase of one batch. The operator runs, and is idle, in its own turns alone.
+func (f *fan) timeTurn(ctx context.Context, who side, work batch, phase int) (time.Duration, error) {
+	if err := f.setRunning(ctx, who == operator); err != nil {
 		return 0, err
 	}
 	if err := work.prepare(ctx, phase); err != nil {
@@ -151,19 +151,19 @@ func (f *fan) turn(ctx context.Context, who side, work batch, phase int) (time.D
 	if err != nil || who == floor {
 		return end.Sub(begin), err
 	}
-	if err := f.bench.idle(ctx); err != nil {
+	if err := f.bench.waitForIdle(ctx); err != nil {
 		return 0, err
 	}
 	return end.Sub(begin), f.requests.count(ctx, mark, phase, copies)
 }
 
-// run starts or stops the operator.
-func (f *fan) run(ctx context.Context, wanted bool) error {
+// setRunning starts or stops the operator.
+func (f *fan) setRunning(ctx context.Context, wanted bool) error {
 	was := f.running
 	f.running = wanted
 	switch {
 	case wanted && !was:
-		return f.bench.start(ctx)
+		return f.bench.startOperator(ctx)
 	case was && !wanted:
 		_, err := f.bench.Operator.Stop()
 		return err
@@ -180,7 +180,7 @@ type operatorBatch struct {
 func newOperatorBatch(ctx context.Context, b *bench, name string) (*operatorBatch, error) {
 	batch := &operatorBatch{bench: b}
 	for i := range b.scale.sources {
-		source := secret(fmt.Sprintf("%s-%d", name, i), "a")
+		source := newSecret(fmt.Sprintf("%s-%d", name, i), "a")
 		if err := b.Admin().Create(ctx, source); err != nil {
 			return nil, err
 		}

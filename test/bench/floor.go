@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // operatorUser is the identity of both sides.
@@ -38,7 +38,7 @@ func newFloorBatch(b *bench, o *observer, name string) (*floorBatch, error) {
 
 // at is where copy i stands.
 func (f *floorBatch) at(i int) (namespace, name string) {
-	return child(i % f.bench.scale.children), fmt.Sprintf("%s-%d", f.name, i/f.bench.scale.children)
+	return childName(i % f.bench.scale.children), fmt.Sprintf("%s-%d", f.name, i/f.bench.scale.children)
 }
 
 func (f *floorBatch) prepare(_ context.Context, phase int) error {
@@ -91,7 +91,7 @@ func (b *bench) floorClient() (*rest.RESTClient, error) {
 
 // floorBody is a copy as the operator would write it.
 func floorBody(namespace, name, fill string, over seen) ([]byte, error) {
-	s := secret(name, fill)
+	s := newSecret(name, fill)
 	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 	s.Namespace, s.UID, s.ResourceVersion = namespace, types.UID(over.uid), over.resourceVersion
 	s.Labels = map[string]string{v1alpha1.LabelInheritedFrom: root}

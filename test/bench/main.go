@@ -1,4 +1,4 @@
-// Bench measures the budgets B1 to B7 of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
+// Bench measures the budgets B1 to B7 and B9 of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
 // that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
@@ -6,7 +6,7 @@
 //	go run ./test/bench -admission
 //	go run ./test/bench -access
 //
-// BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4 and B5.
+// BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the requests of B9.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 // scale is how much is measured.
@@ -44,7 +44,7 @@ func main() {
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
 	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
-	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7", "the budgets to measure")
+	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -54,9 +54,9 @@ func main() {
 	case *cold:
 		measure = func() (bool, error) { return runCold(ctx, s) }
 	case *admission:
-		measure = func() (bool, error) { return part{measure: measureAdmission, webhooks: true}.all(ctx, s) }
+		measure = func() (bool, error) { return part{measure: measureAdmission, webhooks: true}.measureAlone(ctx, s) }
 	case *access:
-		measure = func() (bool, error) { return part{measure: measureAccess}.all(ctx, s) }
+		measure = func() (bool, error) { return part{measure: measureAccess}.measureAlone(ctx, s) }
 	}
 	ok, err := measure()
 	if err != nil {
@@ -74,13 +74,16 @@ type part struct {
 	measure func(context.Context, *bench) ([]result, error)
 	// webhooks are served too.
 	webhooks bool
+	// components are added to the overlay.
+	components []string
 }
 
 var parts = []part{
 	{ids: []string{"B1", "B2", "B3", "B4"}, measure: fanOut},
-	{ids: []string{"B5"}, measure: restart},
-	{ids: []string{"B6"}, measure: depth},
-	{ids: []string{"B7"}, measure: memory},
+	{ids: []string{"B5"}, measure: measureRestart},
+	{ids: []string{"B6"}, measure: measureDepth},
+	{ids: []string{"B7"}, measure: measureMemory},
+	{ids: []string{"B9"}, measure: measureDistribution, components: []string{"config/components/distribution"}},
 }
 
 func run(ctx context.Context, s scale, only []string) (bool, error) {
@@ -125,11 +128,11 @@ func runCold(ctx context.Context, s scale) (bool, error) {
 			return false, err
 		}
 	}
-	return s.tell(judge(runs)), nil
+	return s.tell(judgeScale(runs)), nil
 }
 
-// all measures a part by itself and prints what came out.
-func (p part) all(ctx context.Context, s scale) (bool, error) {
+// measureAlone measures a part by itself and prints what came out.
+func (p part) measureAlone(ctx context.Context, s scale) (bool, error) {
 	results, err := p.on(ctx, s)
 	if err != nil {
 		return false, err
@@ -142,11 +145,11 @@ func (p part) all(ctx context.Context, s scale) (bool, error) {
 }
 
 func (p part) on(ctx context.Context, s scale) ([]result, error) {
-	manager, err := test.BuildManager(ctx)
+	manager, err := devcluster.BuildManager(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w, err := test.Start(ctx, test.Options{WithoutOperator: true, Webhooks: p.webhooks, Operator: test.OperatorOptions{Manager: manager}})
+	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true, Webhooks: p.webhooks, Components: p.components, Operator: devcluster.OperatorOptions{Manager: manager}})
 	if err != nil {
 		return nil, err
 	}

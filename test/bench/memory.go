@@ -16,12 +16,12 @@ import (
 
 const mebibyte = 1 << 20
 
-// memory measures B7: what the operator needs for its copies, and that other objects of the same kind cost it nothing.
-func memory(ctx context.Context, b *bench) ([]result, error) {
-	if err := b.fixture(ctx); err != nil {
+// measureMemory measures B7: what the operator needs for its copies, and that other objects of the same kind cost it nothing.
+func measureMemory(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.makeCopies(ctx); err != nil {
 		return nil, err
 	}
-	few, err := b.resident(ctx)
+	few, err := b.residentMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -29,17 +29,17 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	if b.scale.small {
 		strangers, many = 500, 100
 	}
-	if err := b.strangers(ctx, strangers); err != nil {
+	if err := b.makeStrangers(ctx, strangers); err != nil {
 		return nil, err
 	}
-	crowded, err := b.resident(ctx)
+	crowded, err := b.residentMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.grow(ctx, many); err != nil {
+	if err := b.growChildren(ctx, many); err != nil {
 		return nil, err
 	}
-	large, err := b.resident(ctx)
+	large, err := b.residentMemory(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func memory(ctx context.Context, b *bench) ([]result, error) {
 	}}, nil
 }
 
-// resident is the operator's resident memory after it has been idle.
-func (b *bench) resident(ctx context.Context) (float64, error) {
+// residentMemory is the operator's resident memory after it has been idle.
+func (b *bench) residentMemory(ctx context.Context) (float64, error) {
 	select {
 	case <-time.After(b.scale.idle):
 	case <-ctx.Done():
@@ -66,15 +66,15 @@ func (b *bench) resident(ctx context.Context) (float64, error) {
 	return m.Value("process_resident_memory_bytes", nil), err
 }
 
-// strangers makes Secrets that are no sources: n outside the tree, n inside.
-func (b *bench) strangers(ctx context.Context, n int) error {
+// makeStrangers makes Secrets that are no sources: n outside the tree, n inside.
+func (b *bench) makeStrangers(ctx context.Context, n int) error {
 	if err := b.Admin().Create(ctx, build.Namespace("bench-plain")); err != nil {
 		return err
 	}
 	return inParallel(ctx, 2*n, func(ctx context.Context, i int) error {
 		namespace := "bench-plain"
 		if i%2 == 0 {
-			namespace = child(i / 2 % b.scale.children)
+			namespace = childName(i / 2 % b.scale.children)
 		}
 		return b.Admin().Create(ctx, &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("stranger-%d", i)},
@@ -83,16 +83,16 @@ func (b *bench) strangers(ctx context.Context, n int) error {
 	})
 }
 
-// grow adds children until there are n.
-func (b *bench) grow(ctx context.Context, n int) error {
-	o, err := b.observe(ctx)
+// growChildren adds children until there are n.
+func (b *bench) growChildren(ctx context.Context, n int) error {
+	o, err := b.startObserver(ctx)
 	if err != nil {
 		return err
 	}
 	defer o.watch.Stop()
 	o.expect(watch.Added, b.scale.sources*(n-b.scale.children))
 	err = inParallel(ctx, n-b.scale.children, func(ctx context.Context, i int) error {
-		c := build.Child(child(b.scale.children+i), root)
+		c := build.Child(childName(b.scale.children+i), root)
 		c.Labels[v1alpha1.LabelCreatedBy] = "bench"
 		return b.Admin().Create(ctx, c)
 	})
@@ -102,5 +102,5 @@ func (b *bench) grow(ctx context.Context, n int) error {
 	if _, err := o.wait(ctx); err != nil {
 		return err
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }

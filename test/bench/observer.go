@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -15,7 +16,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // seen is what an observer knows of a copy.
@@ -39,26 +40,27 @@ type observer struct {
 
 // observeIdle observes from the moment when the operator has nothing left to do.
 func (b *bench) observeIdle(ctx context.Context) (*observer, error) {
-	if err := b.idle(ctx); err != nil {
+	if err := b.waitForIdle(ctx); err != nil {
 		return nil, err
 	}
-	return b.observe(ctx)
+	return b.startObserver(ctx)
 }
 
-func (b *bench) observe(ctx context.Context) (*observer, error) {
+func (b *bench) startObserver(ctx context.Context) (*observer, error) {
 	c, err := metadata.NewForConfig(b.Config(controlplane.Admin))
 	if err != nil {
 		return nil, err
 	}
+	label := cmp.Or(b.label, v1alpha1.LabelInheritedFrom)
 	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"})
-	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom})
+	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, err
 	}
 	// The API server ends the watch of a client that falls behind, as it may on a busy machine: it goes on where it ended.
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = v1alpha1.LabelInheritedFrom
+			options.LabelSelector = label
 			return secrets.Watch(ctx, options)
 		},
 	})

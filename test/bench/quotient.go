@@ -9,25 +9,25 @@ import (
 // budget of create, update and delete, in times of the floor.
 const budget = 1.15
 
-// quotient judges one phase by the median of the rounds' quotients.
-func quotient(id, name string, floor, operator []times, phase int) result {
+// judgeQuotient judges one phase by the median of the rounds' quotients.
+func judgeQuotient(id, name string, floor, operator []times, phase int) result {
 	var quotients []float64
 	var f, o []time.Duration
 	for i := range floor {
 		f, o = append(f, floor[i][phase]), append(o, operator[i][phase])
 		quotients = append(quotients, float64(operator[i][phase])/float64(floor[i][phase]))
 	}
-	ratio := median(quotients)
+	ratio := medianOf(quotients)
 	return result{
 		id: id,
 		text: fmt.Sprintf("%s floor %.2fs operator %.2fs ratio %.2f (min %.2f max %.2f) budget %.2f", name,
-			median(f).Seconds(), median(o).Seconds(), ratio, slices.Min(quotients), slices.Max(quotients), budget),
+			medianOf(f).Seconds(), medianOf(o).Seconds(), ratio, slices.Min(quotients), slices.Max(quotients), budget),
 		passed: ratio <= budget,
 	}
 }
 
-// outlier says whether the last round's floor is too far from the median to trust that round: the machine was busy.
-func outlier(floor []times) bool {
+// isOutlier says whether the last round's floor is too far from the median to trust that round: the machine was busy.
+func isOutlier(floor []times) bool {
 	if len(floor) < 3 {
 		return false
 	}
@@ -36,7 +36,7 @@ func outlier(floor []times) bool {
 		for _, t := range floor {
 			all = append(all, t[phase])
 		}
-		m, last := median(all), all[len(all)-1]
+		m, last := medianOf(all), all[len(all)-1]
 		if last > 2*m || m > 2*last {
 			return true
 		}
@@ -44,7 +44,7 @@ func outlier(floor []times) bool {
 	return false
 }
 
-func median[T float64 | time.Duration](values []T) T {
+func medianOf[T float64 | time.Duration](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 1 {

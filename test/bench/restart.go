@@ -10,26 +10,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// fixture has sources × children copies of Secrets, settled.
-func (b *bench) fixture(ctx context.Context) error {
-	if err := b.start(ctx); err != nil {
+// makeCopies has sources × children copies of Secrets, settled.
+func (b *bench) makeCopies(ctx context.Context) error {
+	if err := b.startOperator(ctx); err != nil {
 		return err
 	}
-	if err := b.plant(ctx, b.scale.children); err != nil {
+	if err := b.plantTree(ctx, b.scale.children); err != nil {
 		return err
 	}
-	o, err := b.observe(ctx)
+	o, err := b.startObserver(ctx)
 	if err != nil {
 		return err
 	}
 	defer o.watch.Stop()
 	o.expect(watch.Added, b.scale.sources*b.scale.children)
 	for i := range b.scale.sources {
-		s := secret(fmt.Sprintf("s-%d", i), "a")
+		s := newSecret(fmt.Sprintf("s-%d", i), "a")
 		s.Labels = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
 		if err := b.Admin().Create(ctx, s); err != nil {
 			return err
@@ -38,12 +38,12 @@ func (b *bench) fixture(ctx context.Context) error {
 	if _, err := o.wait(ctx); err != nil {
 		return err
 	}
-	return b.idle(ctx)
+	return b.waitForIdle(ctx)
 }
 
-// restart measures B5: what is written when the operator starts and nothing has changed.
-func restart(ctx context.Context, b *bench) ([]result, error) {
-	b.configure("propagation: {kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role, mode: All}]}")
+// measureRestart measures B5: what is written when the operator starts and nothing has changed.
+func measureRestart(ctx context.Context, b *bench) ([]result, error) {
+	b.writeConfig("propagation: {kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role, mode: All}]}")
 	for i := range 50 {
 		role := &rbacv1.Role{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "bench-roles", Name: fmt.Sprintf("r-%02d", i)},
@@ -61,7 +61,7 @@ func restart(ctx context.Context, b *bench) ([]result, error) {
 			return nil, err
 		}
 	}
-	if err := b.fixture(ctx); err != nil {
+	if err := b.makeCopies(ctx); err != nil {
 		return nil, err
 	}
 	writes, err := b.writesOfRestart(ctx)

@@ -32,7 +32,7 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 		return cold{}, err
 	}
 	c := cold{namespaces: trees * treeSize, copies: trees * (treeSize - 1) * b.scale.sources}
-	o, err := b.observe(ctx)
+	o, err := b.startObserver(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -56,7 +56,7 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	if c.peak, err = peakMemory(b.Operator.Process().PID()); err != nil {
 		return c, err
 	}
-	if err := b.idle(ctx); err != nil {
+	if err := b.waitForIdle(ctx); err != nil {
 		return c, err
 	}
 	writes, err := b.writesOfRestart(ctx)
@@ -83,7 +83,7 @@ func (b *bench) forestOf(ctx context.Context, trees int) error {
 			}
 		}
 		for j := range b.scale.sources {
-			s := secret(fmt.Sprintf("s-%d", j), "a")
+			s := newSecret(fmt.Sprintf("s-%d", j), "a")
 			s.Namespace, s.Labels = top, map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
 			if err := b.Admin().Create(ctx, s); err != nil {
 				return err
@@ -109,20 +109,20 @@ func peakMemory(pid int) (float64, error) {
 	return kib * 1024, err
 }
 
-// judge makes the line of B8 out of the runs, the largest last. growth is the exponent of time over namespaces.
-func judge(runs []cold) result {
+// judgeScale makes the line of B8 out of the runs, the largest last. growth is the exponent of time over namespaces.
+func judgeScale(runs []cold) result {
 	last := runs[len(runs)-1]
 	r := result{id: "B8", counted: true, passed: last.took <= 600*time.Second && last.peak <= 1<<30}
 	for _, c := range runs {
 		r.text += fmt.Sprintf("\n   %6d namespaces %7d copies %6.1fs peak %5.0f MiB writes after a restart %d", c.namespaces, c.copies, c.took.Seconds(), c.peak/mebibyte, c.writes)
 		r.passed = r.passed && c.writes == 0
 	}
-	r.text = fmt.Sprintf("cold start of %d namespaces %.0fs peak %.0f MiB growth n^%.2f budget 600s 1024 MiB", last.namespaces, last.took.Seconds(), last.peak/mebibyte, exponent(runs)) + r.text + "\n  "
+	r.text = fmt.Sprintf("cold start of %d namespaces %.0fs peak %.0f MiB growth n^%.2f budget 600s 1024 MiB", last.namespaces, last.took.Seconds(), last.peak/mebibyte, fitExponent(runs)) + r.text + "\n  "
 	return r
 }
 
-// exponent fits took = a·n^k by least squares of the logarithms.
-func exponent(runs []cold) float64 {
+// fitExponent fits took = a·n^k by least squares of the logarithms.
+func fitExponent(runs []cold) float64 {
 	var x, y, xx, xy float64
 	n := float64(len(runs))
 	for _, c := range runs {

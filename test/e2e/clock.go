@@ -21,7 +21,7 @@ func parseClock(text string) (clock, error) {
 // String is what parseClock reads.
 func (c clock) String() string { return c.began.Format(time.RFC3339Nano) }
 
-// saw prints what was seen, with the time.
-func (c clock) saw(format string, args ...any) {
+// printSeen prints what was seen, with the time.
+func (c clock) printSeen(format string, args ...any) {
 	fmt.Printf("%7.1f s  %s\n", time.Since(c.began).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -31,6 +31,6 @@ func (r *run) play(ctx context.Context, part string) error {
 	if err != nil {
 		return fmt.Errorf("the demo (%s): %w:\n%s", part, err, text)
 	}
-	r.saw("the demo %s: %s", part, text[strings.LastIndex(text, "\n")+1:])
+	r.printSeen("the demo %s: %s", part, text[strings.LastIndex(text, "\n")+1:])
 	return nil
 }

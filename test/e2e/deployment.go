@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const (
@@ -29,14 +29,14 @@ const (
 )
 
 func (r *run) deploy(ctx context.Context) error {
-	if err := r.make(ctx, "deploy", "IMG="+image, "OVERLAY="+overlay); err != nil {
+	if err := r.runMake(ctx, "deploy", "IMG="+image, "OVERLAY="+overlay); err != nil {
 		return err
 	}
-	r.saw("make deploy IMG=%s OVERLAY=%s", image, overlay)
-	if err := r.until(ctx, soon, "two replicas", r.replicasReady); err != nil {
+	r.printSeen("make deploy IMG=%s OVERLAY=%s", image, overlay)
+	if err := r.waitUntil(ctx, soon, "two replicas", r.replicasReady); err != nil {
 		return err
 	}
-	leader, err := r.leader(ctx)
+	leader, err := r.leaderPod(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,12 +48,12 @@ func (r *run) deploy(ctx context.Context) error {
 	if profile != "restricted" {
 		return fmt.Errorf("namespace %s enforces the pod security profile %q: must be restricted", operatorNamespace, profile)
 	}
-	r.saw("%d replicas are Ready under the profile %s; %s leads", replicas, profile, leader)
+	r.printSeen("%d replicas are Ready under the profile %s; %s leads", replicas, profile, leader)
 	return nil
 }
 
-// make runs a target of our Makefile on the node, as a cluster admin would.
-func (r *run) make(ctx context.Context, args ...string) error {
+// runMake runs a target of our Makefile on the node, as a cluster admin would.
+func (r *run) runMake(ctx context.Context, args ...string) error {
 	cmd := exec.CommandContext(ctx, "make", args...)
 	cmd.Env = append(os.Environ(),
 		"KUBECONFIG="+r.world.Kubeconfig(controlplane.Admin), "KUBECTL="+r.world.KubectlPath,
@@ -70,15 +70,15 @@ func (r *run) replicasReady(ctx context.Context) error {
 		return err
 	}
 	if s := d.Status; s.ObservedGeneration != d.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas || s.UpdatedReplicas != replicas {
-		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.why(ctx))
+		return fmt.Errorf("%d of %d replicas are Ready, %d updated: %s", s.ReadyReplicas, s.Replicas, s.UpdatedReplicas, r.podProblems(ctx))
 	}
 	// A leader is there as soon as one replica has the Lease, which says nothing of their probes.
-	_, err := r.leader(ctx)
+	_, err := r.leaderPod(ctx)
 	return err
 }
 
-// why says what the pods wait for.
-func (r *run) why(ctx context.Context) string {
+// podProblems says what the pods wait for.
+func (r *run) podProblems(ctx context.Context) string {
 	pods, err := r.pods(ctx)
 	if err != nil {
 		return err.Error()
@@ -113,7 +113,7 @@ func (r *run) collectorKnowsUs(ctx context.Context) error {
 	if err := r.world.Admin().Create(ctx, orphan); err != nil {
 		return fmt.Errorf("asking the garbage collector: %w", err)
 	}
-	err := r.until(ctx, 2*soon, "the garbage collector learns our kinds", func(ctx context.Context) error {
+	err := r.waitUntil(ctx, 2*soon, "the garbage collector learns our kinds", func(ctx context.Context) error {
 		err := r.world.Admin().Get(ctx, client.ObjectKeyFromObject(orphan), orphan)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -121,7 +121,7 @@ func (r *run) collectorKnowsUs(ctx context.Context) error {
 		return errors.Join(err, errors.New("an object whose owner doesn't exist is still there"))
 	})
 	if err == nil {
-		r.saw("the garbage collector knows our kinds")
+		r.printSeen("the garbage collector knows our kinds")
 	}
 	return err
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/e2e/node"
 )
 
@@ -23,14 +23,14 @@ type run struct {
 	supplies
 	clock
 	node  *node.Node
-	world *test.World
+	world *devcluster.World
 }
 
 // overlay that is deployed: the demo's people make their tenants by themselves.
 const overlay = "open"
 
-// inside plays all scenes and returns the exit code.
-func inside(began string) int {
+// playInside plays all scenes and returns the exit code.
+func playInside(began string) int {
 	log.SetLogger(logr.Discard())                                             // of the client library, which says nothing that answers don't
 	for _, name := range []string{"http_proxy", "https_proxy", "all_proxy"} { // none can be reached from here
 		_, _ = os.Unsetenv(name), os.Unsetenv(strings.ToUpper(name))
@@ -47,10 +47,10 @@ func inside(began string) int {
 	for _, scene := range []func(context.Context) error{
 		r.startNode, r.deploy, r.collectorKnowsUs,
 		r.demoUntil("propagation"), r.killLeader, r.demoAfter("propagation"),
-		r.look, r.undeploy, r.remains,
+		r.checkReplicas, r.undeploy, r.checkRemains,
 	} {
 		if err := scene(ctx); err != nil {
-			r.saw("FAILED: %v", err)
+			r.printSeen("FAILED: %v", err)
 			r.keepLogs(ctx)
 			return failed
 		}
@@ -64,19 +64,19 @@ func (r *run) startNode(ctx context.Context) error {
 		return err
 	}
 	r.node = n
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
-	r.world, err = test.Connect((&test.World{Access: n.ControlPlane.Access, Plugins: root + "/bin"}).Bytes())
+	r.world, err = devcluster.Connect((&devcluster.World{Access: n.ControlPlane.Access, Plugins: root + "/bin"}).Bytes())
 	if err != nil {
 		return err
 	}
-	r.saw("a node of Kubernetes %s is Ready", n.ControlPlane.Version)
+	r.printSeen("a node of Kubernetes %s is Ready", n.ControlPlane.Version)
 	if err := n.Import(ctx, r.image()); err != nil {
 		return err
 	}
-	r.saw("the image is loaded")
+	r.printSeen("the image is loaded")
 	return nil
 }
 
@@ -96,9 +96,9 @@ func (r *run) kubectlAs(ctx context.Context, user string, args ...string) (strin
 // soon is how long anything may take on a busy machine, unless a lease or a back-off is in its way.
 const soon = 60 * time.Second
 
-// until asks until nothing is wrong any more. After that time, what is still wrong is the error, as is a component of
+// waitUntil asks until nothing is wrong any more. After that time, what is still wrong is the error, as is a component of
 // the node that has ended.
-func (r *run) until(ctx context.Context, within time.Duration, what string, wrong func(context.Context) error) error {
+func (r *run) waitUntil(ctx context.Context, within time.Duration, what string, wrong func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, within, true, func(ctx context.Context) (bool, error) {
 		if err := r.node.Running(); err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// leader returns the name of the pod that holds the Lease.
-func (r *run) leader(ctx context.Context) (string, error) {
+// leaderPod returns the name of the pod that holds the Lease.
+func (r *run) leaderPod(ctx context.Context) (string, error) {
 	var lease coordinationv1.Lease
 	if err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: "warren"}, &lease); err != nil {
 		return "", err
@@ -46,7 +46,7 @@ const (
 // killLeader kills it as a crash would, in the middle of work, and lets another pod finish.
 func (r *run) killLeader(ctx context.Context) error {
 	alice := r.world.As("alice")
-	leader, err := r.leader(ctx)
+	leader, err := r.leaderPod(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,22 +57,22 @@ func (r *run) killLeader(ctx context.Context) error {
 	if err := r.growTree(ctx, 0, children/2); err != nil {
 		return err
 	}
-	if err := r.until(ctx, soon, "the first copy", func(ctx context.Context) error { return r.copies(ctx, 1, "first") }); err != nil {
+	if err := r.waitUntil(ctx, soon, "the first copy", func(ctx context.Context) error { return r.checkCopies(ctx, 1, "first") }); err != nil {
 		return err
 	}
-	if err := r.crash(ctx, leader); err != nil {
+	if err := r.crashPod(ctx, leader); err != nil {
 		return err
 	}
 	killed, reached := time.Now(), r.count(ctx, "first")
-	r.saw("leader %s was killed when %d of %d copies were there", leader, reached, children)
+	r.printSeen("leader %s was killed when %d of %d copies were there", leader, reached, children)
 	// What happens while nobody leads must not be lost.
-	err = r.until(ctx, soon, "sub-namespaces while a replica is dead", func(ctx context.Context) error {
+	err = r.waitUntil(ctx, soon, "sub-namespaces while a replica is dead", func(ctx context.Context) error {
 		return r.growTree(ctx, children/2, children)
 	})
 	if err != nil {
 		return err
 	}
-	r.saw("alice had the other half of her sub-namespaces made %.1f s after the kill", time.Since(killed).Seconds())
+	r.printSeen("alice had the other half of her sub-namespaces made %.1f s after the kill", time.Since(killed).Seconds())
 	secret.Data = build.Secret(tenant, secretName, "second").Data
 	if err := alice.Update(ctx, secret); err != nil {
 		return fmt.Errorf("alice updates the Secret: %w", err)
@@ -82,8 +82,8 @@ func (r *run) killLeader(ctx context.Context) error {
 
 func (r *run) handedOver(ctx context.Context, old string, killed time.Time) error {
 	var leader string
-	err := r.until(ctx, 2*soon, "another leader", func(ctx context.Context) (err error) {
-		if leader, err = r.leader(ctx); err == nil && leader == old {
+	err := r.waitUntil(ctx, 2*soon, "another leader", func(ctx context.Context) (err error) {
+		if leader, err = r.leaderPod(ctx); err == nil && leader == old {
 			err = fmt.Errorf("%s holds the Lease, though it is dead", old)
 		}
 		return err
@@ -91,33 +91,33 @@ func (r *run) handedOver(ctx context.Context, old string, killed time.Time) erro
 	if err != nil {
 		return err
 	}
-	r.saw("%s leads, %.1f s after the kill", leader, time.Since(killed).Seconds())
-	if err := r.until(ctx, soon, "all copies", func(ctx context.Context) error { return r.copies(ctx, children, "second") }); err != nil {
+	r.printSeen("%s leads, %.1f s after the kill", leader, time.Since(killed).Seconds())
+	if err := r.waitUntil(ctx, soon, "all copies", func(ctx context.Context) error { return r.checkCopies(ctx, children, "second") }); err != nil {
 		return err
 	}
-	r.saw("it finished the work: %d sub-namespaces, each with its copy, %.1f s after the kill", children, time.Since(killed).Seconds())
-	if err := r.until(ctx, soon, "two replicas again", r.replicasReady); err != nil {
+	r.printSeen("it finished the work: %d sub-namespaces, each with its copy, %.1f s after the kill", children, time.Since(killed).Seconds())
+	if err := r.waitUntil(ctx, soon, "two replicas again", r.replicasReady); err != nil {
 		return err
 	}
-	r.saw("%d replicas are Ready again", replicas)
+	r.printSeen("%d replicas are Ready again", replicas)
 	return nil
 }
 
-func child(i int) string { return "handover-" + strconv.Itoa(i) }
+func childName(i int) string { return "handover-" + strconv.Itoa(i) }
 
 // growTree creates those sub-namespaces that aren't there yet. Right after a crash the API server may still ask the
 // webhook of the dead replica, and refuse: until kube-proxy hears that it is dead, about a second.
 func (r *run) growTree(ctx context.Context, from, to int) error {
 	for i := from; i < to; i++ {
-		if err := r.world.As("alice").Create(ctx, build.SubNamespace(tenant, child(i))); client.IgnoreAlreadyExists(err) != nil {
+		if err := r.world.As("alice").Create(ctx, build.SubNamespace(tenant, childName(i))); client.IgnoreAlreadyExists(err) != nil {
 			return fmt.Errorf("alice creates a SubNamespace: %w", err)
 		}
 	}
 	return nil
 }
 
-// copies wants at least that many copies with a value.
-func (r *run) copies(ctx context.Context, want int, value string) error {
+// checkCopies wants at least that many copies with a value.
+func (r *run) checkCopies(ctx context.Context, want int, value string) error {
 	if got := r.count(ctx, value); got < want {
 		return fmt.Errorf("%d copies of %d say %q", got, want, value)
 	}
@@ -128,7 +128,7 @@ func (r *run) count(ctx context.Context, value string) int {
 	found := 0
 	for i := range children {
 		var copied corev1.Secret
-		err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: child(i), Name: secretName}, &copied)
+		err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: childName(i), Name: secretName}, &copied)
 		if err == nil && bytes.Equal(copied.Data["key"], []byte(value)) {
 			found++
 		}
@@ -136,9 +136,9 @@ func (r *run) count(ctx context.Context, value string) int {
 	return found
 }
 
-// crash kills the processes of a pod's container, so that nothing is handed over in order, and deletes the pod, so that
+// crashPod kills the processes of a pod's container, so that nothing is handed over in order, and deletes the pod, so that
 // its container isn't started again.
-func (r *run) crash(ctx context.Context, name string) error {
+func (r *run) crashPod(ctx context.Context, name string) error {
 	var pod corev1.Pod
 	if err := r.world.Admin().Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, &pod); err != nil {
 		return fmt.Errorf("looking for the leader: %w", err)

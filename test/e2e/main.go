@@ -30,13 +30,13 @@ func main() {
 		case node.InitMode:
 			node.Init(os.Args[2:])
 		case insideMode:
-			os.Exit(inside(os.Args[2]))
+			os.Exit(playInside(os.Args[2]))
 		}
 		fmt.Fprintf(os.Stderr, "error: unknown argument %q: e2e takes none\n", os.Args[1])
 		os.Exit(failed)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	err := outside(ctx)
+	err := prepareOutside(ctx)
 	interrupted := ctx.Err() != nil
 	stop()
 	if err == nil {
@@ -56,10 +56,10 @@ func main() {
 // missing is an error that the machine is to blame for.
 type missing struct{ error }
 
-// outside prepares what needs the outer network, then runs the rest inside.
-func outside(ctx context.Context) (err error) {
+// prepareOutside prepares what needs the outer network, then runs the rest inside.
+func prepareOutside(ctx context.Context) (err error) {
 	c := clock{time.Now()}
-	if err := requirements(ctx); err != nil {
+	if err := missingRequirements(ctx); err != nil {
 		return missing{err}
 	}
 	enclosure, err := node.NewEnclosure()
@@ -69,15 +69,15 @@ func outside(ctx context.Context) (err error) {
 	defer func() {
 		err = errors.Join(err, enclosure.Close())
 		if err == nil {
-			c.saw("all of it is gone: no process, mount, interface, cgroup or file is left")
+			c.printSeen("all of it is gone: no process, mount, interface, cgroup or file is left")
 		}
 	}()
 	s := supplies{dir: enclosure.Dir}
-	c.saw("building the node's programs, the image and the demo")
+	c.printSeen("building the node's programs, the image and the demo")
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	c.saw("built")
+	c.printSeen("built")
 	code, err := enclosure.Run(ctx, insideMode, c.String())
 	if err == nil && code != 0 {
 		err = fmt.Errorf("it failed; the logs are in %s", s.reports())

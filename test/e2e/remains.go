@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// look reads what the replicas have to say for themselves: no container was started twice, and through the kubelet,
+// checkReplicas reads what the replicas have to say for themselves: no container was started twice, and through the kubelet,
 // their logs.
-func (r *run) look(ctx context.Context) error {
+func (r *run) checkReplicas(ctx context.Context) error {
 	pods, err := r.pods(ctx)
 	if err != nil {
 		return err
@@ -32,17 +32,17 @@ func (r *run) look(ctx context.Context) error {
 				return fmt.Errorf("pod %s was started %d times again", pod.Name, c.RestartCount)
 			}
 		}
-		r.saw("%s: never started again, %d lines of log, %d of them errors", pod.Name,
+		r.printSeen("%s: never started again, %d lines of log, %d of them errors", pod.Name,
 			strings.Count(log, "\n")+1, strings.Count(log, `"level":"error"`))
 	}
 	return nil
 }
 
 func (r *run) undeploy(ctx context.Context) error {
-	if err := r.make(ctx, "undeploy"); err != nil {
+	if err := r.runMake(ctx, "undeploy"); err != nil {
 		return err
 	}
-	err := r.until(ctx, 2*soon, "the operator's namespace goes", func(ctx context.Context) error {
+	err := r.waitUntil(ctx, 2*soon, "the operator's namespace goes", func(ctx context.Context) error {
 		err := r.world.Admin().Get(ctx, client.ObjectKey{Name: operatorNamespace}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -50,13 +50,13 @@ func (r *run) undeploy(ctx context.Context) error {
 		return errors.Join(err, errors.New(operatorNamespace+" is still there"))
 	})
 	if err == nil {
-		r.saw("make undeploy: Deployment, pods and namespace %s are gone", operatorNamespace)
+		r.printSeen("make undeploy: Deployment, pods and namespace %s are gone", operatorNamespace)
 	}
 	return err
 }
 
-// remains checks what an undeployed operator leaves: CRDs, tenants, their namespaces, copies, and people's rights.
-func (r *run) remains(ctx context.Context) error {
+// checkRemains checks what an undeployed operator leaves: CRDs, tenants, their namespaces, copies, and people's rights.
+func (r *run) checkRemains(ctx context.Context) error {
 	crds, err := filepath.Glob("config/crd/bases/*.yaml")
 	if err != nil || len(crds) == 0 {
 		return errors.Join(err, errors.New("config/crd/bases has no CRDs"))
@@ -66,7 +66,7 @@ func (r *run) remains(ctx context.Context) error {
 		group, plural, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_")
 		args = append(args, plural+"."+group)
 	}
-	last := child(children - 1)
+	last := childName(children - 1)
 	for _, question := range []struct {
 		user string
 		args []string
@@ -82,7 +82,7 @@ func (r *run) remains(ctx context.Context) error {
 			return fmt.Errorf("it should have stayed: %w", err)
 		}
 	}
-	r.saw("%d CRDs, both tenants, their namespaces, copies and people's rights have stayed", len(crds))
+	r.printSeen("%d CRDs, both tenants, their namespaces, copies and people's rights have stayed", len(crds))
 	return nil
 }
 

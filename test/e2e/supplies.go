@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/warren-tenancy/warren/hack/controlplane/cache"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/cache"
 	"github.com/warren-tenancy/warren/test/e2e/node"
 )
 
@@ -29,9 +29,9 @@ func (s supplies) demo() string  { return filepath.Join(s.dir, "demo") }
 // reports is where the logs of a failed run go.
 func (s supplies) reports() string { return filepath.Join(".reports", "e2e-node") }
 
-// requirements says what this machine lacks, before anything is built.
-func requirements(ctx context.Context) error {
-	root, err := test.Root()
+// missingRequirements says what this machine lacks, before anything is built.
+func missingRequirements(ctx context.Context) error {
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func requirements(ctx context.Context) error {
 }
 
 func (s supplies) prepare(ctx context.Context) error {
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func defaultsBeforeFile() *OperatorConfiguration {
 	return &OperatorConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: Kind},
 		Inheritance: Inheritance{
-			Labels:      Globs{},
+			Labels:      Globs{"pod-security.kubernetes.io/*"},
 			Annotations: Globs{},
 			Undelegated: Globs{"kubernetes.io/*", "*.kubernetes.io/*", "k8s.io/*", "*.k8s.io/*"},
 		},

@@ -47,7 +47,7 @@ type OperatorConfiguration struct {
 
 // Inheritance says which keys of Namespaces flow down each tree and out of templates. subnamespaces.md 2.3.
 type Inheritance struct {
-	// Labels and Annotations that are inherited. Default [].
+	// Labels and Annotations that are inherited. Default: labels pod-security.kubernetes.io/*, no annotations.
 	Labels      Globs `json:"labels"`
 	Annotations Globs `json:"annotations"`
 

@@ -16,10 +16,13 @@ func (c *OperatorConfiguration) Warnings() []string {
 	warn := func(at *field.Path, format string, args ...any) {
 		warnings = append(warnings, at.String()+": "+fmt.Sprintf(format, args...))
 	}
+	if !c.Inheritance.Labels.Match(podSecurityEnforce) {
+		warn(field.NewPath("inheritance", "labels"), "nothing matches %s: sub-namespaces don't get the level of pod security of their root", podSecurityEnforce)
+	}
 	at := field.NewPath("subNamespaces")
 	for i, pattern := range c.SubNamespaces.Labels {
 		if (Globs{pattern}).Match(podSecurityEnforce) {
-			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may weaken the pod security of its sub-namespaces", pattern, podSecurityEnforce)
+			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, if none comes from above", pattern, podSecurityEnforce)
 		}
 	}
 	for i, policy := range c.SubNamespaces.NamingPolicies {

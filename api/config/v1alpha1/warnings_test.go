@@ -9,7 +9,8 @@ import (
 )
 
 func TestWarnings(t *testing.T) {
-	c, err := config.Parse("f", []byte(header+`subNamespaces:
+	c, err := config.Parse("f", []byte(header+`inheritance: {labels: [team]}
+subNamespaces:
   labels: [team, "pod-security.kubernetes.io/*", "*/*"]
   namingPolicies: [{root: a, match: "^x"}, {root: a, match: "-x$"}, {root: a, match: "(?:^x)-$0"}, {root: a, match: "^a|b"}]
 controllers: ["-billing"]
@@ -18,8 +19,9 @@ controllers: ["-billing"]
 		t.Fatal(err)
 	}
 	want := []string{
-		`subNamespaces.labels[1]: "pod-security.kubernetes.io/*" matches pod-security.kubernetes.io/enforce: a tenant may weaken the pod security of its sub-namespaces`,
-		`subNamespaces.labels[2]: "*/*" matches pod-security.kubernetes.io/enforce: a tenant may weaken the pod security of its sub-namespaces`,
+		`inheritance.labels: nothing matches pod-security.kubernetes.io/enforce: sub-namespaces don't get the level of pod security of their root`,
+		`subNamespaces.labels[1]: "pod-security.kubernetes.io/*" matches pod-security.kubernetes.io/enforce: a tenant may choose the level of pod security of its sub-namespaces, if none comes from above`,
+		`subNamespaces.labels[2]: "*/*" matches pod-security.kubernetes.io/enforce: a tenant may choose the level of pod security of its sub-namespaces, if none comes from above`,
 		`subNamespaces.namingPolicies[1].match: "-x$" does not begin with ^: it matches anywhere in a name`,
 		`subNamespaces.namingPolicies[3].match: "^a|b" does not begin with ^: it matches anywhere in a name`,
 		`controllers: no controller runs: add "*" to run those that are not named`,

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Config is how to reach the API server, as flags and kubeconfig say. The agent, such as kubectl-warren/v1.2.3, is the name under
@@ -18,6 +20,6 @@ func Config(flags *genericclioptions.ConfigFlags, errOut io.Writer, agent string
 	}
 	config.QPS = -1 // no limit here: the server's fairness decides
 	config.UserAgent = agent
-	config.WarningHandler = rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})
+	config.WarningHandler = rest.NewWarningWriter(terminal.NewWriter(errOut), rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
 }

@@ -25,7 +25,7 @@ func TestArguments(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, arguments(c.words, c.leading, "bob", "payments", c.reason)); diff != "" {
+			if diff := cmp.Diff(c.want, kubectlArguments(c.words, c.leading, "bob", "payments", c.reason)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

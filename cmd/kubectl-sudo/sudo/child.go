@@ -13,12 +13,12 @@ import (
 // stderrPatience is how long to wait for the end of stderr when kubectl has ended: a helper that it left behind may hold it open.
 const stderrPatience = time.Second
 
-// child runs a program to its end and passes signals on to it. It has our terminal, stdin and stdout; stderr goes to problems.
-func child(path string, args []string, streams genericiooptions.IOStreams, problems io.Writer) (*os.ProcessState, error) {
+// runChild runs a program to its end and passes signals on to it. It has our terminal, stdin and stdout; stderr goes to problems.
+func runChild(path string, args []string, streams genericiooptions.IOStreams, problems io.Writer) (*os.ProcessState, error) {
 	cmd := exec.Command(path, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = streams.In, streams.Out, problems
 	cmd.WaitDelay = stderrPatience
-	signals, stop := caught()
+	signals, stop := catchSignals()
 	defer stop()
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func child(path string, args []string, streams genericiooptions.IOStreams, probl
 		for {
 			select {
 			case s := <-signals:
-				relay(cmd.Process, s)
+				relaySignal(cmd.Process, s)
 			case <-ended:
 				return
 			}

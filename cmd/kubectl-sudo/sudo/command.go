@@ -53,7 +53,7 @@ func (c *call) command() *cobra.Command {
 		Long:  long, Example: example,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: displayName},
 		Args:          cobra.ArbitraryArgs,
-		RunE:          c.sudo,
+		RunE:          c.runSudo,
 		SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
@@ -88,24 +88,24 @@ func (c *call) addFlags(flags *pflag.FlagSet) {
 	flags.Lookup(flagAll).Hidden = true
 }
 
-// leading returns those of kubectl's flags that stand before COMMAND, to be put behind it.
-func (c *call) leading() (flags []string, err error) {
+// leadingFlags returns those of kubectl's flags that stand before COMMAND, to be put behind it.
+func (c *call) leadingFlags() (flags []string, err error) {
 	c.connection.VisitAll(func(flag *pflag.Flag) {
 		if !flag.Changed || err != nil {
 			return
 		}
-		err = refuse(flag.Name, flag.Value.String())
+		err = refuseFlag(flag.Name, flag.Value.String())
 		flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
 	})
 	return flags, err
 }
 
-// judge looks at the values of the own flags. A reason travels in a header of each request, so it is one line.
-func (c *call) judge(flags *pflag.FlagSet) error {
+// validateFlags looks at the values of the own flags. A reason travels in a header of each request, so it is one line.
+func (c *call) validateFlags(flags *pflag.FlagSet) error {
 	c.reason = strings.TrimSpace(c.reason)
 	switch {
 	case flags.Changed(flagAll):
-		return refuse(flagAll, flags.Lookup(flagAll).Value.String())
+		return refuseFlag(flagAll, flags.Lookup(flagAll).Value.String())
 	case flags.Changed(flagTenant) && c.tenant == "":
 		return errors.New("--tenant is empty: name a tenant, or leave it out")
 	case flags.Changed(flagReason) && c.reason == "":

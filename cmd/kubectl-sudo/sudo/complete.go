@@ -11,9 +11,9 @@ import (
 // completionPatience bounds how long a press of the tab key may take.
 const completionPatience = "3s"
 
-// complete answers the shell: own flags and tenants itself, COMMAND and what follows it by asking kubectl. It asks without sudo:
+// completeWords answers the shell: own flags and tenants itself, COMMAND and what follows it by asking kubectl. It asks without sudo:
 // a press of the tab key raises no rights, so names that one may only see with sudo are not offered.
-func (c *call) complete(ctx context.Context, words []string) error {
+func (c *call) completeWords(ctx context.Context, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
@@ -30,7 +30,7 @@ func (c *call) complete(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	leading, err := parsed.leading()
+	leading, err := parsed.leadingFlags()
 	if err != nil {
 		return err
 	}
@@ -47,10 +47,10 @@ func (c *call) completeTenants(cmd *cobra.Command, _ []string, begun string) ([]
 	if !c.connection.Changed("request-timeout") {
 		*c.flags.Timeout = completionPatience
 	}
-	me, err := c.identify(cmd.Context())
+	me, err := c.identifyUser(cmd.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offered := slices.DeleteFunc(me.tenants(), func(tenant string) bool { return !strings.HasPrefix(tenant, begun) })
+	offered := slices.DeleteFunc(me.sudoTenants(), func(tenant string) bool { return !strings.HasPrefix(tenant, begun) })
 	return offered, cobra.ShellCompDirectiveNoFileComp
 }

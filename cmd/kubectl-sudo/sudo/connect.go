@@ -43,8 +43,8 @@ func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// namespace returns the one in which kubectl will act; said is false where neither a flag nor the context names one.
-func (c *call) namespace() (name string, said bool, err error) {
+// targetNamespace returns the one in which kubectl will act; said is false where neither a flag nor the context names one.
+func (c *call) targetNamespace() (name string, said bool, err error) {
 	loader := c.flags.ToRawKubeConfigLoader()
 	name, overridden, err := loader.Namespace()
 	if err != nil || overridden || name != metav1.NamespaceDefault {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // identity is who somebody is, and whom he may become: by the rules of legacy and of constrained impersonation, which the API
@@ -38,8 +38,8 @@ const (
 	constrainedVerb, constrainedGroup = "impersonate:user-info", "authentication.k8s.io"
 )
 
-// identify asks the API server who it takes the user for and what that user may.
-func (c *call) identify(ctx context.Context) (identity, error) {
+// identifyUser asks the API server who it takes the user for and what that user may.
+func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	api, err := c.connect(nobody)
 	if err != nil {
 		return identity{}, err
@@ -48,7 +48,7 @@ func (c *call) identify(ctx context.Context) (identity, error) {
 	if err := api.Create(ctx, self); err != nil {
 		return identity{}, fmt.Errorf("asking the API server who you are: %w", err)
 	}
-	namespace, _, err := c.namespace()
+	namespace, _, err := c.targetNamespace()
 	if err != nil {
 		return identity{}, err
 	}
@@ -63,13 +63,13 @@ func (c *call) identify(ctx context.Context) (identity, error) {
 func identityOf(user string, rules []authorizationv1.ResourceRule) identity {
 	return identity{
 		user:        user,
-		legacy:      become{users: granted(rules, legacyVerb, legacyGroup, "users"), groups: granted(rules, legacyVerb, legacyGroup, "groups")},
-		constrained: become{users: granted(rules, constrainedVerb, constrainedGroup, "users"), groups: granted(rules, constrainedVerb, constrainedGroup, "groups")},
+		legacy:      become{users: grantedNames(rules, legacyVerb, legacyGroup, "users"), groups: grantedNames(rules, legacyVerb, legacyGroup, "groups")},
+		constrained: become{users: grantedNames(rules, constrainedVerb, constrainedGroup, "users"), groups: grantedNames(rules, constrainedVerb, constrainedGroup, "groups")},
 	}
 }
 
-// granted returns the objects of a resource on which the rules allow a verb. A rule without resourceNames allows all.
-func granted(rules []authorizationv1.ResourceRule, verb, group, resource string) names {
+// grantedNames returns the objects of a resource on which the rules allow a verb. A rule without resourceNames allows all.
+func grantedNames(rules []authorizationv1.ResourceRule, verb, group, resource string) names {
 	n := names{some: sets.New[string]()}
 	for _, rule := range rules {
 		if !says(rule.Verbs, verb) || !says(rule.APIGroups, group) || !says(rule.Resources, resource) {
@@ -85,8 +85,8 @@ func says(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// tenants returns those in which one may, in alphabetical order. For who may become any group they are not all.
-func (i identity) tenants() []string {
+// sudoTenants returns those in which one may, in alphabetical order. For who may become any group they are not all.
+func (i identity) sudoTenants() []string {
 	var tenants []string
 	for group := range i.legacy.groups.some.Union(i.constrained.groups.some) {
 		if tenant, ok := strings.CutSuffix(group, v1alpha1.SudoersSuffix); ok && tenant != "" {
@@ -97,25 +97,25 @@ func (i identity) tenants() []string {
 	return tenants
 }
 
-// everywhere says that one may become any group, as cluster admins may.
-func (i identity) everywhere() bool { return i.legacy.groups.all || i.constrained.groups.all }
+// isSudoerEverywhere says that one may become any group, as cluster admins may.
+func (i identity) isSudoerEverywhere() bool { return i.legacy.groups.all || i.constrained.groups.all }
 
-// sudoer says whether one may become the tenant's group.
-func (i identity) sudoer(tenant string) bool {
+// isSudoerOf says whether one may become the tenant's group.
+func (i identity) isSudoerOf(tenant string) bool {
 	group := v1alpha1.SudoersGroup(tenant)
 	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
 }
 
-// as returns the user to become together with the tenant's group: oneself if one may, else the powerless user that stands for
+// impersonatedUser returns the user to become together with the tenant's group: oneself if one may, else the powerless user that stands for
 // sudoers who are no users. ACC Dec1.
-func (i identity) as(tenant string) string {
+func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {
 		if form.groups.has(group) && form.users.has(i.user) {
 			return i.user
 		}
 	}
-	return access.SudoUser(tenant)
+	return grants.SudoUser(tenant)
 }
 
 // constrainedIn says whether the API server looks at each request of sudo in the tenant by itself.

@@ -58,7 +58,7 @@ func TestIdentity(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			me := identityOf("bob", c.rules)
-			got := verdict{me.tenants(), me.sudoer("payments"), me.everywhere(), me.constrainedIn("payments"), me.as("payments")}
+			got := verdict{me.sudoTenants(), me.isSudoerOf("payments"), me.isSudoerEverywhere(), me.constrainedIn("payments"), me.impersonatedUser("payments")}
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(verdict{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// replace puts a program in the place of this process. It returns only an error.
-func replace(path string, args []string) error {
+// replaceProcessBy puts a program in the place of this process. It returns only an error.
+func replaceProcessBy(path string, args []string) error {
 	return syscall.Exec(path, slices.Concat([]string{path}, args), os.Environ())
 }
 
-// caught catches what would end us before our child. Those that stop a job (Ctrl-Z) reach both as they should.
-func caught() (signals <-chan os.Signal, stop func()) {
+// catchSignals catches what would end us before our child. Those that stop a job (Ctrl-Z) reach both as they should.
+func catchSignals() (signals <-chan os.Signal, stop func()) {
 	all := make(chan os.Signal, 8)
 	signal.Notify(all, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2)
 	return all, func() { signal.Stop(all) }
 }
 
-// relay passes a signal on, unless the terminal gave it to the child as well: twice Ctrl-C is more than once.
-func relay(process *os.Process, s os.Signal) {
+// relaySignal passes a signal on, unless the terminal gave it to the child as well: twice Ctrl-C is more than once.
+func relaySignal(process *os.Process, s os.Signal) {
 	if (s == syscall.SIGINT || s == syscall.SIGQUIT) && inForeground() {
 		return
 	}

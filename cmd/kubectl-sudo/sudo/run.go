@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
@@ -27,17 +28,17 @@ func Run(args []string, streams genericiooptions.IOStreams, version string) int 
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	c := newCall(streams, version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := c.prepare(ctx, args)
+	err := c.prepareExecution(ctx, args)
 	stop() // from here on signals are kubectl's
 	status := 0
 	if err == nil && c.kubectl != nil {
-		status, err = c.kubectl.run(streams)
+		status, err = c.kubectl.replaceProcess(streams)
 	}
 	switch {
 	case errors.Is(err, errUsage):
 		return 1
 	case err != nil:
-		fmt.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
+		terminal.Fprintln(streams.ErrOut, "error: "+failure.Sentence(err))
 		return 1
 	}
 	return status
@@ -70,37 +71,37 @@ func newCall(streams genericiooptions.IOStreams, version string) *call {
 	return c
 }
 
-// prepare reads the command line and does all that comes before kubectl.
-func (c *call) prepare(ctx context.Context, args []string) error {
+// prepareExecution reads the command line and does all that comes before kubectl.
+func (c *call) prepareExecution(ctx context.Context, args []string) error {
 	words, completing := calledAs(args)
 	if completing {
-		return c.complete(ctx, words)
+		return c.completeWords(ctx, words)
 	}
 	command := c.command()
 	command.SetArgs(words)
 	return command.ExecuteContext(ctx)
 }
 
-// sudo is the one command there is: words are COMMAND and what follows it.
-func (c *call) sudo(cmd *cobra.Command, words []string) error {
+// runSudo is the one command there is: words are COMMAND and what follows it.
+func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	ctx := cmd.Context()
 	switch {
 	case c.listing && len(words) > 0:
 		return fmt.Errorf("--list takes no COMMAND: there is %q", words[0])
 	case c.listing:
-		return c.list(ctx)
+		return c.listTenants(ctx)
 	case len(words) == 0:
 		cmd.SetOut(c.streams.ErrOut)
 		return errors.Join(cmd.Help(), errUsage)
 	}
-	if err := c.judge(cmd.Flags()); err != nil {
+	if err := c.validateFlags(cmd.Flags()); err != nil {
 		return err
 	}
-	leading, err := c.leading()
+	leading, err := c.leadingFlags()
 	if err != nil {
 		return err
 	}
-	named, err := read(c.connection, words)
+	named, err := readWords(c.connection, words)
 	if err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (c *call) sudo(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	me, err := c.identify(ctx)
+	me, err := c.identifyUser(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (c *call) sudo(cmd *cobra.Command, words []string) error {
 		return err
 	}
 	c.kubectl = &execution{
-		path: path, args: arguments(words, leading, me.as(tenant), tenant, c.reason),
+		path: path, args: kubectlArguments(words, leading, me.impersonatedUser(tenant), tenant, c.reason),
 		tenant: tenant, watched: me.constrainedIn(tenant),
 	}
 	return nil

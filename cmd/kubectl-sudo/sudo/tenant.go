@@ -15,15 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named behind lns, else that of the
 // namespace, else the only one there is.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
-		return c.allowed(ctx, me, tenant, "")
+		return c.allowedTenant(ctx, me, tenant, "")
 	}
-	name, said, err := c.namespace()
+	name, said, err := c.targetNamespace()
 	if err != nil || !said {
 		return soleTenant(me, err)
 	}
@@ -32,12 +33,12 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	}
 	namespace, err := c.readNamespace(ctx, me, name)
 	switch {
-	case apierrors.IsNotFound(err) && len(me.tenants()) > 1:
+	case apierrors.IsNotFound(err) && len(me.sudoTenants()) > 1:
 		return "", fmt.Errorf("there is no namespace %s", name)
 	case apierrors.IsNotFound(err):
 		return soleTenant(me, nil)
-	case apierrors.IsForbidden(err) && len(me.tenants()) > 0:
-		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user, strings.Join(me.tenants(), ", "))
+	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
+		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user, strings.Join(me.sudoTenants(), ", "))
 	case apierrors.IsForbidden(err):
 		return soleTenant(me, nil)
 	case err != nil:
@@ -47,7 +48,7 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	if root == "" {
 		return "", noTenant(name)
 	}
-	return c.allowed(ctx, me, root, name)
+	return c.allowedTenant(ctx, me, root, name)
 }
 
 func noTenant(namespace string) error {
@@ -59,12 +60,12 @@ func soleTenant(me identity, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch tenants := me.tenants(); {
-	case len(tenants) == 1 && !me.everywhere():
+	switch tenants := me.sudoTenants(); {
+	case len(tenants) == 1 && !me.isSudoerEverywhere():
 		return tenants[0], nil
 	case len(tenants) > 0:
 		return "", errors.New("choose a tenant with --tenant: " + strings.Join(tenants, ", "))
-	case me.everywhere():
+	case me.isSudoerEverywhere():
 		return "", errors.New("choose a tenant with --tenant")
 	}
 	return "", fmt.Errorf("%s is not a sudoer of any tenant", me.user)
@@ -74,8 +75,8 @@ func soleTenant(me identity, err error) (string, error) {
 // who is no user of the tenant can't read its namespaces without.
 func (c *call) readNamespace(ctx context.Context, me identity, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
-	err := c.get(ctx, nobody, name, namespace)
-	tenants := me.tenants()
+	err := c.getObject(ctx, nobody, name, namespace)
+	tenants := me.sudoTenants()
 	if i := slices.Index(tenants, name); i > 0 { // the root bears the tenant's name: ask there first
 		tenants = slices.Insert(slices.Delete(tenants, i, i+1), 0, name)
 	}
@@ -83,12 +84,12 @@ func (c *call) readNamespace(ctx context.Context, me identity, name string) (*co
 		if !apierrors.IsForbidden(err) {
 			break
 		}
-		err = c.get(ctx, rest.ImpersonationConfig{UserName: me.as(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}}, name, namespace)
+		err = c.getObject(ctx, rest.ImpersonationConfig{UserName: me.impersonatedUser(tenant), Groups: []string{v1alpha1.SudoersGroup(tenant)}}, name, namespace)
 	}
 	return namespace, err
 }
 
-func (c *call) get(ctx context.Context, as rest.ImpersonationConfig, name string, object client.Object) error {
+func (c *call) getObject(ctx context.Context, as rest.ImpersonationConfig, name string, object client.Object) error {
 	api, err := c.connect(as)
 	if err != nil {
 		return err
@@ -96,10 +97,10 @@ func (c *call) get(ctx context.Context, as rest.ImpersonationConfig, name string
 	return api.Get(ctx, client.ObjectKey{Name: name}, object)
 }
 
-// allowed returns the tenant if one is a sudoer of it. Else it says so, and whom to ask where the LNamespace can be read; namespace
+// allowedTenant returns the tenant if one is a sudoer of it. Else it says so, and whom to ask where the LNamespace can be read; namespace
 // is where the tenant was found out, empty if it was named.
-func (c *call) allowed(ctx context.Context, me identity, tenant, namespace string) (string, error) {
-	if me.sudoer(tenant) {
+func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace string) (string, error) {
+	if me.isSudoerOf(tenant) {
 		return tenant, nil
 	}
 	text := fmt.Sprintf("%s is not a sudoer of %s", me.user, tenant)
@@ -107,18 +108,18 @@ func (c *call) allowed(ctx context.Context, me identity, tenant, namespace strin
 		text += fmt.Sprintf(" (the tenant of namespace %s)", namespace)
 	}
 	lns := &v1alpha1.LNamespace{}
-	err := c.get(ctx, nobody, tenant, lns)
+	err := c.getObject(ctx, nobody, tenant, lns)
 	switch {
 	case apierrors.IsNotFound(err) && namespace == "":
 		return "", fmt.Errorf("there is no tenant %s", tenant)
 	case err == nil && len(lns.Spec.Managers) > 0:
-		text += "; ask a manager: " + people(lns.Spec.Managers)
+		text += "; ask a manager: " + namePeople(lns.Spec.Managers)
 	}
 	return "", errors.New(text) // that the LNamespace can't be read is no news to who asked for sudo
 }
 
-// people names subjects to a reader: users by their bare name.
-func people(subjects []v1alpha1.Subject) string {
+// namePeople names subjects to a reader: users by their bare name.
+func namePeople(subjects []v1alpha1.Subject) string {
 	var named []string
 	for _, subject := range subjects {
 		if subject.Kind == v1alpha1.SubjectUser {
@@ -130,14 +131,14 @@ func people(subjects []v1alpha1.Subject) string {
 	return strings.Join(named, ", ")
 }
 
-// list prints the tenants in which one may. Who may become any group may in all tenants that he can list.
-func (c *call) list(ctx context.Context) error {
-	me, err := c.identify(ctx)
+// listTenants prints the tenants in which one may. Who may become any group may in all tenants that he can list.
+func (c *call) listTenants(ctx context.Context) error {
+	me, err := c.identifyUser(ctx)
 	if err != nil {
 		return err
 	}
-	tenants := me.tenants()
-	if me.everywhere() {
+	tenants := me.sudoTenants()
+	if me.isSudoerEverywhere() {
 		api, err := c.connect(nobody)
 		if err != nil {
 			return err
@@ -153,10 +154,10 @@ func (c *call) list(ctx context.Context) error {
 		tenants = slices.Compact(tenants)
 	}
 	if len(tenants) == 0 {
-		fmt.Fprintf(c.streams.ErrOut, "%s is not a sudoer of any tenant\n", me.user)
+		terminal.Fprintf(c.streams.ErrOut, "%s is not a sudoer of any tenant\n", me.user)
 	}
 	for _, tenant := range tenants {
-		fmt.Fprintln(c.streams.Out, tenant)
+		terminal.Fprintln(c.streams.Out, tenant)
 	}
 	return nil
 }

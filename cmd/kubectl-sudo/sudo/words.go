@@ -20,8 +20,8 @@ var refusals = map[string]string{
 	flagAll:         "-A can't be used with sudo: it holds in one tenant",
 }
 
-// refuse fails for a flag that can't go with sudo. -A=false is as if it weren't there.
-func refuse(name, value string) error {
+// refuseFlag fails for a flag that can't go with sudo. -A=false is as if it weren't there.
+func refuseFlag(name, value string) error {
 	message, refused := refusals[name]
 	if !refused {
 		return nil
@@ -32,21 +32,21 @@ func refuse(name, value string) error {
 	return errors.New(message)
 }
 
-// read takes from COMMAND and what follows it, up to --, what decides about the tenant: kubectl's flags that say where the
+// readWords takes from COMMAND and what follows it, up to --, what decides about the tenant: kubectl's flags that say where the
 // API server is and which namespace is meant are set, and the tenant that is named behind lns is returned, empty if none is.
 // Flags of commands and plugins are not known here; they are passed over.
-func read(connection *pflag.FlagSet, words []string) (tenant string, err error) {
+func readWords(connection *pflag.FlagSet, words []string) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0])}
 	awaited, doubtful := false, false // the next name is that of a tenant; the next word may be the value of the flag before
 	for r.at = 1; r.at < len(words) && words[r.at] != "--"; r.at++ {
 		word := words[r.at]
 		switch {
 		case strings.HasPrefix(word, "--"):
-			doubtful, err = r.long(word)
+			doubtful, err = r.readLongFlag(word)
 		case len(word) > 1 && word[0] == '-':
-			doubtful, err = r.short(word)
+			doubtful, err = r.readShortFlags(word)
 		default:
-			if name, is := lnamespace(word); is && tenant == "" {
+			if name, is := isLNamespaceWord(word); is && tenant == "" {
 				tenant, awaited = name, name == ""
 			} else if awaited && !doubtful {
 				tenant, awaited = word, false
@@ -60,9 +60,9 @@ func read(connection *pflag.FlagSet, words []string) (tenant string, err error) 
 	return tenant, nil
 }
 
-// lnamespace says whether a word is our kind as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev, lns/payments. The
+// isLNamespaceWord says whether a word is our kind as kubectl's users write it: lns, lnamespaces.tenancy.warren.dev, lns/payments. The
 // name is what stands behind the slash.
-func lnamespace(word string) (name string, is bool) {
+func isLNamespaceWord(word string) (name string, is bool) {
 	resource, name, _ := strings.Cut(word, "/")
 	kind, group, _ := strings.Cut(strings.ToLower(resource), ".")
 	switch kind {
@@ -89,10 +89,10 @@ type reader struct {
 	switches   string
 }
 
-// long reads --name, --name=value or --name value. open says that the next word may be a value.
-func (r *reader) long(word string) (open bool, err error) {
+// readLongFlag reads --name, --name=value or --name value. open says that the next word may be a value.
+func (r *reader) readLongFlag(word string) (open bool, err error) {
 	name, value, given := strings.Cut(word[2:], "=")
-	if err := refuse(name, value); err != nil {
+	if err := refuseFlag(name, value); err != nil {
 		return false, err
 	}
 	flag := r.connection.Lookup(name)
@@ -107,13 +107,13 @@ func (r *reader) long(word string) (open bool, err error) {
 	return false, set(flag, value)
 }
 
-// short reads -n value, -nvalue, -n=value, and one-letter flags that stand together, as in -itn value.
-func (r *reader) short(word string) (open bool, err error) {
+// readShortFlags reads -n value, -nvalue, -n=value, and one-letter flags that stand together, as in -itn value.
+func (r *reader) readShortFlags(word string) (open bool, err error) {
 	for i := 1; i < len(word); i++ {
 		letter, rest := word[i], word[i+1:]
 		value := strings.TrimPrefix(rest, "=")
 		if letter == 'A' {
-			return false, refuse(flagAll, value)
+			return false, refuseFlag(flagAll, value)
 		}
 		var flag *pflag.Flag
 		if letter < 0x80 { // pflag panics at half a letter

@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			call := newCall(genericiooptions.IOStreams{}, "")
-			tenant, err := read(call.connection, strings.Fields(c.line))
+			tenant, err := readWords(call.connection, strings.Fields(c.line))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for line, want := range cases {
 		t.Run(line, func(t *testing.T) {
-			_, err := read(newCall(genericiooptions.IOStreams{}, "").connection, strings.Fields(line))
+			_, err := readWords(newCall(genericiooptions.IOStreams{}, "").connection, strings.Fields(line))
 			if err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exactly lets a command take as many arguments as its usage names; what says which.
-func exactly(what string) cobra.PositionalArgs {
+// exactlyAsUsage lets a command take as many arguments as its usage names; what says which.
+func exactlyAsUsage(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		_, words, _ := strings.Cut(cmd.Use, " ")
 		if len(args) != len(strings.Fields(words)) {

@@ -18,15 +18,15 @@ import (
 // not watch.
 const lookEvery = 300 * time.Millisecond
 
-// until looks again and again until done is true or an error ends it.
-func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
+// pollUntil looks again and again until done is true or an error ends it.
+func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
 }
 
 // awaitReady waits until a SubNamespace that was just made is ready. It fails once only a human can help.
 func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
 	now := &v1alpha1.SubNamespace{}
-	return now, until(ctx, func(ctx context.Context) (bool, error) {
+	return now, pollUntil(ctx, func(ctx context.Context) (bool, error) {
 		if err := api.Get(ctx, client.ObjectKeyFromObject(made), now); err != nil {
 			return false, err
 		}
@@ -44,7 +44,7 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 // awaitGone waits until a SubNamespace that was deleted is gone, and with it its namespace. Once its RoleBindings are gone, a
 // tenant's user may no longer see that, and the SubNamespace alone counts. owned is nil where the namespace is not its own.
 func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
-	return until(ctx, func(ctx context.Context) (bool, error) {
+	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
 		// In this order: the operator asks for the deletion of the namespace before it lets the SubNamespace go.
 		sub, err := readSub(ctx, api, deleted.Namespace, deleted.Name)
 		if err != nil {
@@ -77,7 +77,7 @@ const cascadePatience = 30 * time.Second
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	patient, cancel := context.WithTimeout(ctx, cascadePatience)
 	defer cancel()
-	err := until(patient, func(ctx context.Context) (bool, error) {
+	err := pollUntil(patient, func(ctx context.Context) (bool, error) {
 		now, err := readNamespace(ctx, api, name)
 		return now.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True, err
 	})

@@ -27,30 +27,30 @@ func addChange(cmd *cobra.Command) change {
 	}
 }
 
-// rehearsed says that nothing is to be sent.
-func (c change) rehearsed() bool { return c.dryRun.value == dryRunClient }
+// isRehearsed says that nothing is to be sent.
+func (c change) isRehearsed() bool { return c.dryRun.value == dryRunClient }
 
-// sent says that what was sent is stored, so that something comes of it.
-func (c change) sent() bool { return c.dryRun.value == dryRunNone }
+// isStored says that what was sent is stored, so that something comes of it.
+func (c change) isStored() bool { return c.dryRun.value == dryRunNone }
 
-// client changes the cluster, or only lets the API server judge.
-func (c change) client(api client.Client) client.Client {
+// clientFor changes the cluster, or only lets the API server judge.
+func (c change) clientFor(api client.Client) client.Client {
 	if c.dryRun.value == dryRunServer {
 		return client.NewDryRunClient(api)
 	}
 	return api
 }
 
-// manifest is an object of ours as one would write it: without status, and without the empty fields of a Go struct, so that it
+// manifestOf is an object of ours as one would write it: without status, and without the empty fields of a Go struct, so that it
 // can be kept in a file.
-func manifest(object client.Object) (*unstructured.Unstructured, error) {
+func manifestOf(object client.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	delete(fields, "status")
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
-// told is what was done, and whether only for show.
-func (c change) told(operation string) string {
+// describeDone is what was done, and whether only for show.
+func (c change) describeDone(operation string) string {
 	switch c.dryRun.value {
 	case dryRunClient:
 		operation += " (dry run)"
@@ -69,7 +69,7 @@ func (p *plugin) printDone(object client.Object, c change, operation string) err
 		object.SetManagedFields(nil)
 		err = writeAs(&text, format, object)
 	default:
-		err = (&printers.NamePrinter{ShortOutput: format == outputName, Operation: c.told(operation)}).PrintObj(object, &text)
+		err = (&printers.NamePrinter{ShortOutput: format == outputName, Operation: c.describeDone(operation)}).PrintObj(object, &text)
 	}
 	if err == nil {
 		_, err = text.WriteTo(p.streams.Out)

@@ -39,7 +39,7 @@ func (p *plugin) completeNamespaces(cmd *cobra.Command, named []string, begun st
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	view, err := gather(cmd.Context(), api)
+	view, err := gatherForest(cmd.Context(), api)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

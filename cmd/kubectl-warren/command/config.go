@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// configuration is the group of commands "config …".
-func (p *plugin) configuration() *cobra.Command {
+// configCommands is the group of commands "config …".
+func (p *plugin) configCommands() *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration"}
 	group.AddCommand(p.configValidate(), p.configView())
 	return group
@@ -30,7 +31,7 @@ func (p *plugin) configValidate() *cobra.Command {
 		Long: "Check a configuration file as the operator would, without a cluster: whether the kinds that it names are served is not judged.\n" +
 			"All problems are told, one line each. FILE can be - for standard input.",
 		Example: "  kubectl warren config validate config.yaml\n  kubectl warren config validate config.yaml -o yaml   # with all defaults filled in",
-		Args:    exactly("one file"),
+		Args:    exactlyAsUsage("one file"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
@@ -41,7 +42,7 @@ func (p *plugin) configValidate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.judge(args[0], data, output.value, args[0]+" is valid\n")
+		return p.printValidity(args[0], data, output.value, args[0]+" is valid\n")
 	}
 	return cmd
 }
@@ -54,14 +55,14 @@ func (p *plugin) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// judge prints text if a file's content is valid, or all that it says.
-func (p *plugin) judge(name string, data []byte, format, text string) error {
+// printValidity prints text if a file's content is valid, or all that it says.
+func (p *plugin) printValidity(name string, data []byte, format, text string) error {
 	c, err := config.Parse(name, data)
 	if err != nil {
 		return problems(strings.Split(err.Error(), "\n"))
 	}
 	for _, warning := range c.Warnings() {
-		fmt.Fprintf(p.streams.ErrOut, "Warning: %s: %s\n", name, warning)
+		terminal.Fprintf(p.streams.ErrOut, "Warning: %s: %s\n", name, warning)
 	}
 	if format != "" {
 		return writeAs(p.streams.Out, format, c)
@@ -96,7 +97,7 @@ func (p *plugin) configView() *cobra.Command {
 			_, err = io.WriteString(p.streams.Out, text)
 			return err
 		}
-		return p.judge(name, []byte(text), output.value, "")
+		return p.printValidity(name, []byte(text), output.value, "")
 	}
 	return cmd
 }

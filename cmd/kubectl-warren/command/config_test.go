@@ -19,7 +19,7 @@ func TestConfigValidate(t *testing.T) {
 		content string
 		want    answer // FILE stands for the name of the file
 	}{
-		"valid": {head + "inheritance: {labels: [team]}\n", answer{0, "FILE is valid\n", ""}},
+		"valid": {head + "inheritance: {labels: [team, pod-security.kubernetes.io/*]}\n", answer{0, "FILE is valid\n", ""}},
 		"valid, and probably not meant": {
 			head + "subNamespaces: {namingPolicies: [{root: ^app, match: x}]}\n",
 			answer{0, "FILE is valid\n", "Warning: FILE: subNamespaces.namingPolicies[0].match: \"x\" does not begin with ^: it matches anywhere in a name\n"},

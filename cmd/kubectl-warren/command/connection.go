@@ -20,8 +20,8 @@ import (
 // fieldOwner is the manager of the fields that the plugin writes.
 const fieldOwner = warrenName
 
-// config is how to reach the API server, as flags and kubeconfig say.
-func (p *plugin) config() (*rest.Config, error) {
+// restConfig is how to reach the API server, as flags and kubeconfig say.
+func (p *plugin) restConfig() (*rest.Config, error) {
 	return connection.Config(p.flags, p.streams.ErrOut, warrenName+"/"+p.build.Version)
 }
 
@@ -39,7 +39,7 @@ func (p *plugin) connectDiscovering() (client.Client, error) {
 }
 
 func (p *plugin) connectBy(mapper meta.RESTMapper) (client.Client, error) {
-	config, err := p.config()
+	config, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}

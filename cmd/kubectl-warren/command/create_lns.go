@@ -48,18 +48,18 @@ func (p *plugin) createLNS() *cobra.Command {
 }
 
 func (p *plugin) createTenant(ctx context.Context, tenant *newTenant, name string) error {
-	lns, err := tenant.object(name)
+	lns, err := tenant.newLNamespace(name)
 	if err != nil {
 		return err
 	}
-	if tenant.change.rehearsed() {
+	if tenant.change.isRehearsed() {
 		return p.printDone(lns, tenant.change, "created")
 	}
 	api, err := p.connect()
 	if err != nil {
 		return err
 	}
-	if err := tenant.change.client(api).Create(ctx, lns); apierrors.IsNotFound(err) {
+	if err := tenant.change.clientFor(api).Create(ctx, lns); apierrors.IsNotFound(err) {
 		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
 	} else if err != nil {
 		return err
@@ -67,8 +67,8 @@ func (p *plugin) createTenant(ctx context.Context, tenant *newTenant, name strin
 	return p.printDone(lns, tenant.change, "created")
 }
 
-// object is the LNamespace that the flags describe.
-func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
+// newLNamespace is the LNamespace that the flags describe.
+func (t *newTenant) newLNamespace(name string) (*unstructured.Unstructured, error) {
 	if err := checkName("LNamespace", name); err != nil {
 		return nil, err
 	}
@@ -83,5 +83,5 @@ func (t *newTenant) object(name string) (*unstructured.Unstructured, error) {
 	if t.costCenter != "" || t.owner != "" {
 		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: t.costCenter, Owner: t.owner}
 	}
-	return manifest(lns)
+	return manifestOf(lns)
 }

@@ -16,8 +16,10 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // description is what describe prints as JSON or YAML.
@@ -27,15 +29,15 @@ type description struct {
 	*describe.Namespace
 }
 
-// describe is the command "describe NS", which is also "ns describe NS".
-func (p *plugin) describe() *cobra.Command {
+// describeCommand is the command "describe NS", which is also "ns describe NS".
+func (p *plugin) describeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe NAMESPACE",
 		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
 		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and Events.\n" +
 			"It needs no rights but those that the users of a tenant have there.",
 		Example:           "  kubectl warren describe pay-web",
-		Args:              exactly("one namespace"),
+		Args:              exactlyAsUsage("one namespace"),
 		ValidArgsFunction: p.completeFirst(1),
 	}
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
@@ -78,18 +80,18 @@ func (p *plugin) describeNamespace(ctx context.Context, name string) (*describe.
 
 // gatherAround is the whole forest, or what a user may read of it around the namespace called name.
 func gatherAround(ctx context.Context, api client.Client, name string) (tree.View, error) {
-	view, err := gather(ctx, api)
+	view, err := gatherForest(ctx, api)
 	if failure.Refused(err) {
-		return surroundings(ctx, api, name)
+		return gatherSurroundings(ctx, api, name)
 	}
 	return view, err
 }
 
-// surroundings are what a user without cluster-wide rights may read of a namespace, of those above it, and of its children.
-func surroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
+// gatherSurroundings are what a user without cluster-wide rights may read of a namespace, of those above it, and of its children.
+func gatherSurroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view := emptyView()
 	view.Partial = true
-	seen, err := step{name: name}.look(ctx, api)
+	seen, err := step{name: name}.lookAtNamespace(ctx, api)
 	if err != nil || seen.namespace == nil {
 		return view, err
 	}
@@ -97,7 +99,7 @@ func surroundings(ctx context.Context, api client.Client, name string) (tree.Vie
 	view.Conditions[name] = seen.conditions
 	for _, child := range seen.next {
 		if child.reported {
-			view.Forest = view.Forest.WithNamespace(child.unseen())
+			view.Forest = view.Forest.WithNamespace(child.unreadNamespace())
 		}
 	}
 	for at := seen.namespace.Parent(); at != "" && view.Forest.Namespace(at) == nil; {
@@ -108,7 +110,7 @@ func surroundings(ctx context.Context, api client.Client, name string) (tree.Vie
 		if err != nil {
 			return view, err
 		}
-		view.Forest = view.Forest.WithNamespace(namespaceOf(above))
+		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(above))
 		at = above.Labels[v1alpha1.LabelParent]
 	}
 	return view, nil
@@ -147,7 +149,7 @@ func (p *plugin) eventsAbout(ctx context.Context, api client.Reader, name, paren
 			})
 		}, client.InNamespace(about.Namespace), client.MatchingFields{"involvedObject.kind": about.Kind, "involvedObject.name": about.Name})
 		if failure.Refused(err) {
-			fmt.Fprintf(p.streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", about.Namespace)
+			terminal.Fprintf(p.streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", about.Namespace)
 		} else if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("list Events: %w", err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/doctor"
 )
 
@@ -19,8 +20,8 @@ type diagnosis struct {
 	Checks     []doctor.Check `json:"checks"`
 }
 
-// doctor is the command "doctor".
-func (p *plugin) doctor() *cobra.Command {
+// doctorCommand is the command "doctor".
+func (p *plugin) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that Warren's walls stand on this cluster",
@@ -31,12 +32,14 @@ func (p *plugin) doctor() *cobra.Command {
 	}
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
 	namespace := addOperatorNamespace(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.examine(cmd.Context(), *namespace, output.value) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return p.examineCluster(cmd.Context(), *namespace, output.value)
+	}
 	return cmd
 }
 
-// examine prints the checks also where some of them end in an error, which is then told too.
-func (p *plugin) examine(ctx context.Context, namespace, format string) error {
+// examineCluster prints the checks also where some of them end in an error, which is then told too.
+func (p *plugin) examineCluster(ctx context.Context, namespace, format string) error {
 	api, err := p.connect()
 	if err != nil {
 		return err
@@ -81,7 +84,7 @@ func writeChecks(out io.Writer, checks []doctor.Check) error {
 		if c.Advice != "" {
 			message += "; " + c.Advice
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", c.Status, c.Name, message)
+		terminal.Fprintf(table, "%s\t%s\t%s\n", c.Status, c.Name, message)
 	}
 	return table.Flush()
 }

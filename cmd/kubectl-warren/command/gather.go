@@ -18,14 +18,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// gather reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
+// gatherForest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
 // however many namespaces there are. It is refused to a user who may not list namespaces.
-func gather(ctx context.Context, api client.Reader) (tree.View, error) {
+func gatherForest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := emptyView()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	err := eachOf(ctx, api, list, func(object runtime.Object) {
-		view.Forest = view.Forest.WithNamespace(namespaceOf(object.(*metav1.PartialObjectMetadata)))
+		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(object.(*metav1.PartialObjectMetadata)))
 	})
 	if err != nil {
 		return view, fmt.Errorf("list namespaces: %w", err)
@@ -51,14 +51,6 @@ func emptyView() tree.View {
 // condition Halted (Protected) of a HierarchyConfiguration: the plugin needs no access to the operator's namespace.
 func protectedName(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
-}
-
-func namespaceOf(n *metav1.PartialObjectMetadata) *forest.Namespace {
-	return &forest.Namespace{
-		Name: n.Name, UID: string(n.UID), ResourceVersion: n.ResourceVersion,
-		Labels: n.Labels, Annotations: n.Annotations,
-		Terminating: n.DeletionTimestamp != nil,
-	}
 }
 
 // eachOf lists the objects of list's kind page by page and calls do with each.

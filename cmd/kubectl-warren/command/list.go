@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
@@ -20,8 +21,8 @@ type namespaceTree struct {
 	Items      []*tree.Node `json:"items"`
 }
 
-// list is the command "list [ROOT…]".
-func (p *plugin) list() *cobra.Command {
+// listCommand is the command "list [ROOT…]".
+func (p *plugin) listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list [ROOT…]",
 		Aliases: []string{"ls"},
@@ -31,12 +32,12 @@ func (p *plugin) list() *cobra.Command {
 		ValidArgsFunction: p.completeNamespaces,
 	}
 	output := addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, names []string) error { return p.show(cmd.Context(), names, output.value) }
+	cmd.RunE = func(cmd *cobra.Command, names []string) error { return p.showTrees(cmd.Context(), names, output.value) }
 	return cmd
 }
 
-// tree is the command "tree NS…", list under the name that users of HNC know.
-func (p *plugin) tree() *cobra.Command {
+// treeCommand is the command "tree NS…", list under the name that users of HNC know.
+func (p *plugin) treeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "tree {NAMESPACE… | -A}",
 		Short:             "Show the tree that begins at a namespace",
@@ -48,7 +49,7 @@ func (p *plugin) tree() *cobra.Command {
 		if *all == (len(names) > 0) {
 			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A), not both")
 		}
-		return p.show(cmd.Context(), names, output.value)
+		return p.showTrees(cmd.Context(), names, output.value)
 	}
 	return cmd
 }
@@ -57,8 +58,8 @@ func addOutput(cmd *cobra.Command) *choice {
 	return addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML, outputName, outputWide)
 }
 
-// show prints the trees that begin at names, or all of them.
-func (p *plugin) show(ctx context.Context, names []string, format string) error {
+// showTrees prints the trees that begin at names, or all of them.
+func (p *plugin) showTrees(ctx context.Context, names []string, format string) error {
 	if err := checkNamespaces(names...); err != nil {
 		return err
 	}
@@ -66,15 +67,15 @@ func (p *plugin) show(ctx context.Context, names []string, format string) error 
 	if err != nil {
 		return err
 	}
-	view, err := p.read(ctx, api, names)
+	view, err := p.readForest(ctx, api, names)
 	if err != nil {
 		return err
 	}
-	return p.draw(view, names, format, "No trees found.")
+	return p.drawTrees(view, names, format, "No trees found.")
 }
 
-// draw prints the trees of a view that begin at names, or all of them; nothing is what to say where there are none.
-func (p *plugin) draw(view tree.View, names []string, format, nothing string) (err error) {
+// drawTrees prints the trees of a view that begin at names, or all of them; nothing is what to say where there are none.
+func (p *plugin) drawTrees(view tree.View, names []string, format, nothing string) (err error) {
 	var nodes []*tree.Node
 	if len(names) == 0 {
 		nodes = view.All()
@@ -82,30 +83,30 @@ func (p *plugin) draw(view tree.View, names []string, format, nothing string) (e
 		return err
 	}
 	if len(nodes) == 0 && (format == "" || format == outputWide) {
-		fmt.Fprintln(p.streams.ErrOut, nothing)
+		terminal.Fprintln(p.streams.ErrOut, nothing)
 		return nil
 	}
-	return p.print(nodes, format)
+	return p.printNodes(nodes, format)
 }
 
-// read lists everything, or walks from names if the user may not list namespaces.
-func (p *plugin) read(ctx context.Context, api client.Client, names []string) (tree.View, error) {
-	view, err := gather(ctx, api)
+// readForest lists everything, or walks from names if the user may not list namespaces.
+func (p *plugin) readForest(ctx context.Context, api client.Client, names []string) (tree.View, error) {
+	view, err := gatherForest(ctx, api)
 	switch {
 	case !failure.Refused(err):
 		return view, err
 	case len(names) == 0:
 		return view, fmt.Errorf("you may not list namespaces; name a root")
 	}
-	view, closed, err := walk(ctx, api, names)
+	view, closed, err := walkTrees(ctx, api, names)
 	if err == nil && len(closed) > 0 {
-		fmt.Fprintf(p.streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+		terminal.Fprintf(p.streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
 	}
 	return view, err
 }
 
-// print writes nothing to Out unless all of it can be written.
-func (p *plugin) print(nodes []*tree.Node, format string) error {
+// printNodes writes nothing to Out unless all of it can be written.
+func (p *plugin) printNodes(nodes []*tree.Node, format string) error {
 	var text bytes.Buffer
 	var err error
 	switch format {

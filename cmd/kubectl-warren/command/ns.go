@@ -11,10 +11,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ns is the group of commands "ns …".
-func (p *plugin) ns() *cobra.Command {
+// nsCommands is the group of commands "ns …".
+func (p *plugin) nsCommands() *cobra.Command {
 	ns := &cobra.Command{Use: "ns", Aliases: []string{"namespace"}, Short: "Work with one namespace"}
-	ns.AddCommand(p.describe(), p.setType())
+	ns.AddCommand(p.describeCommand(), p.setType())
 	return ns
 }
 
@@ -29,7 +29,7 @@ func (p *plugin) setType() *cobra.Command {
 		Short:   "Make a namespace a root, a template, or neither (cluster admins)",
 		Long:    "Make a namespace a root, a template, or neither (none): by its label " + v1alpha1.LabelType + ".",
 		Example: "  kubectl warren ns set-type base template",
-		Args:    exactly("a namespace and root, template or none"),
+		Args:    exactlyAsUsage("a namespace and root, template or none"),
 		ValidArgsFunction: func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(named) == 1 {
 				return types, cobra.ShellCompDirectiveNoFileComp
@@ -46,13 +46,13 @@ func (p *plugin) setType() *cobra.Command {
 		if wanted == typeNone {
 			wanted = ""
 		}
-		return p.label(cmd.Context(), args[0], labels{v1alpha1.LabelType: wanted}, c)
+		return p.labelNamespace(cmd.Context(), args[0], labels{v1alpha1.LabelType: wanted}, c)
 	}
 	return cmd
 }
 
-// label sets labels of a namespace, or takes them off.
-func (p *plugin) label(ctx context.Context, name string, wanted labels, c change) error {
+// labelNamespace sets labels of a namespace, or takes them off.
+func (p *plugin) labelNamespace(ctx context.Context, name string, wanted labels, c change) error {
 	if err := checkNamespaces(name); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (p *plugin) label(ctx context.Context, name string, wanted labels, c change
 	if err != nil {
 		return err
 	}
-	namespace, changed, err := relabel(ctx, api, name, c, func(*metav1.PartialObjectMetadata) (labels, error) { return wanted, nil })
+	namespace, changed, err := relabelNamespace(ctx, api, name, c, func(*metav1.PartialObjectMetadata) (labels, error) { return wanted, nil })
 	if err != nil {
 		return err
 	}

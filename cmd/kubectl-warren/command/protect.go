@@ -10,15 +10,15 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// protect is the command "protect NS".
-func (p *plugin) protect() *cobra.Command {
+// protectCommand is the command "protect NS".
+func (p *plugin) protectCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "protect NAMESPACE",
 		Short: "Keep a namespace out of every tree, for good",
 		Long: "Keep a namespace out of every tree, for good: by the label " + v1alpha1.LabelProtected + ", which the policies know.\n" +
 			"Protect the platform's own namespaces: nothing, not even a stolen token of the operator, can then place them in a tenant's tree.",
 		Example:           "  kubectl warren protect monitoring\n  kubectl warren protect monitoring --off",
-		Args:              exactly("one namespace"),
+		Args:              exactlyAsUsage("one namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	off := cmd.Flags().Bool("off", false, "Take the protection off")
@@ -41,7 +41,7 @@ func (p *plugin) setProtected(ctx context.Context, name string, on bool, c chang
 	if !on {
 		operation, value = "unprotected", ""
 	}
-	namespace, changed, err := relabel(ctx, api, name, c, func(namespace *metav1.PartialObjectMetadata) (labels, error) {
+	namespace, changed, err := relabelNamespace(ctx, api, name, c, func(namespace *metav1.PartialObjectMetadata) (labels, error) {
 		if on && namespace.Labels[v1alpha1.LabelProtected] != v1alpha1.True && inTree(namespace) {
 			return nil, fmt.Errorf("namespace %s belongs to a tree: take it out first, then protect it", name)
 		}

@@ -15,6 +15,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
 )
 
@@ -27,18 +28,18 @@ var nameless = []string{"create", "list", "watch", "deletecollection"}
 // unlisted are resources that no API server serves: they stand in rules about impersonation only.
 var unlisted = []string{"users", "groups", "uids", "userextras"}
 
-// ask reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
-func (p *plugin) ask(cmd *cobra.Command, verb, resource, subresource string) (*report.Reporter, report.Question, error) {
+// readQuestion reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
+func (p *plugin) readQuestion(cmd *cobra.Command, verb, resource, subresource string) (*report.Reporter, report.Question, error) {
 	var question report.Question
 	resource, name, named := strings.Cut(resource, "/")
 	if resource == "" || verb == "" || named && name == "" {
 		return nil, question, fmt.Errorf("name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db")
 	}
-	reporter, err := p.reporter()
+	reporter, err := p.newReporter()
 	if err != nil {
 		return nil, question, err
 	}
-	found, namespaced, err := p.resource(resource)
+	found, namespaced, err := p.findResource(resource)
 	if err != nil {
 		return nil, question, err
 	}
@@ -51,7 +52,7 @@ func (p *plugin) ask(cmd *cobra.Command, verb, resource, subresource string) (*r
 		}
 		return reporter, question, err
 	case cmd.Flags().Changed("namespace"):
-		fmt.Fprintf(p.streams.ErrOut, "Warning: %s are not namespaced: --namespace is not used\n", found)
+		terminal.Fprintf(p.streams.ErrOut, "Warning: %s are not namespaced: --namespace is not used\n", found)
 	}
 	if found.Group == "" && found.Resource == "namespaces" && !slices.Contains(nameless, verb) {
 		question.Namespace = name // as the API server takes a request for one namespace
@@ -59,12 +60,12 @@ func (p *plugin) ask(cmd *cobra.Command, verb, resource, subresource string) (*r
 	return reporter, question, nil
 }
 
-// resource finds a resource by its name, a short name or a singular, with or without its group.
-func (p *plugin) resource(name string) (found schema.GroupResource, namespaced bool, err error) {
+// findResource finds a resource by its name, a short name or a singular, with or without its group.
+func (p *plugin) findResource(name string) (found schema.GroupResource, namespaced bool, err error) {
 	if name == "*" {
 		return schema.GroupResource{Group: "*", Resource: "*"}, true, nil
 	}
-	mapping, err := p.mapping(name)
+	mapping, err := p.findMapping(name)
 	var unserved unservedError
 	switch {
 	case err == nil:
@@ -85,8 +86,8 @@ func (e unservedError) Error() string {
 	return fmt.Sprintf("the API server has no resource %q: kubectl api-resources lists them", e.name)
 }
 
-// mapping finds the kind of a resource.
-func (p *plugin) mapping(name string) (*meta.RESTMapping, error) {
+// findMapping finds the kind of a resource.
+func (p *plugin) findMapping(name string) (*meta.RESTMapping, error) {
 	mapper, err := p.flags.ToRESTMapper()
 	if err != nil {
 		return nil, err

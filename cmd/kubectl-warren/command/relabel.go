@@ -22,8 +22,8 @@ func readNamespace(ctx context.Context, api client.Reader, name string) (*metav1
 // labels are changes of the labels of a Namespace; an empty value takes a label off.
 type labels map[string]string
 
-// alter leaves only what differs from what is there: a label that is there without a value is to be taken off, too.
-func (l labels) alter(present map[string]string) labels {
+// onlyChanges leaves only what differs from what is there: a label that is there without a value is to be taken off, too.
+func (l labels) onlyChanges(present map[string]string) labels {
 	altered := maps.Clone(l)
 	maps.DeleteFunc(altered, func(key, value string) bool {
 		now, there := present[key]
@@ -32,8 +32,8 @@ func (l labels) alter(present map[string]string) labels {
 	return altered
 }
 
-// applied are the labels as they will be.
-func (l labels) applied(present map[string]string) map[string]string {
+// applyTo are the labels as they will be.
+func (l labels) applyTo(present map[string]string) map[string]string {
 	result := maps.Clone(present)
 	for key, value := range l {
 		if value == "" {
@@ -48,8 +48,8 @@ func (l labels) applied(present map[string]string) map[string]string {
 	return result
 }
 
-// patch writes the labels if nobody has changed the Namespace since it was read.
-func (l labels) patch(resourceVersion string) (client.Patch, error) {
+// patchFor writes the labels if nobody has changed the Namespace since it was read.
+func (l labels) patchFor(resourceVersion string) (client.Patch, error) {
 	values := map[string]*string{}
 	for key, value := range l {
 		values[key] = nil
@@ -61,9 +61,9 @@ func (l labels) patch(resourceVersion string) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
-// relabel reads a Namespace and changes its labels as decide says, which looks again if somebody else changed the Namespace
+// relabelNamespace reads a Namespace and changes its labels as decide says, which looks again if somebody else changed the Namespace
 // meanwhile. changed is false where all was so already. Nothing is sent where that is only rehearsed.
-func relabel(ctx context.Context, api client.Client, name string, c change, decide func(*metav1.PartialObjectMetadata) (labels, error)) (
+func relabelNamespace(ctx context.Context, api client.Client, name string, c change, decide func(*metav1.PartialObjectMetadata) (labels, error)) (
 	namespace *metav1.PartialObjectMetadata, changed bool, err error,
 ) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -74,20 +74,20 @@ func relabel(ctx context.Context, api client.Client, name string, c change, deci
 		if err != nil {
 			return err
 		}
-		wanted = wanted.alter(namespace.Labels)
+		wanted = wanted.onlyChanges(namespace.Labels)
 		changed = len(wanted) > 0
 		if !changed {
 			return nil
 		}
-		if c.rehearsed() {
-			namespace.Labels = wanted.applied(namespace.Labels)
+		if c.isRehearsed() {
+			namespace.Labels = wanted.applyTo(namespace.Labels)
 			return nil
 		}
-		patch, err := wanted.patch(namespace.ResourceVersion)
+		patch, err := wanted.patchFor(namespace.ResourceVersion)
 		if err != nil {
 			return err
 		}
-		return c.client(api).Patch(ctx, namespace, patch)
+		return c.clientFor(api).Patch(ctx, namespace, patch)
 	})
 	return namespace, changed, err
 }

@@ -21,12 +21,13 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 )
 
-// propagable are the kinds that the API server has and of which there may be copies.
-func (p *plugin) propagable() ([]schema.GroupVersionKind, error) {
+// propagableKinds are the kinds that the API server has and of which there may be copies.
+func (p *plugin) propagableKinds() ([]schema.GroupVersionKind, error) {
 	api, err := p.flags.ToDiscoveryClient()
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (p *plugin) resourcesIn(ctx context.Context, namespace string) ([]describe.
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := p.propagable()
+	kinds, err := p.propagableKinds()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (p *plugin) resourcesIn(ctx context.Context, namespace string) ([]describe.
 	}
 	if len(closed) > 0 {
 		slices.Sort(closed)
-		fmt.Fprintf(p.streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n", strings.Join(closed, ", "), namespace)
+		terminal.Fprintf(p.streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n", strings.Join(closed, ", "), namespace)
 	}
 	slices.SortFunc(all, func(a, b describe.Resource) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

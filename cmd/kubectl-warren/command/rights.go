@@ -36,8 +36,8 @@ type (
 
 const reportVersion = "cli.tenancy.warren.dev/v1alpha1"
 
-// access is the command "access TENANT".
-func (p *plugin) access() *cobra.Command {
+// accessCommand is the command "access TENANT".
+func (p *plugin) accessCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access TENANT",
 		Short: "Show everybody who has rights in a tenant's tree, and why",
@@ -45,7 +45,7 @@ func (p *plugin) access() *cobra.Command {
 			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
 			"What you may not read is told at the end; ask a cluster admin for the rest.",
 		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
-		Args:              exactly("one tenant"),
+		Args:              exactlyAsUsage("one tenant"),
 		ValidArgsFunction: p.completeTenant,
 	}
 	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")
@@ -54,7 +54,7 @@ func (p *plugin) access() *cobra.Command {
 		if err := checkName("tenant", args[0]); err != nil {
 			return err
 		}
-		reporter, err := p.reporter()
+		reporter, err := p.newReporter()
 		if err != nil {
 			return err
 		}
@@ -67,8 +67,8 @@ func (p *plugin) access() *cobra.Command {
 	return cmd
 }
 
-// whoCan is the command "who-can VERB RESOURCE".
-func (p *plugin) whoCan() *cobra.Command {
+// whoCanCommand is the command "who-can VERB RESOURCE".
+func (p *plugin) whoCanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "who-can VERB RESOURCE[/NAME]",
 		Short: "Show who can do something, by itself or with sudo",
@@ -88,7 +88,7 @@ func (p *plugin) whoCan() *cobra.Command {
 	subresource := addSubresource(cmd)
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		reporter, question, err := p.ask(cmd, args[0], args[1], *subresource)
+		reporter, question, err := p.readQuestion(cmd, args[0], args[1], *subresource)
 		if err != nil {
 			return err
 		}
@@ -101,8 +101,8 @@ func (p *plugin) whoCan() *cobra.Command {
 	return cmd
 }
 
-// why is the command "why USER VERB RESOURCE".
-func (p *plugin) why() *cobra.Command {
+// whyCommand is the command "why USER VERB RESOURCE".
+func (p *plugin) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why USER VERB RESOURCE[/NAME]",
 		Short: "Show whether somebody may do something, without sudo and with it, and why",
@@ -123,7 +123,7 @@ func (p *plugin) why() *cobra.Command {
 	subresource := addSubresource(cmd)
 	output := addChoice(cmd, "output", "o", "", "Output format", outputJSON, outputYAML)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		reporter, question, err := p.ask(cmd, args[1], args[2], *subresource)
+		reporter, question, err := p.readQuestion(cmd, args[1], args[2], *subresource)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (p *plugin) printReport(format string, text interface{ Write(io.Writer) err
 	return err
 }
 
-func (p *plugin) reporter() (*report.Reporter, error) {
+func (p *plugin) newReporter() (*report.Reporter, error) {
 	api, err := p.connect()
 	if err != nil {
 		return nil, err
@@ -180,9 +180,9 @@ func (p *plugin) reporter() (*report.Reporter, error) {
 // treeOf finds the namespaces below a root by what the caller may read.
 func treeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
 	return func(ctx context.Context, root string) (names, closed []string, err error) {
-		view, err := gather(ctx, api)
+		view, err := gatherForest(ctx, api)
 		if failure.Refused(err) {
-			view, closed, err = walk(ctx, api, []string{root})
+			view, closed, err = walkTrees(ctx, api, []string{root})
 		}
 		var unseen unseenError
 		switch {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
@@ -22,18 +23,19 @@ import (
 // nothing is written to Out, but for what doctor and vet found.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
+	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)
 	p := &plugin{flags: genericclioptions.NewConfigFlags(true), streams: streams, build: build}
 	name, rest := calledAs(args)
-	top := p.warren()
+	top := p.warrenCommand()
 	if name == createLNSName {
 		top = p.asPlugin(p.createLNS(), "kubectl create lns")
 	}
 	top.SetArgs(rest)
 	if err := top.ExecuteContext(ctx); err != nil {
-		for _, sentence := range sentences(err) {
-			fmt.Fprintln(streams.ErrOut, "error: "+sentence)
+		for _, sentence := range errorSentences(err) {
+			terminal.Fprintln(streams.ErrOut, "error: "+sentence)
 		}
-		return status(err)
+		return exitStatus(err)
 	}
 	return 0
 }
@@ -43,7 +45,7 @@ type problems []string
 
 func (p problems) Error() string { return strings.Join(p, "\n") }
 
-func sentences(err error) []string {
+func errorSentences(err error) []string {
 	var many problems
 	if errors.As(err, &many) {
 		return many
@@ -79,15 +81,15 @@ type plugin struct {
 	build   Build
 }
 
-// warren is the command "kubectl warren".
-func (p *plugin) warren() *cobra.Command {
+// warrenCommand is the command "kubectl warren".
+func (p *plugin) warrenCommand() *cobra.Command {
 	warren := p.asPlugin(&cobra.Command{
 		Use:   warrenName,
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
-	groups := []*cobra.Command{p.sub(), p.ns(), p.template(), p.configuration()}
+	groups := []*cobra.Command{p.subCommands(), p.nsCommands(), p.templateCommands(), p.configCommands()}
 	warren.AddCommand(groups...)
-	warren.AddCommand(p.create(), p.subDelete(), p.describe(), p.list(), p.tree(), p.createLNS(), p.set(), p.protect(), p.trace(), p.access(), p.whoCan(), p.why(), p.doctor(), p.vet(), p.version())
+	warren.AddCommand(p.createCommand(), p.subDelete(), p.describeCommand(), p.listCommand(), p.treeCommand(), p.createLNS(), p.setCommand(), p.protectCommand(), p.traceCommand(), p.distribution(), p.accessCommand(), p.whoCanCommand(), p.whyCommand(), p.doctorCommand(), p.vetCommand(), p.versionCommand())
 	warren.InitDefaultCompletionCmd()
 	for _, group := range append(groups, warren, completionOf(warren)) {
 		requireSubcommand(group)

@@ -21,15 +21,15 @@ type wishes struct {
 	root, cascading, forbidden bool
 }
 
-// set is the command "set NS".
-func (p *plugin) set() *cobra.Command {
+// setCommand is the command "set NS".
+func (p *plugin) setCommand() *cobra.Command {
 	w := &wishes{}
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE",
 		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
 		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
 			"  kubectl warren set payments --allow-cascading-deletion",
-		Args:              exactly("one namespace"),
+		Args:              exactlyAsUsage("one namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	flags := cmd.Flags()
@@ -94,7 +94,7 @@ func (p *plugin) setHierarchy(ctx context.Context, name string, fields map[strin
 	if err != nil {
 		return err
 	}
-	hc, operation, err := configure(ctx, api, name, fields, c)
+	hc, operation, err := writeHierarchy(ctx, api, name, fields, c)
 	if err != nil {
 		return err
 	}
@@ -111,9 +111,9 @@ func readHierarchy(ctx context.Context, api client.Reader, namespace string) (*v
 	return hc, err
 }
 
-// configure writes fields of the spec of a namespace's HierarchyConfiguration, which it makes where there is none, and says what
+// writeHierarchy writes fields of the spec of a namespace's HierarchyConfiguration, which it makes where there is none, and says what
 // was done. The object knows its kind.
-func configure(ctx context.Context, api client.Client, name string, fields map[string]any, c change) (
+func writeHierarchy(ctx context.Context, api client.Client, name string, fields map[string]any, c change) (
 	hc *v1alpha1.HierarchyConfiguration, operation string, err error,
 ) {
 	spec, err := json.Marshal(map[string]any{"spec": fields})
@@ -135,15 +135,15 @@ func configure(ctx context.Context, api client.Client, name string, fields map[s
 	switch {
 	case absent:
 		operation = "created"
-		if !c.rehearsed() {
-			err = c.client(api).Create(ctx, hc)
+		if !c.isRehearsed() {
+			err = c.clientFor(api).Create(ctx, hc)
 		}
 	case equality.Semantic.DeepEqual(*before, hc.Spec):
 		operation = "unchanged"
 	default:
 		operation = "configured"
-		if !c.rehearsed() {
-			err = c.client(api).Patch(ctx, hc, client.RawPatch(types.MergePatchType, spec))
+		if !c.isRehearsed() {
+			err = c.clientFor(api).Patch(ctx, hc, client.RawPatch(types.MergePatchType, spec))
 		}
 	}
 	hc.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"))

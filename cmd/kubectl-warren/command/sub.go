@@ -17,10 +17,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// sub is the group of commands "sub …".
-func (p *plugin) sub() *cobra.Command {
+// subCommands is the group of commands "sub …".
+func (p *plugin) subCommands() *cobra.Command {
 	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
-	sub.AddCommand(p.subCreate(), p.subDelete(), p.subMove(), p.subGraft(), p.subCut(), p.list())
+	sub.AddCommand(p.subCreate(), p.subDelete(), p.subMove(), p.subGraft(), p.subCut(), p.listCommand())
 	return sub
 }
 
@@ -52,9 +52,9 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
 }
 
-// forgo deletes a SubNamespace whose namespace has just been taken from it. The operator may take a moment to see that it has,
+// deleteReplacedSub deletes a SubNamespace whose namespace has just been taken from it. The operator may take a moment to see that it has,
 // and refuses until then if the namespace has sub-namespaces.
-func forgo(ctx context.Context, api client.Client, parent, name string) error {
+func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
 		return client.IgnoreNotFound(api.Delete(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})))
@@ -74,9 +74,9 @@ func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) 
 	return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s %s", name, name, advice)
 }
 
-// ineffective says that a request that failed has changed nothing: it was refused, or never sent. Of one that got no answer
+// changedNothing says that a request that failed has changed nothing: it was refused, or never sent. Of one that got no answer
 // nobody knows.
-func ineffective(err error) bool {
+func changedNothing(err error) bool {
 	var status apierrors.APIStatus
 	var request *url.Error
 	if errors.As(err, &status) {

@@ -32,7 +32,7 @@ func (p *plugin) subCreate() *cobra.Command {
 		Use:               "create NAME PARENT",
 		Short:             "Create a sub-namespace",
 		Example:           "  kubectl warren sub create pay-web payments --labels app=web --wait",
-		Args:              exactly("a sub-namespace and its parent"),
+		Args:              exactlyAsUsage("a sub-namespace and its parent"),
 		ValidArgsFunction: p.completeParent,
 	}
 	n.addFlags(cmd)
@@ -40,15 +40,15 @@ func (p *plugin) subCreate() *cobra.Command {
 	return cmd
 }
 
-// create is the command "create NAME -n PARENT", sub create under the name that users of HNC know.
-func (p *plugin) create() *cobra.Command {
+// createCommand is the command "create NAME -n PARENT", sub create under the name that users of HNC know.
+func (p *plugin) createCommand() *cobra.Command {
 	n := &newChild{}
 	cmd := &cobra.Command{
 		Use:               "create NAME",
 		Short:             "Create a sub-namespace of the namespace that --namespace names",
 		Example:           "  kubectl warren create pay-web -n payments",
 		Annotations:       map[string]string{usesNamespace: "yes"},
-		Args:              exactly("one sub-namespace"),
+		Args:              exactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	n.addFlags(cmd)
@@ -66,8 +66,8 @@ func (p *plugin) createSub(ctx context.Context, parent, name string, n *newChild
 		return err
 	}
 	sub := newSub(parent, name, n.spec())
-	if n.change.rehearsed() {
-		written, err := manifest(sub)
+	if n.change.isRehearsed() {
+		written, err := manifestOf(sub)
 		if err != nil {
 			return err
 		}
@@ -83,10 +83,10 @@ func (p *plugin) createSub(ctx context.Context, parent, name string, n *newChild
 	case !apierrors.IsNotFound(err) && !failure.Refused(err): // whoever may not see a namespace learns later that the name is taken
 		return err
 	}
-	if err := n.change.client(api).Create(ctx, sub); err != nil {
+	if err := n.change.clientFor(api).Create(ctx, sub); err != nil {
 		return err
 	}
-	if n.wait && n.change.sent() {
+	if n.wait && n.change.isStored() {
 		if sub, err = awaitReady(ctx, api, sub); err != nil {
 			return err
 		}

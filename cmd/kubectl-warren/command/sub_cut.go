@@ -17,15 +17,15 @@ func (p *plugin) subCut() *cobra.Command {
 		Long: "Make a sub-namespace a root, with all that is below it. Its SubNamespace is deleted, the namespace stays.\n" +
 			"What it inherited goes, and the rights of the tenant's people among it.",
 		Example:           "  kubectl warren sub cut pay-web",
-		Args:              exactly("one sub-namespace"),
+		Args:              exactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: p.completeFirst(1),
 	}
 	c := addChange(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.cut(cmd.Context(), args[0], c) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.cutSub(cmd.Context(), args[0], c) }
 	return cmd
 }
 
-func (p *plugin) cut(ctx context.Context, name string, c change) error {
+func (p *plugin) cutSub(ctx context.Context, name string, c change) error {
 	if err := checkNamespaces(name); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (p *plugin) cut(ctx context.Context, name string, c change) error {
 		return err
 	}
 	var owner string // the parent in which a SubNamespace owns it
-	namespace, changed, err := relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
+	namespace, changed, err := relabelNamespace(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
 		owner = ""
 		if now.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot && now.Labels[v1alpha1.LabelParent] == "" {
 			return nil, nil
@@ -55,8 +55,8 @@ func (p *plugin) cut(ctx context.Context, name string, c change) error {
 	if err != nil {
 		return err
 	}
-	if owner != "" && c.sent() {
-		if err := forgo(ctx, api, owner, name); err != nil {
+	if owner != "" && c.isStored() {
+		if err := deleteReplacedSub(ctx, api, owner, name); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // deletion is what the flags of delete say.
@@ -30,7 +31,7 @@ func (p *plugin) subDelete() *cobra.Command {
 			"with --namespace, a SubNamespace is deleted that has no namespace.",
 		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
 		Annotations:       map[string]string{usesNamespace: "yes"},
-		Args:              exactly("one sub-namespace"),
+		Args:              exactlyAsUsage("one sub-namespace"),
 		ValidArgsFunction: p.completeFirst(1),
 	}
 	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false, "First set allowCascadingDeletion on it: what is below goes too")
@@ -69,13 +70,13 @@ func (p *plugin) deleteSub(ctx context.Context, parent, name string, d *deletion
 			return err
 		}
 	}
-	if d.change.rehearsed() {
+	if d.change.isRehearsed() {
 		return p.printDone(sub, d.change, "deleted")
 	}
-	if err := d.change.client(api).Delete(ctx, sub, client.Preconditions{UID: &sub.UID}); err != nil {
+	if err := d.change.clientFor(api).Delete(ctx, sub, client.Preconditions{UID: &sub.UID}); err != nil {
 		return err
 	}
-	if d.wait && d.change.sent() {
+	if d.wait && d.change.isStored() {
 		if err := awaitGone(ctx, api, sub, owned); err != nil {
 			return err
 		}
@@ -115,12 +116,12 @@ func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1al
 
 // letCascade sets allowCascadingDeletion on a namespace and says so at once: it stays so whatever becomes of the deletion.
 func (p *plugin) letCascade(ctx context.Context, api client.Client, name string, c change) error {
-	hc, operation, err := configure(ctx, api, name, map[string]any{"allowCascadingDeletion": true}, c)
+	hc, operation, err := writeHierarchy(ctx, api, name, map[string]any{"allowCascadingDeletion": true}, c)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.streams.ErrOut, "allowCascadingDeletion of HierarchyConfiguration %s/%s: %s\n", hc.Namespace, hc.Name, c.told(operation))
-	if !c.sent() {
+	terminal.Fprintf(p.streams.ErrOut, "allowCascadingDeletion of HierarchyConfiguration %s/%s: %s\n", hc.Namespace, hc.Name, c.describeDone(operation))
+	if !c.isStored() {
 		return nil
 	}
 	return awaitCascading(ctx, api, name)

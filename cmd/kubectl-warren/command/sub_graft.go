@@ -19,15 +19,15 @@ func (p *plugin) subGraft() *cobra.Command {
 		Long: "Make a namespace that exists a sub-namespace, with all that is below it: it is no root and references no template any more, and its\n" +
 			"life belongs to a SubNamespace. The names and labels that it has stay. To place it and keep its life apart: kubectl warren set.",
 		Example:           "  kubectl warren sub graft legacy payments",
-		Args:              exactly("a namespace and its new parent"),
+		Args:              exactlyAsUsage("a namespace and its new parent"),
 		ValidArgsFunction: p.completeFirst(2),
 	}
 	c := addChange(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.graft(cmd.Context(), args[0], args[1], c) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.graftSub(cmd.Context(), args[0], args[1], c) }
 	return cmd
 }
 
-func (p *plugin) graft(ctx context.Context, name, parent string, c change) error {
+func (p *plugin) graftSub(ctx context.Context, name, parent string, c change) error {
 	if err := checkNamespaces(name, parent); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (p *plugin) graft(ctx context.Context, name, parent string, c change) error
 	if err := checkGraft(ctx, api, name, parent); err != nil {
 		return err
 	}
-	namespace, changed, err := relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
+	namespace, changed, err := relabelNamespace(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (labels, error) {
 		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
 		if bound && above != "" && above != parent {
 			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren sub move %s %s", name, above, name, name, parent)
@@ -56,8 +56,8 @@ func (p *plugin) graft(ctx context.Context, name, parent string, c change) error
 	}
 	if sub == nil {
 		changed = true
-		if !c.rehearsed() {
-			if err := c.client(api).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
+		if !c.isRehearsed() {
+			if err := c.clientFor(api).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
 				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not made: %w", name, parent, err)
 			}
 		}

@@ -21,7 +21,7 @@ func (p *plugin) subMove() *cobra.Command {
 		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " + v1alpha1.LabelParent + "\n" +
 			"changed, and the old SubNamespace deleted. Whatever interrupts it, the same command again finishes it.",
 		Example:           "  kubectl warren sub move pay-web shop",
-		Args:              exactly("a sub-namespace and its new parent"),
+		Args:              exactlyAsUsage("a sub-namespace and its new parent"),
 		ValidArgsFunction: p.completeFirst(2),
 	}
 	leave := cmd.Flags().Bool("leave-original", false, "Leave the old SubNamespace; deleting it later keeps the namespace")
@@ -71,22 +71,22 @@ func (m *move) run(ctx context.Context) (err error) {
 		if err := checkUnplaced(ctx, m.api, m.name, "--parent"); err != nil {
 			return err
 		}
-		return m.relabel(ctx)
+		return m.changeParent(ctx)
 	case !bound:
 		return nil
 	}
 	m.from = parent
-	if err := m.prepare(ctx); err != nil {
+	if err := m.createNewSub(ctx); err != nil {
 		return err
 	}
-	if err := m.relabel(ctx); err != nil {
-		return m.undo(ctx, err)
+	if err := m.changeParent(ctx); err != nil {
+		return m.undoCreation(ctx, err)
 	}
-	return m.finish(ctx)
+	return m.deleteOldSub(ctx)
 }
 
-// prepare makes the SubNamespace in the new parent, as the old one is. Until the namespace comes, it waits in Conflict.
-func (m *move) prepare(ctx context.Context) error {
+// createNewSub makes the SubNamespace in the new parent, as the old one is. Until the namespace comes, it waits in Conflict.
+func (m *move) createNewSub(ctx context.Context) error {
 	waiting, err := readSub(ctx, m.api, m.to, m.name)
 	if err != nil {
 		return err
@@ -101,20 +101,20 @@ func (m *move) prepare(ctx context.Context) error {
 		return nil
 	}
 	m.changed = true
-	sub, err := m.successor(ctx)
-	if err != nil || m.change.rehearsed() {
+	sub, err := m.newSubNamespace(ctx)
+	if err != nil || m.change.isRehearsed() {
 		return err
 	}
-	if err := m.change.client(m.api).Create(ctx, sub); err != nil {
+	if err := m.change.clientFor(m.api).Create(ctx, sub); err != nil {
 		return err
 	}
 	m.made = sub
 	return nil
 }
 
-// successor is what stands in the new parent for the old SubNamespace. It notes where the namespace comes from: once the label is
+// newSubNamespace is what stands in the new parent for the old SubNamespace. It notes where the namespace comes from: once the label is
 // changed, nothing else tells which SubNamespace is left to be deleted.
-func (m *move) successor(ctx context.Context) (*v1alpha1.SubNamespace, error) {
+func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
 	sub := newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{})
 	if m.from == "" {
 		return sub, nil
@@ -130,9 +130,9 @@ func (m *move) successor(ctx context.Context) (*v1alpha1.SubNamespace, error) {
 	return sub, nil
 }
 
-// relabel changes the parent, unless somebody else has done so meanwhile.
-func (m *move) relabel(ctx context.Context) error {
-	namespace, changed, err := relabel(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (labels, error) {
+// changeParent changes the parent, unless somebody else has done so meanwhile.
+func (m *move) changeParent(ctx context.Context) error {
+	namespace, changed, err := relabelNamespace(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (labels, error) {
 		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] && parent != m.to {
 			return nil, fmt.Errorf("somebody else has just moved or replaced namespace %s: look at it again", m.name)
 		}
@@ -144,14 +144,14 @@ func (m *move) relabel(ctx context.Context) error {
 	return err
 }
 
-// undo takes back the SubNamespace that was made, where it is sure that the label was not changed: else that SubNamespace owns the
+// undoCreation takes back the SubNamespace that was made, where it is sure that the label was not changed: else that SubNamespace owns the
 // namespace, and its deletion would be that of the namespace.
-func (m *move) undo(ctx context.Context, why error) error {
-	if m.made == nil || !m.change.sent() {
+func (m *move) undoCreation(ctx context.Context, why error) error {
+	if m.made == nil || !m.change.isStored() {
 		return why
 	}
 	now, err := readNamespace(ctx, m.api, m.name)
-	if err == nil && now.Labels[v1alpha1.LabelParent] != m.to && ineffective(why) {
+	if err == nil && now.Labels[v1alpha1.LabelParent] != m.to && changedNothing(why) {
 		err = client.IgnoreNotFound(m.api.Delete(ctx, m.made, client.Preconditions{UID: &m.made.UID}))
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -160,13 +160,13 @@ func (m *move) undo(ctx context.Context, why error) error {
 	return why
 }
 
-// finish deletes the SubNamespace that no longer has a namespace.
-func (m *move) finish(ctx context.Context) error {
-	if m.leave || m.from == "" || !m.change.sent() {
+// deleteOldSub deletes the SubNamespace that no longer has a namespace.
+func (m *move) deleteOldSub(ctx context.Context) error {
+	if m.leave || m.from == "" || !m.change.isStored() {
 		return nil
 	}
 	m.changed = true
-	if err := forgo(ctx, m.api, m.from, m.name); err != nil {
+	if err := deleteReplacedSub(ctx, m.api, m.from, m.name); err != nil {
 		return err
 	}
 	done := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationMovedFrom+`":null}}}`))

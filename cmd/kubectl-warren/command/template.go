@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// template is the group of commands "template …".
-func (p *plugin) template() *cobra.Command {
+// templateCommands is the group of commands "template …".
+func (p *plugin) templateCommands() *cobra.Command {
 	template := &cobra.Command{Use: "template", Short: "Work with templates"}
 	template.AddCommand(p.templateList(), p.templateSet(), p.templateUnset())
 	return template
@@ -45,7 +45,7 @@ func (p *plugin) showTemplates(ctx context.Context, names []string, format strin
 	if err != nil {
 		return err
 	}
-	view, err := gather(ctx, api)
+	view, err := gatherForest(ctx, api)
 	if failure.Refused(err) {
 		return fmt.Errorf("you may not list namespaces: what references a template can't be seen otherwise")
 	}
@@ -58,7 +58,7 @@ func (p *plugin) showTemplates(ctx context.Context, names []string, format strin
 		}
 	}
 	view.References = true
-	return p.draw(view, names, format, "No templates found.")
+	return p.drawTrees(view, names, format, "No templates found.")
 }
 
 // templateSet is the command "template set NS TEMPLATE".
@@ -68,7 +68,7 @@ func (p *plugin) templateSet() *cobra.Command {
 		Short:             "Let a root, a template or a namespace in no tree reference a template (cluster admins)",
 		Long:              "Let a root, a template or a namespace in no tree reference a template. That of a tenant's root is set on its LNamespace.",
 		Example:           "  kubectl warren template set payments base",
-		Args:              exactly("a namespace and a template"),
+		Args:              exactlyAsUsage("a namespace and a template"),
 		ValidArgsFunction: p.completeFirst(2),
 	}
 	c := addChange(cmd)
@@ -76,7 +76,7 @@ func (p *plugin) templateSet() *cobra.Command {
 		if err := checkNamespaces(args...); err != nil {
 			return err
 		}
-		return p.reference(cmd.Context(), args[0], args[1], c)
+		return p.referenceTemplate(cmd.Context(), args[0], args[1], c)
 	}
 	return cmd
 }
@@ -87,7 +87,7 @@ func (p *plugin) templateUnset() *cobra.Command {
 		Use:               "unset NAMESPACE",
 		Short:             "Let a namespace reference no template (cluster admins)",
 		Example:           "  kubectl warren template unset payments",
-		Args:              exactly("one namespace"),
+		Args:              exactlyAsUsage("one namespace"),
 		ValidArgsFunction: p.completeFirst(1),
 	}
 	c := addChange(cmd)
@@ -95,13 +95,13 @@ func (p *plugin) templateUnset() *cobra.Command {
 		if err := checkNamespaces(args...); err != nil {
 			return err
 		}
-		return p.reference(cmd.Context(), args[0], "", c)
+		return p.referenceTemplate(cmd.Context(), args[0], "", c)
 	}
 	return cmd
 }
 
-// reference has a namespace reference a template, or none.
-func (p *plugin) reference(ctx context.Context, name, template string, c change) error {
+// referenceTemplate has a namespace reference a template, or none.
+func (p *plugin) referenceTemplate(ctx context.Context, name, template string, c change) error {
 	api, err := p.connect()
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (p *plugin) reference(ctx context.Context, name, template string, c change)
 		return err
 	}
 	if tenant == nil {
-		return p.label(ctx, name, labels{v1alpha1.LabelTemplate: template}, c)
+		return p.labelNamespace(ctx, name, labels{v1alpha1.LabelTemplate: template}, c)
 	}
 	return p.referenceOf(ctx, api, tenant, template, c)
 }
@@ -126,7 +126,7 @@ func (p *plugin) referenceOf(ctx context.Context, api client.Client, tenant *v1a
 	switch {
 	case tenant.Spec.Template == template:
 		operation = "unchanged"
-	case c.rehearsed():
+	case c.isRehearsed():
 		tenant.Spec.Template = template
 	default:
 		value := &template
@@ -137,7 +137,7 @@ func (p *plugin) referenceOf(ctx context.Context, api client.Client, tenant *v1a
 		if err != nil {
 			return err
 		}
-		if err := c.client(api).Patch(ctx, tenant, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if err := c.clientFor(api).Patch(ctx, tenant, client.RawPatch(types.MergePatchType, patch)); err != nil {
 			return err
 		}
 	}

@@ -26,8 +26,8 @@ type traced struct {
 	*trace.Trace
 }
 
-// trace is the command "trace KIND/NAME".
-func (p *plugin) trace() *cobra.Command {
+// traceCommand is the command "trace KIND/NAME".
+func (p *plugin) traceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace KIND/NAME",
 		Short: "Show from where a copy came, along which path, in which mode; or why it is not here",
@@ -35,7 +35,7 @@ func (p *plugin) trace() *cobra.Command {
 			"which it could come. What you may not read is told.",
 		Example:           "  kubectl warren trace secret/registry -n pay-web",
 		Annotations:       map[string]string{usesNamespace: "yes"},
-		Args:              exactly("one object"),
+		Args:              exactlyAsUsage("one object"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	operator := addOperatorNamespace(cmd)
@@ -63,7 +63,7 @@ func (p *plugin) traceObject(cmd *cobra.Command, resource, name, operator string
 	if err := checkNamespaces(namespace); err != nil {
 		return nil, err
 	}
-	mapping, err := p.mapping(resource)
+	mapping, err := p.findMapping(resource)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Build says from what the program was built.
@@ -49,8 +49,8 @@ type versions struct {
 // serverVersionPatience bounds the wait for a server that may not be there; --request-timeout goes over it.
 const serverVersionPatience = 5 * time.Second
 
-// version is the command "version".
-func (p *plugin) version() *cobra.Command {
+// versionCommand is the command "version".
+func (p *plugin) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of the plugin and, where it can be reached, of the API server",
@@ -63,7 +63,7 @@ func (p *plugin) version() *cobra.Command {
 		if !*clientOnly {
 			server, err := p.serverVersion()
 			if err != nil {
-				fmt.Fprintln(p.streams.ErrOut, "Warning: the server's version is unknown: "+failure.Sentence(err))
+				terminal.Fprintln(p.streams.ErrOut, "Warning: the server's version is unknown: "+failure.Sentence(err))
 			}
 			all.Server = server
 		}
@@ -73,7 +73,7 @@ func (p *plugin) version() *cobra.Command {
 }
 
 func (p *plugin) serverVersion() (*version.Info, error) {
-	config, err := p.config()
+	config, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func (p *plugin) printVersions(all versions, format string) error {
 			return err
 		}
 	} else {
-		fmt.Fprintln(&text, "Client Version:", all.Client.Version)
+		terminal.Fprintln(&text, "Client Version:", all.Client.Version)
 		if all.Client.Commit != "" {
-			fmt.Fprintln(&text, "Commit:", all.Client.Commit)
+			terminal.Fprintln(&text, "Commit:", all.Client.Commit)
 		}
-		fmt.Fprintln(&text, "Go Version:", all.Client.GoVersion)
+		terminal.Fprintln(&text, "Go Version:", all.Client.GoVersion)
 		if all.Server != nil {
-			fmt.Fprintln(&text, "Server Version:", all.Server.GitVersion)
+			terminal.Fprintln(&text, "Server Version:", all.Server.GitVersion)
 		}
 	}
 	_, err := text.WriteTo(p.streams.Out)

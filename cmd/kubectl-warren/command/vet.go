@@ -13,8 +13,9 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 	"github.com/warren-tenancy/warren/internal/userrole"
-	"github.com/warren-tenancy/warren/internal/vetting"
 )
 
 // Exit statuses of vet.
@@ -31,8 +32,8 @@ type vetted struct {
 	Kubernetes  string `json:"kubernetes"`
 	ClusterRole string `json:"clusterRole"`
 	// List is the version of Kubernetes that the list was written from.
-	List     string            `json:"list"`
-	Findings []vetting.Finding `json:"findings"`
+	List     string                `json:"list"`
+	Findings []rolevetting.Finding `json:"findings"`
 }
 
 // vetOptions are the flags of vet.
@@ -44,8 +45,8 @@ type vetOptions struct {
 	dir, note string
 }
 
-// vet is the command "vet".
-func (p *plugin) vet() *cobra.Command {
+// vetCommand is the command "vet".
+func (p *plugin) vetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vet",
 		Short: "Compare what the users of every tenant hold with what was vetted",
@@ -67,9 +68,9 @@ func (p *plugin) vet() *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if o.write {
-			return unseen(p.writeList(cmd.Context(), o))
+			return withoutFindings(p.writeList(cmd.Context(), o))
 		}
-		return unseen(p.compare(cmd.Context(), o))
+		return withoutFindings(p.compareRole(cmd.Context(), o))
 	}
 	return cmd
 }
@@ -77,11 +78,11 @@ func (p *plugin) vet() *cobra.Command {
 // held is what vet looks at.
 type held struct {
 	server server
-	role   *vetting.Role
+	role   *rolevetting.Role
 }
 
-// look reads the server's version and the ClusterRole.
-func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
+// readRole reads the server's version and the ClusterRole.
+func (p *plugin) readRole(ctx context.Context, o *vetOptions) (*held, error) {
 	api, err := p.connect()
 	if err != nil {
 		return nil, err
@@ -91,7 +92,7 @@ func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	minor, err := vetting.Minor(info)
+	minor, err := rolevetting.Minor(info)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (p *plugin) look(ctx context.Context, o *vetOptions) (*held, error) {
 func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespace string) (string, error) {
 	name, text, err := storedConfig(ctx, api, namespace)
 	if failure.Unavailable(err) {
-		fmt.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
+		terminal.Fprintf(p.streams.ErrOut, "Warning: the operator's configuration is not known, so ClusterRole admin is looked at; --role names another: %s\n", failure.Sentence(err))
 		return "admin", nil
 	}
 	if err != nil {
@@ -122,13 +123,13 @@ func (p *plugin) userClusterRole(ctx context.Context, api client.Reader, namespa
 	return c.Access.UserClusterRole, nil
 }
 
-// compare prints the findings, and is an error if there are some.
-func (p *plugin) compare(ctx context.Context, o *vetOptions) error {
-	found, err := p.look(ctx, o)
+// compareRole prints the findings, and is an error if there are some.
+func (p *plugin) compareRole(ctx context.Context, o *vetOptions) error {
+	found, err := p.readRole(ctx, o)
 	if err != nil {
 		return err
 	}
-	findings, list, err := vetting.Shipped.Judge(found.role, found.server.minor)
+	findings, list, err := rolevetting.Shipped.Judge(found.role, found.server.minor)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (p *plugin) compare(ctx context.Context, o *vetOptions) error {
 		err = writeFindings(&text, found.role.Name, findings, list)
 	} else {
 		err = writeAs(&text, o.output.value, vetted{
-			"cli.tenancy.warren.dev/v1alpha1", "Vetting", found.server.version, found.role.Name, list.Kubernetes, append([]vetting.Finding{}, findings...),
+			"cli.tenancy.warren.dev/v1alpha1", "Vetting", found.server.version, found.role.Name, list.Kubernetes, append([]rolevetting.Finding{}, findings...),
 		})
 	}
 	if err == nil {
@@ -146,7 +147,7 @@ func (p *plugin) compare(ctx context.Context, o *vetOptions) error {
 	if err != nil {
 		return err
 	}
-	dangers, news := vetting.Count(findings, vetting.Danger), vetting.Count(findings, vetting.New)
+	dangers, news := rolevetting.Count(findings, rolevetting.Danger), rolevetting.Count(findings, rolevetting.New)
 	told := fmt.Errorf("ClusterRole %s: %d dangerous, %d new", found.role.Name, dangers, news)
 	switch {
 	case dangers > 0:
@@ -158,14 +159,14 @@ func (p *plugin) compare(ctx context.Context, o *vetOptions) error {
 }
 
 // writeFindings writes one line for each finding.
-func writeFindings(out io.Writer, role string, findings []vetting.Finding, list *vetting.List) error {
+func writeFindings(out io.Writer, role string, findings []rolevetting.Finding, list *rolevetting.List) error {
 	if len(findings) == 0 {
-		_, err := fmt.Fprintf(out, "ClusterRole %s grants nothing beyond the list of Kubernetes %s, vetted on %s.\n", role, list.Kubernetes, list.Reviewed.Date)
+		_, err := terminal.Fprintf(out, "ClusterRole %s grants nothing beyond the list of Kubernetes %s, vetted on %s.\n", role, list.Kubernetes, list.Reviewed.Date)
 		return err
 	}
 	table := printers.GetNewTabWriter(out)
 	for _, f := range findings {
-		fmt.Fprintf(table, "%s\t%s\n", f.Severity, f.Message)
+		terminal.Fprintf(table, "%s\t%s\n", f.Severity, f.Message)
 	}
 	return table.Flush()
 }
@@ -179,16 +180,16 @@ type ended struct {
 // Unwrap lets others see what happened.
 func (e ended) Unwrap() error { return e.error }
 
-// unseen gives an error that says nothing of findings the status for that: a script must not take it for a finding.
-func unseen(err error) error {
+// withoutFindings gives an error that says nothing of findings the status for that: a script must not take it for a finding.
+func withoutFindings(err error) error {
 	if err == nil || errors.As(err, &ended{}) {
 		return err
 	}
 	return ended{statusUnseen, err}
 }
 
-// status is the exit status for an error.
-func status(err error) int {
+// exitStatus is the exit status for an error.
+func exitStatus(err error) int {
 	var e ended
 	if errors.As(err, &e) {
 		return e.status

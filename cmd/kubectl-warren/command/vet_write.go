@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 
-	"github.com/warren-tenancy/warren/internal/vetting"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
 // server is an API server.
@@ -26,7 +27,7 @@ type server struct {
 
 // writeList writes what is held now as a list. A list that says the same already is left alone, with its review.
 func (p *plugin) writeList(ctx context.Context, o *vetOptions) error {
-	found, err := p.look(ctx, o)
+	found, err := p.readRole(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -37,23 +38,23 @@ func (p *plugin) writeList(ctx context.Context, o *vetOptions) error {
 	if err != nil {
 		return err
 	}
-	list := &vetting.List{
+	list := &rolevetting.List{
 		Kubernetes: found.server.version, Role: found.role.Name, Contributors: found.role.ContributorNames(),
-		Reviewed: vetting.Review{Date: time.Now().UTC().Format(time.DateOnly), Note: o.note},
-		Rules:    vetting.Rights(found.role.Rules), APIResources: resources,
+		Reviewed: rolevetting.Review{Date: time.Now().UTC().Format(time.DateOnly), Note: o.note},
+		Rules:    rolevetting.Rights(found.role.Rules), APIResources: resources,
 	}
-	for _, danger := range vetting.Messages(vetting.Compare(found.role, list), vetting.Danger) {
-		fmt.Fprintf(p.streams.ErrOut, "Warning: the list will hold what is dangerous, and goes on being reported: %s\n", danger)
+	for _, danger := range rolevetting.Messages(rolevetting.Compare(found.role, list), rolevetting.Danger) {
+		terminal.Fprintf(p.streams.ErrOut, "Warning: the list will hold what is dangerous, and goes on being reported: %s\n", danger)
 	}
-	file := filepath.Join(o.dir, vetting.FileName(found.server.minor))
+	file := filepath.Join(o.dir, rolevetting.FileName(found.server.minor))
 	old, err := os.ReadFile(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return err
 	default:
-		if before, err := vetting.Parse(old); err == nil && before.Agrees(list) {
-			fmt.Fprintln(p.streams.Out, file, "unchanged")
+		if before, err := rolevetting.Parse(old); err == nil && before.Agrees(list) {
+			terminal.Fprintln(p.streams.Out, file, "unchanged")
 			return nil
 		}
 	}
@@ -64,13 +65,13 @@ func (p *plugin) writeList(ctx context.Context, o *vetOptions) error {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		return err
 	}
-	fmt.Fprintln(p.streams.Out, file, "written")
+	terminal.Fprintln(p.streams.Out, file, "written")
 	return nil
 }
 
 // apiResources names all resources that the server has, whatever their version: pods, pods/exec, deployments.apps/scale.
 func (p *plugin) apiResources(ctx context.Context) ([]string, error) {
-	config, err := p.config()
+	config, err := p.restConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (p *plugin) apiResources(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			names[vetting.Qualified(group.Group, resource.Name)] = true
+			names[rolevetting.Qualified(group.Group, resource.Name)] = true
 		}
 	}
 	return slices.Sorted(maps.Keys(names)), nil

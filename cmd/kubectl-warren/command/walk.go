@@ -35,9 +35,9 @@ type sight struct {
 	next       []step
 }
 
-// walk goes down from names by what a user without cluster-wide rights may read in each namespace: its Namespace, its
+// walkTrees goes down from names by what a user without cluster-wide rights may read in each namespace: its Namespace, its
 // SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces into which it could not look.
-func walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
+func walkTrees(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
 	view = emptyView()
 	view.Partial = true
 	seen := map[step]bool{}
@@ -79,7 +79,7 @@ func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, erro
 	group.SetLimit(walkers)
 	for i, s := range level {
 		group.Go(func() (err error) {
-			sights[i], err = s.look(ctx, api)
+			sights[i], err = s.lookAtNamespace(ctx, api)
 			return err
 		})
 	}
@@ -93,8 +93,8 @@ func (e unseenError) Error() string {
 	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", string(e))
 }
 
-func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
-	namespace, unread, err := s.read(ctx, api)
+func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, error) {
+	namespace, unread, err := s.readNamespace(ctx, api)
 	if err != nil || namespace == nil {
 		return sight{}, err
 	}
@@ -125,13 +125,13 @@ func (s step) look(ctx context.Context, api client.Reader) (sight, error) {
 	return found, nil
 }
 
-// read returns the namespace: nil if it is not there or not below the parent that told of it, and what is known of it where the
+// readNamespace returns the namespace: nil if it is not there or not below the parent that told of it, and what is known of it where the
 // user may not read it.
-func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
+func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := readNamespace(ctx, api, s.name)
 	switch {
 	case err == nil && (s.parent == "" || object.Labels[v1alpha1.LabelParent] == s.parent):
-		return namespaceOf(object), false, nil
+		return forest.NamespaceOf(object), false, nil
 	case err == nil, apierrors.IsNotFound(err):
 		return nil, false, nil
 	case !failure.Refused(err):
@@ -141,11 +141,11 @@ func (s step) read(ctx context.Context, api client.Reader) (namespace *forest.Na
 	case !s.reported:
 		return nil, true, nil
 	}
-	return s.unseen(), true, nil
+	return s.unreadNamespace(), true, nil
 }
 
-// unseen is what is known of a namespace, by what its parent told, without reading it.
-func (s step) unseen() *forest.Namespace {
+// unreadNamespace is what is known of a namespace, by what its parent told, without reading it.
+func (s step) unreadNamespace() *forest.Namespace {
 	labels := map[string]string{v1alpha1.LabelParent: s.parent}
 	if s.bound {
 		labels[v1alpha1.LabelBound] = v1alpha1.True

@@ -83,12 +83,12 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 	d := &Namespace{
 		Name: name, Type: node.Type, Root: RootOf(view, name), Parent: n.Parent(), Template: n.Template(),
 		Bound: node.Bound, Depth: node.Depth, Phase: node.Phase,
-		Children: list(view.Forest.Children(name)), Instances: list(view.Forest.Instances(name)),
-		Cascading: cascading(view.Forest, n), Inherited: inherited(view.Forest, n),
-		Resources: []Resource{}, Conditions: conditions(view, node), Events: []Event{},
+		Children: joinNames(view.Forest.Children(name)), Instances: joinNames(view.Forest.Instances(name)),
+		Cascading: cascadingText(view.Forest, n), Inherited: inheritedKeys(view.Forest, n),
+		Resources: []Resource{}, Conditions: reportedConditions(view, node), Events: []Event{},
 	}
 	if counted := !view.Partial || tenant != nil; known && counted && d.Root != "" && d.Depth != nil {
-		d.Limits = limits(view, d.Root, int32(*d.Depth), tenant)
+		d.Limits = limitsText(view, d.Root, int32(*d.Depth), tenant)
 	}
 	return d
 }
@@ -104,9 +104,9 @@ func RootOf(view tree.View, name string) string {
 	return ""
 }
 
-func list(names []string) []string { return append([]string{}, names...) }
+func joinNames(names []string) []string { return append([]string{}, names...) }
 
-func cascading(s *forest.Snapshot, n *forest.Namespace) Cascading {
+func cascadingText(s *forest.Snapshot, n *forest.Namespace) Cascading {
 	seen := map[string]bool{}
 	for ; n != nil && !seen[n.Name]; n = s.Namespace(n.Parent()) {
 		seen[n.Name] = true
@@ -117,7 +117,7 @@ func cascading(s *forest.Snapshot, n *forest.Namespace) Cascading {
 	return Cascading{}
 }
 
-func limits(view tree.View, root string, depth int32, tenant *v1alpha1.LNamespace) *Limits {
+func limitsText(view tree.View, root string, depth int32, tenant *v1alpha1.LNamespace) *Limits {
 	l := &Limits{Depth: Usage{Used: depth}}
 	if tenant != nil && tenant.Spec.Limits != nil {
 		l.SubNamespaces.Limit, l.Depth.Limit = tenant.Spec.Limits.SubNamespaces, tenant.Spec.Limits.Depth
@@ -131,8 +131,8 @@ func limits(view tree.View, root string, depth int32, tenant *v1alpha1.LNamespac
 	return l
 }
 
-// conditions are those of the HierarchyConfiguration; where that is silent, what the labels show to be wrong.
-func conditions(view tree.View, node *tree.Node) []metav1.Condition {
+// reportedConditions are those of the HierarchyConfiguration; where that is silent, what the labels show to be wrong.
+func reportedConditions(view tree.View, node *tree.Node) []metav1.Condition {
 	all := append([]metav1.Condition{}, view.Conditions[node.Name]...)
 	if len(all) > 0 {
 		return all

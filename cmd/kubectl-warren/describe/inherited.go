@@ -44,7 +44,7 @@ func (k key) on(n *forest.Namespace) (value string, there bool) {
 	return value, there
 }
 
-func inherited(s *forest.Snapshot, n *forest.Namespace) []Inherited {
+func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 	all := []Inherited{}
 	for _, k := range keysOf(n) {
 		value, there := k.on(n)
@@ -55,14 +55,14 @@ func inherited(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 		if k.annotation {
 			kind = "annotation"
 		}
-		all = append(all, Inherited{kind, k.name, value, origin(s, n, k, value)})
+		all = append(all, Inherited{kind, k.name, value, findOrigin(s, n, k, value)})
 	}
 	return all
 }
 
-// origin goes up from n as long as the operator wrote the same value there, too. Where the one above has another value, or none,
+// findOrigin goes up from n as long as the operator wrote the same value there, too. Where the one above has another value, or none,
 // it was a SubNamespace that gave it. Of what can't be seen it is known that it begins there or above.
-func origin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
+func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
 	seen := map[string]bool{}
 	for !seen[n.Name] {
 		seen[n.Name] = true
@@ -78,7 +78,7 @@ func origin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string
 		if (!there || given != value) && n.BoundTo(name) {
 			return "SubNamespace " + name + "/" + n.Name
 		}
-		if !written(above, k) {
+		if !isWrittenByOperator(above, k) {
 			return name
 		}
 		n = above
@@ -86,8 +86,8 @@ func origin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string
 	return n.Name
 }
 
-// written says whether the operator wrote a key there.
-func written(n *forest.Namespace, k key) bool {
+// isWrittenByOperator says whether the operator wrote a key there.
+func isWrittenByOperator(n *forest.Namespace, k key) bool {
 	for _, other := range keysOf(n) {
 		if other == k {
 			return true

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 )
 
@@ -22,12 +23,12 @@ func (d *Namespace) Write(w io.Writer) error {
 		{"Children", tree.OrNone(strings.Join(d.Children, ", "))}, {"Instances", tree.OrNone(strings.Join(d.Instances, ", "))},
 		{"Cascading deletion", d.Cascading.String()},
 	} {
-		fmt.Fprintf(table, "%s:\t%s\n", row[0], row[1])
+		terminal.Fprintf(table, "%s:\t%s\n", row[0], row[1])
 	}
 	if d.Limits == nil {
-		fmt.Fprintf(table, "Limits:\t<unknown>\n")
+		terminal.Fprintf(table, "Limits:\t<unknown>\n")
 	} else {
-		fmt.Fprintf(table, "Limits:\tsub-namespaces %s, depth %s\n", d.Limits.SubNamespaces, d.Limits.Depth)
+		terminal.Fprintf(table, "Limits:\tsub-namespaces %s, depth %s\n", d.Limits.SubNamespaces, d.Limits.Depth)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -94,13 +95,16 @@ func (d *Namespace) writeLists(w io.Writer) error {
 
 func writeList(w io.Writer, title, head string, rows [][]string) error {
 	if len(rows) == 0 {
-		_, err := fmt.Fprintf(w, "%s:  <none>\n", title)
+		_, err := terminal.Fprintf(w, "%s:  <none>\n", title)
 		return err
 	}
-	fmt.Fprintf(w, "%s:\n", title)
+	terminal.Fprintf(w, "%s:\n", title)
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "  "+head)
 	for _, row := range rows {
+		for i := range row {
+			row[i] = terminal.Escape(row[i])
+		}
 		fmt.Fprintln(table, "  "+strings.Join(row, "\t"))
 	}
 	return table.Flush()

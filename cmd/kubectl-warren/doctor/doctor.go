@@ -39,10 +39,10 @@ type Patient struct {
 
 // Examine makes all checks, in the order in which they are told.
 func (p Patient) Examine(ctx context.Context) []Check {
-	file := p.configuration(ctx)
-	checks := []Check{p.server(file)}
-	checks = append(checks, p.policies(ctx)...)
-	return append(checks, p.podSecurity(ctx), p.webhook(ctx), p.groups(ctx), p.protected(ctx, file))
+	file := p.readConfiguration(ctx)
+	checks := []Check{p.checkServer(file)}
+	checks = append(checks, p.checkPolicies(ctx)...)
+	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file))
 }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }

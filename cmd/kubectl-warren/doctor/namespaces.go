@@ -15,28 +15,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// groups looks for bindings of a group of sudoers outside of its tenant's tree: who becomes a sudoer, or makes a tenant of
+// checkSudoGroups looks for bindings of a group of sudoers outside of its tenant's tree: who becomes a sudoer, or makes a tenant of
 // that name, would hold them too.
-func (p Patient) groups(ctx context.Context) Check {
+func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	const ask = "ask a cluster admin to run this"
 	trees := map[string]map[string]string{} // namespace → labels
-	err := p.each(ctx, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
+	err := p.eachObject(ctx, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
 		return warning(name, "you may not list namespaces: "+err.Error(), ask)
 	}
 	var foreign []string
-	err = p.each(ctx, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
-		foreign = append(foreign, elsewhere(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
+	err = p.eachObject(ctx, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
+		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
 		return warning(name, "you may not list ClusterRoleBindings: "+err.Error(), ask)
 	}
-	err = p.each(ctx, &rbacv1.RoleBindingList{}, func(o client.Object) {
-		foreign = append(foreign, elsewhere(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
+	err = p.eachObject(ctx, &rbacv1.RoleBindingList{}, func(o client.Object) {
+		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
 		return warning(name, "you may not list RoleBindings: "+err.Error(), ask)
@@ -47,9 +47,9 @@ func (p Patient) groups(ctx context.Context) Check {
 	return warning(name, "bound outside of their tenants: "+few(foreign), "remove these bindings, or bind groups of another name")
 }
 
-// elsewhere names the groups of sudoers that a binding gives something to in a place that is not theirs. tree are the
+// groupsOutOfPlace names the groups of sudoers that a binding gives something to in a place that is not theirs. tree are the
 // labels of its namespace, none if it holds in the whole cluster.
-func elsewhere(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
+func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
 	var found []string
 	for _, s := range subjects {
 		tenant, sudoers := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
@@ -57,7 +57,7 @@ func elsewhere(binding client.Object, subjects []rbacv1.Subject, tree map[string
 			continue
 		}
 		_, within := tree[v1alpha1.TreeLabel(tenant)]
-		editsItself := binding.GetNamespace() == "" && binding.GetName() == access.EditName(tenant) && binding.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessEdit
+		editsItself := binding.GetNamespace() == "" && binding.GetName() == grants.EditName(tenant) && binding.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessEdit
 		if within || editsItself {
 			continue
 		}
@@ -70,14 +70,14 @@ func elsewhere(binding client.Object, subjects []rbacv1.Subject, tree map[string
 	return found
 }
 
-// protected looks for namespaces that only the operator's configuration protects: the policies don't know that file.
-func (p Patient) protected(ctx context.Context, f file) Check {
+// checkProtected looks for namespaces that only the operator's configuration protects: the policies don't know that file.
+func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
 	}
 	var bare []string
-	err := p.each(ctx, namespaces(), func(o client.Object) {
+	err := p.eachObject(ctx, namespaces(), func(o client.Object) {
 		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) && o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
 			bare = append(bare, o.GetName())
 		}
@@ -112,8 +112,8 @@ func namespaces() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// each calls do with every object of a list's kind, page by page.
-func (p Patient) each(ctx context.Context, list client.ObjectList, do func(client.Object)) error {
+// eachObject calls do with every object of a list's kind, page by page.
+func (p Patient) eachObject(ctx context.Context, list client.ObjectList, do func(client.Object)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page := list.DeepCopyObject().(client.ObjectList)
 		return page, p.API.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))

@@ -16,7 +16,7 @@ import (
 // applyAgain is the advice where something of a policy is not as it is shipped.
 const applyAgain = "apply Warren's manifests again (make deploy)"
 
-func (p Patient) policies(ctx context.Context) []Check {
+func (p Patient) checkPolicies(ctx context.Context) []Check {
 	policies, bindings := &admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{}
 	err := p.API.List(ctx, policies)
 	if err == nil {
@@ -27,18 +27,18 @@ func (p Patient) policies(ctx context.Context) []Check {
 	}
 	var checks []Check
 	for _, e := range manifests.Shipped {
-		checks = append(checks, judge(e, policies.Items, bindings.Items, p.operator()))
+		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, p.operatorUser()))
 	}
 	return checks
 }
 
-// operator is the user that the policies must name.
-func (p Patient) operator() string {
+// operatorUser is the user that the policies must name.
+func (p Patient) operatorUser() string {
 	return "system:serviceaccount:" + p.Namespace + ":warren-controller-manager"
 }
 
-// judge says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
-func judge(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
+// judgePolicy says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
+func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
 	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == manifests.Prefix+e.Name })
 	if i < 0 {
@@ -48,11 +48,11 @@ func judge(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
 	if f := policy.Spec.FailurePolicy; f != nil && *f != admissionv1.Fail {
 		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
 	}
-	if named := identity(policy, e.Identity); e.Identity != "" && !strings.Contains(named, "'"+operator+"'") {
+	if named := identityExpression(policy, e.Identity); e.Identity != "" && !strings.Contains(named, "'"+operator+"'") {
 		return failure(name, fmt.Sprintf("it doesn't name %s as the operator but says: %s", operator, named),
 			"run the operator as the account that the policies name, or build the manifests for its namespace")
 	}
-	if wrong := unbound(e, bindings); wrong != "" {
+	if wrong := bindingProblem(e, bindings); wrong != "" {
 		return failure(name, wrong, applyAgain)
 	}
 	if t := policy.Status.TypeChecking; t != nil && len(t.ExpressionWarnings) > 0 {
@@ -61,8 +61,8 @@ func judge(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy,
 	return ok(name, "in force")
 }
 
-// identity is the expression of the match condition of that name.
-func identity(policy *admissionv1.ValidatingAdmissionPolicy, name string) string {
+// identityExpression is the expression of the match condition of that name.
+func identityExpression(policy *admissionv1.ValidatingAdmissionPolicy, name string) string {
 	for _, c := range policy.Spec.MatchConditions {
 		if c.Name == name {
 			return c.Expression
@@ -71,13 +71,13 @@ func identity(policy *admissionv1.ValidatingAdmissionPolicy, name string) string
 	return "nothing"
 }
 
-// unbound says what is wrong with the bindings of the policy; empty if nothing is.
-func unbound(e manifests.Policy, bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
+// bindingProblem says what is wrong with the bindings of the policy; empty if nothing is.
+func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissionPolicyBinding) string {
 	for _, expected := range e.Bindings {
 		mark := expected.Mark
 		i := slices.IndexFunc(bindings, func(b admissionv1.ValidatingAdmissionPolicyBinding) bool {
 			return b.Spec.PolicyName == manifests.Prefix+e.Name && b.Spec.ParamRef == nil && slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) &&
-				equality.Semantic.DeepEqual(b.Spec.MatchResources, everything(mark))
+				equality.Semantic.DeepEqual(b.Spec.MatchResources, matchesEverything(mark))
 		})
 		if i >= 0 {
 			continue
@@ -90,8 +90,8 @@ func unbound(e manifests.Policy, bindings []admissionv1.ValidatingAdmissionPolic
 	return ""
 }
 
-// everything is what a binding matches: all objects, or all with a mark. The API server fills in the empty selectors.
-func everything(mark string) *admissionv1.MatchResources {
+// matchesEverything is what a binding matches: all objects, or all with a mark. The API server fills in the empty selectors.
+func matchesEverything(mark string) *admissionv1.MatchResources {
 	if mark == "" {
 		return nil
 	}

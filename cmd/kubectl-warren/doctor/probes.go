@@ -67,8 +67,8 @@ func privileged(namespace string) *corev1.Pod {
 	}
 }
 
-// webhook sends an LNamespace through the webhooks, by dry run.
-func (p Patient) webhook(ctx context.Context) Check {
+// checkWebhook sends an LNamespace through the webhooks, by dry run.
+func (p Patient) checkWebhook(ctx context.Context) Check {
 	const name = "webhook"
 	configuration := &admissionv1.ValidatingWebhookConfiguration{}
 	err := p.API.Get(ctx, client.ObjectKey{Name: v1alpha1.OperatorName}, configuration)

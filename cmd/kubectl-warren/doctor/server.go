@@ -25,8 +25,8 @@ type file struct {
 	unknown error
 }
 
-// configuration reads the file that the operator reads.
-func (p Patient) configuration(ctx context.Context) file {
+// readConfiguration reads the file that the operator reads.
+func (p Patient) readConfiguration(ctx context.Context) file {
 	stored := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: p.Namespace, Name: "warren-config"}
 	if err := p.API.Get(ctx, key, stored); err != nil {
@@ -36,7 +36,7 @@ func (p Patient) configuration(ctx context.Context) file {
 	return file{config: c, unknown: err}
 }
 
-func (p Patient) server(f file) Check {
+func (p Patient) checkServer(f file) Check {
 	const name = "server"
 	v, err := p.Server()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // Access is everybody who has rights in a tenant's tree, or may get them.
@@ -26,7 +26,7 @@ type Access struct {
 // Entry is one subject. Roles are the names of Roles and ClusterRoles.
 type Entry struct {
 	v1alpha1.Subject
-	Lists       []access.List `json:"lists,omitempty"`
+	Lists       []grants.List `json:"lists,omitempty"`
 	WithoutSudo []string      `json:"withoutSudo,omitempty"`
 	WithSudo    []string      `json:"withSudo,omitempty"`
 	// Namespaces of the tree in which a role is held, with sudo or without.
@@ -39,31 +39,31 @@ type Entry struct {
 
 // Access reports on a tenant. With everything, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
 func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
-	of, err := r.tenant(ctx, name)
+	of, err := r.readTenant(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case of.exists == No:
 		return nil, fmt.Errorf("there is no tenant %q: kubectl get lns lists them", name)
 	}
-	s, err := r.survey(ctx, name, of)
+	s, err := r.surveyTenant(ctx, name, of)
 	if err != nil {
 		return nil, err
 	}
 	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}}
-	for _, e := range s.entries() {
+	for _, e := range s.allEntries() {
 		if !everything && !e.near && partOfKubernetes(e.Subject) {
 			result.LeftOut++
 			continue
 		}
 		result.Subjects = append(result.Subjects, *e)
 	}
-	result.Incomplete = r.incomplete()
+	result.Incomplete = r.missingReads()
 	return result, nil
 }
 
-// survey reads what a report on a tenant needs.
-func (r *Reporter) survey(ctx context.Context, name string, of *tenant) (*survey, error) {
+// surveyTenant reads what a report on a tenant needs.
+func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*survey, error) {
 	s := &survey{tenant: name, spec: of.spec, listed: of.exists == Yes}
 	tree, closed, err := r.Tree(ctx, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *Reporter) survey(ctx context.Context, name string, of *tenant) (*survey
 	}
 	s.tree = tree
 	for _, namespace := range closed {
-		r.cannot("list subnamespaces in " + namespace)
+		r.noteForbidden("list subnamespaces in " + namespace)
 	}
 	if s.namespaced, err = r.Namespaced(); err != nil {
 		return nil, err
@@ -81,16 +81,16 @@ func (r *Reporter) survey(ctx context.Context, name string, of *tenant) (*survey
 		return nil, err
 	}
 	s.wide, s.wideRead = wide.items, len(wide.items) > 0 || !wide.partial
-	if s.here, err = r.each(ctx, tree); err != nil {
+	if s.here, err = r.roleBindingsIn(ctx, tree); err != nil {
 		return nil, err
 	}
-	s.sudoers = s.bound()
-	s.accounts, err = r.each(ctx, homes(s.sudoers))
+	s.sudoers = s.boundSudoers()
+	s.accounts, err = r.roleBindingsIn(ctx, homeNamespaces(s.sudoers))
 	return s, err
 }
 
-// each returns the RoleBindings of several namespaces, in their order.
-func (r *Reporter) each(ctx context.Context, namespaces []string) ([]binding, error) {
+// roleBindingsIn returns the RoleBindings of several namespaces, in their order.
+func (r *Reporter) roleBindingsIn(ctx context.Context, namespaces []string) ([]binding, error) {
 	found := make([][]binding, len(namespaces))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -105,8 +105,8 @@ func (r *Reporter) each(ctx context.Context, namespaces []string) ([]binding, er
 	return slices.Concat(found...), err
 }
 
-// homes are the namespaces of the service accounts among subjects.
-func homes(subjects []rbacv1.Subject) []string {
+// homeNamespaces are the namespaces of the service accounts among subjects.
+func homeNamespaces(subjects []rbacv1.Subject) []string {
 	var found []string
 	for _, s := range subjects {
 		if s.Kind == rbacv1.ServiceAccountKind && !slices.Contains(found, s.Namespace) {

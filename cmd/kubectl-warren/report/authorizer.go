@@ -23,9 +23,9 @@ type review struct {
 	status *authorizationv1.SubjectAccessReviewStatus
 }
 
-// may says whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
-func (r *Reporter) may(ctx context.Context, id Identity, q Question) (verdict, error) {
-	ways, err := r.ways(ctx, id, q)
+// askWhetherMay says whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
+func (r *Reporter) askWhetherMay(ctx context.Context, id Identity, q Question) (verdict, error) {
+	ways, err := r.reviewsOf(ctx, id, q)
 	if err != nil {
 		return verdict{}, err
 	}
@@ -44,12 +44,12 @@ func (r *Reporter) may(ctx context.Context, id Identity, q Question) (verdict, e
 		}
 		r.bar(way.kind)
 	}
-	r.cannot("create subjectaccessreviews")
+	r.noteForbidden("create subjectaccessreviews")
 	return r.byRules(ctx, id, q)
 }
 
-// ways are the reviews that answer the question: of anybody, of anybody in one namespace (every admin of it may ask), of oneself.
-func (r *Reporter) ways(ctx context.Context, id Identity, q Question) ([]review, error) {
+// reviewsOf are the reviews that answer the question: of anybody, of anybody in one namespace (every admin of it may ask), of oneself.
+func (r *Reporter) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.attributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
 	ways := []review{{"subjectaccessreviews", anybody, &anybody.Status}}
@@ -86,11 +86,11 @@ func (r *Reporter) byRules(ctx context.Context, id Identity, q Question) (verdic
 	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
 		return verdict{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
 	}
-	all, err := r.holding(ctx, q.Namespace)
+	all, err := r.bindingsHolding(ctx, q.Namespace)
 	switch {
 	case err != nil:
 		return verdict{}, err
-	case len(all.granting(q, id)) > 0:
+	case len(all.thoseGranting(q, id)) > 0:
 		return verdict{answer: Yes}, nil
 	case all.partial:
 		return verdict{answer: Unknown}, nil
@@ -98,16 +98,16 @@ func (r *Reporter) byRules(ctx context.Context, id Identity, q Question) (verdic
 	return verdict{answer: No}, nil
 }
 
-// reasons are the bindings that let an identity do it, or the authorizer's words where none can be seen.
-func (r *Reporter) reasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
+// findReasons are the bindings that let an identity do it, or the authorizer's words where none can be seen.
+func (r *Reporter) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil
 	}
-	all, err := r.holding(ctx, q.Namespace)
+	all, err := r.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	return orReason(all.granting(q, id), v), nil
+	return orReason(all.thoseGranting(q, id), v), nil
 }
 
 func orReason(found []Via, v verdict) []Via {

@@ -77,8 +77,8 @@ func (b binding) via() Via {
 	return Via{Binding: &name, Role: &role}
 }
 
-// granting are the bindings that are known to let an identity do it.
-func (b bindings) granting(q Question, id Identity) []Via {
+// thoseGranting are the bindings that are known to let an identity do it.
+func (b bindings) thoseGranting(q Question, id Identity) []Via {
 	var found []Via
 	for _, one := range b.items {
 		if slices.ContainsFunc(one.subjects, id.is) && q.allowedBy(one.rules) {
@@ -95,8 +95,8 @@ type candidate struct {
 	via []Via
 }
 
-// candidates are those who may do it, or of whom that isn't known, each once, in the order of the bindings.
-func (b bindings) candidates(q Question) []candidate {
+// findCandidates are those who may do it, or of whom that isn't known, each once, in the order of the bindings.
+func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate
 	for _, one := range b.items {
 		grants := q.allowedBy(one.rules)

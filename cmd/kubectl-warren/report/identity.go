@@ -29,8 +29,8 @@ func Person(name string, groups ...string) Identity {
 	return Identity{User: name, Groups: slices.Compact(all)}
 }
 
-// alone is the identity of whoever a binding names, with nothing but what its kind and name imply.
-func alone(s rbacv1.Subject) Identity {
+// identityOf is the identity of whoever a binding names, with nothing but what its kind and name imply.
+func identityOf(s rbacv1.Subject) Identity {
 	switch s.Kind {
 	case rbacv1.GroupKind:
 		return Identity{Groups: []string{s.Name}}

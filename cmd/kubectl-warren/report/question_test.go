@@ -83,8 +83,8 @@ func TestIdentity(t *testing.T) {
 		"one of another namespace":             {Person("system:serviceaccount:other:deployer"), account, false},
 		"all of a namespace":                   {deployer, all, true},
 		"all of another":                       {Person("system:serviceaccount:other:deployer"), all, false},
-		"the group alone":                      {alone(group), group, true},
-		"a service account alone has its rest": {alone(account), all, true},
+		"the group alone":                      {identityOf(group), group, true},
+		"a service account alone has its rest": {identityOf(account), all, true},
 	} {
 		if got := c.id.is(c.of); got != c.want {
 			t.Errorf("%s: %t", name, got)

@@ -8,7 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // reach is how far a ClusterRoleBinding reaches into a tenant.
@@ -17,9 +17,9 @@ type reach struct {
 	namespaces []string // of the tree, in which it gives something
 }
 
-// reach says whether a ClusterRoleBinding gives something in the tree: on what is in its namespaces, on the namespaces, on its LNamespace,
+// reachesTree says whether a ClusterRoleBinding gives something in the tree: on what is in its namespaces, on the namespaces, on its LNamespace,
 // or to become one of its people. One whose role can't be read is taken to.
-func (s *survey) reach(b binding) reach {
+func (s *survey) reachesTree(b binding) reach {
 	found := reach{any: b.opaque}
 	for _, rule := range b.rules {
 		for _, resource := range rule.Resources {
@@ -53,17 +53,17 @@ func (s *survey) reachOf(rule rbacv1.PolicyRule, group, resource string) reach {
 	case kind == "lnamespaces" && in(v1alpha1.GroupVersion.Group):
 		return reach{any: len(named(s.tenant)) > 0}
 	case (kind == "users" || kind == "groups") && (in("") || in(authenticationv1.GroupName)):
-		return reach{any: impersonates(rule) && len(named(s.people(kind)...)) > 0}
+		return reach{any: allowsImpersonation(rule) && len(named(s.peopleToBecome(kind)...)) > 0}
 	case s.isNamespaced(group, kind):
 		return reach{true, s.tree}
 	}
 	return reach{}
 }
 
-// people are the users or groups whom to become gives rights in the tree.
-func (s *survey) people(kind string) []string {
+// peopleToBecome are the users or groups whom to become gives rights in the tree.
+func (s *survey) peopleToBecome(kind string) []string {
 	of := v1alpha1.SubjectUser
-	names := []string{access.SudoUser(s.tenant)}
+	names := []string{grants.SudoUser(s.tenant)}
 	if kind == "groups" {
 		of = v1alpha1.SubjectGroup
 		names = []string{v1alpha1.SudoersGroup(s.tenant)}
@@ -76,7 +76,7 @@ func (s *survey) people(kind string) []string {
 	return names
 }
 
-func impersonates(rule rbacv1.PolicyRule) bool {
+func allowsImpersonation(rule rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 		return verb == rbacv1.VerbAll || strings.HasPrefix(verb, "impersonate")
 	})

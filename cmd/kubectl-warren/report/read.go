@@ -20,8 +20,8 @@ const (
 	kindClusterRoleBinding = "ClusterRoleBinding"
 )
 
-// list reads a list, or notes that the caller may not.
-func (r *Reporter) list(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
+// readList reads a list, or notes that the caller may not.
+func (r *Reporter) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
 	what := "list " + resource
 	if namespace != "" {
 		what += " in " + namespace
@@ -31,7 +31,7 @@ func (r *Reporter) list(ctx context.Context, list client.ObjectList, resource, n
 	case err == nil:
 		return true, nil
 	case r.Refused(err):
-		r.cannot(what)
+		r.noteForbidden(what)
 		return false, nil
 	}
 	return false, fmt.Errorf("%s: %w", what, err)
@@ -58,8 +58,8 @@ func (r *Reporter) bindingsIn(ctx context.Context, namespace string) (bindings, 
 	return found, nil
 }
 
-// holding returns all bindings that hold in a namespace, or in the cluster for "".
-func (r *Reporter) holding(ctx context.Context, namespace string) (bindings, error) {
+// bindingsHolding returns all bindings that hold in a namespace, or in the cluster for "".
+func (r *Reporter) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
 	wide, err := r.bindingsIn(ctx, "")
 	if err != nil || namespace == "" {
 		return wide, err
@@ -72,7 +72,7 @@ func (r *Reporter) readBindings(ctx context.Context, namespace string) (bindings
 	var found bindings
 	if namespace == "" {
 		list := &rbacv1.ClusterRoleBindingList{}
-		if ok, err := r.list(ctx, list, "clusterrolebindings", ""); !ok {
+		if ok, err := r.readList(ctx, list, "clusterrolebindings", ""); !ok {
 			return bindings{partial: true}, err
 		}
 		for i := range list.Items {
@@ -81,7 +81,7 @@ func (r *Reporter) readBindings(ctx context.Context, namespace string) (bindings
 		}
 	} else {
 		list := &rbacv1.RoleBindingList{}
-		if ok, err := r.list(ctx, list, "rolebindings", namespace); !ok {
+		if ok, err := r.readList(ctx, list, "rolebindings", namespace); !ok {
 			return bindings{partial: true}, err
 		}
 		for i := range list.Items {
@@ -131,13 +131,13 @@ func (r *Reporter) rolesIn(ctx context.Context, namespace string) (roleTable, er
 	var err error
 	if namespace == "" {
 		list := &rbacv1.ClusterRoleList{}
-		found.read, err = r.list(ctx, list, "clusterroles", "")
+		found.read, err = r.readList(ctx, list, "clusterroles", "")
 		for i := range list.Items {
 			found.rules[list.Items[i].Name] = list.Items[i].Rules
 		}
 	} else {
 		list := &rbacv1.RoleList{}
-		found.read, err = r.list(ctx, list, "roles", namespace)
+		found.read, err = r.readList(ctx, list, "roles", namespace)
 		for i := range list.Items {
 			found.rules[list.Items[i].Name] = list.Items[i].Rules
 		}
@@ -154,8 +154,8 @@ func (r *Reporter) rolesIn(ctx context.Context, namespace string) (roleTable, er
 	return found, nil
 }
 
-// tenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
-func (r *Reporter) tenant(ctx context.Context, name string) (*tenant, error) {
+// readTenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
+func (r *Reporter) readTenant(ctx context.Context, name string) (*tenant, error) {
 	r.mu.Lock()
 	known := r.tenants[name]
 	r.mu.Unlock()
@@ -172,7 +172,7 @@ func (r *Reporter) tenant(ctx context.Context, name string) (*tenant, error) {
 		found.exists = No
 	case r.Refused(err):
 		found.exists = Unknown
-		r.cannot("get lnamespaces/" + name)
+		r.noteForbidden("get lnamespaces/" + name)
 	default:
 		return nil, fmt.Errorf("get LNamespace %s: %w", name, err)
 	}

@@ -49,8 +49,8 @@ type roleTable struct {
 	read  bool
 }
 
-// cannot notes what the caller may not do, "list clusterroles", so that the report lacks something.
-func (r *Reporter) cannot(what string) {
+// noteForbidden notes what the caller may not do, "list clusterroles", so that the report lacks something.
+func (r *Reporter) noteForbidden(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if what = "can't " + what; !slices.Contains(r.unread, what) {
@@ -58,8 +58,8 @@ func (r *Reporter) cannot(what string) {
 	}
 }
 
-// incomplete tells what the report lacks, in alphabetical order, since some things are read at once.
-func (r *Reporter) incomplete() []string {
+// missingReads tells what the report lacks, in alphabetical order, since some things are read at once.
+func (r *Reporter) missingReads() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Sorted(slices.Values(r.unread))

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // form is a form of impersonation: how the API server asks whether it is allowed.
@@ -32,9 +32,9 @@ func sudoTenant(s rbacv1.Subject) (string, bool) {
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
 }
 
-// sudoers are those whom the LNamespace lists or the pair binds. Whether they may really sudo, raise tells.
-func (r *Reporter) sudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
-	of, err := r.tenant(ctx, name)
+// findSudoers are those whom the LNamespace lists or the pair binds. Whether they may really sudo, raise tells.
+func (r *Reporter) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
+	of, err := r.readTenant(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (r *Reporter) sudoers(ctx context.Context, name string) ([]rbacv1.Subject, 
 		return nil, err
 	}
 	for _, b := range wide.items {
-		if b.Name != access.SudoName(name) {
+		if b.Name != grants.SudoName(name) {
 			continue
 		}
 		for _, s := range b.subjects {
@@ -59,9 +59,9 @@ func (r *Reporter) sudoers(ctx context.Context, name string) ([]rbacv1.Subject, 
 	return found, nil
 }
 
-// raise says whether an identity may take the place of the tenant's sudoers for a request, and whom it becomes then: itself where it
+// raiseBySudo says whether an identity may take the place of the tenant's sudoers for a request, and whom it becomes then: itself where it
 // may, else the user that nobody is. Where only the LNamespace can be read, that counts.
-func (r *Reporter) raise(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
+func (r *Reporter) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
 	for _, f := range forms {
 		as, answer, err := r.raiseBy(ctx, f, id, name, q)
@@ -73,13 +73,13 @@ func (r *Reporter) raise(ctx context.Context, id Identity, name string, q Questi
 	if all != Unknown {
 		return Identity{}, all, nil
 	}
-	of, err := r.tenant(ctx, name)
+	of, err := r.readTenant(ctx, name)
 	if err != nil {
 		return Identity{}, No, err
 	}
 	for _, s := range of.spec.Sudoers {
 		if id.is(rbacSubject(s)) {
-			become := access.SudoUser(name)
+			become := grants.SudoUser(name)
 			if s.Kind == v1alpha1.SubjectUser {
 				become = id.User
 			}
@@ -101,14 +101,14 @@ func (r *Reporter) raiseBy(ctx context.Context, f form, id Identity, name string
 	}
 	sure := Yes
 	for _, question := range first {
-		v, err := r.may(ctx, id, question)
+		v, err := r.askWhetherMay(ctx, id, question)
 		if sure = sure.and(v.answer); err != nil || sure == No {
 			return Identity{}, No, err
 		}
 	}
 	all := No
-	for _, become := range becoming(id, name) {
-		v, err := r.may(ctx, id, Question{Verb: f.verb, Group: f.group, Resource: "users", Name: become})
+	for _, become := range usersToBecome(id, name) {
+		v, err := r.askWhetherMay(ctx, id, Question{Verb: f.verb, Group: f.group, Resource: "users", Name: become})
 		if err != nil {
 			return Identity{}, No, err
 		}
@@ -120,13 +120,13 @@ func (r *Reporter) raiseBy(ctx context.Context, f form, id Identity, name string
 	return Identity{}, all, nil
 }
 
-// becoming are the users whom an identity may become by sudo. The API server doesn't ask about a service account by its user name,
+// usersToBecome are the users whom an identity may become by sudo. The API server doesn't ask about a service account by its user name,
 // so it can't become itself.
-func becoming(id Identity, name string) []string {
+func usersToBecome(id Identity, name string) []string {
 	if _, _, err := serviceaccount.SplitUsername(id.User); err == nil || id.User == "" {
-		return []string{access.SudoUser(name)}
+		return []string{grants.SudoUser(name)}
 	}
-	return []string{id.User, access.SudoUser(name)}
+	return []string{id.User, grants.SudoUser(name)}
 }
 
 // raised is who a sudoer is to the API server for one request.

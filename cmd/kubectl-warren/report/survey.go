@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // survey is what could be read of a tenant, and makes the entries of its report.
@@ -28,8 +28,8 @@ type survey struct {
 	found []*Entry
 }
 
-// bound are those who can sudo: whom the pair binds or, where that can't be read, whom the LNamespace lists, or the group itself.
-func (s *survey) bound() []rbacv1.Subject {
+// boundSudoers are those who can sudo: whom the pair binds or, where that can't be read, whom the LNamespace lists, or the group itself.
+func (s *survey) boundSudoers() []rbacv1.Subject {
 	if !s.wideRead {
 		var listed []rbacv1.Subject
 		for _, one := range s.spec.Sudoers {
@@ -41,36 +41,36 @@ func (s *survey) bound() []rbacv1.Subject {
 		return listed
 	}
 	for _, b := range s.wide {
-		if b.Name == access.SudoName(s.tenant) {
+		if b.Name == grants.SudoName(s.tenant) {
 			return b.subjects
 		}
 	}
 	return nil
 }
 
-// entries are the tenant's lists in their order, then whom other bindings name, then who can become a sudoer's service account.
-func (s *survey) entries() []*Entry {
+// allEntries are the tenant's lists in their order, then whom other bindings name, then who can become a sudoer's service account.
+func (s *survey) allEntries() []*Entry {
 	s.found = nil
-	s.list(access.ListUsers, s.spec.Users)
-	s.list(access.ListManagers, s.spec.Managers)
-	s.list(access.ListSudoers, s.spec.Sudoers)
+	s.list(grants.ListUsers, s.spec.Users)
+	s.list(grants.ListManagers, s.spec.Managers)
+	s.list(grants.ListSudoers, s.spec.Sudoers)
 	for _, b := range s.here {
-		s.grant(b, []string{b.Namespace}, true)
+		s.noteGrant(b, []string{b.Namespace}, true)
 	}
 	for _, b := range s.wide {
-		if _, self := access.SelfUser(b.Name); self || b.Name == access.SudoName(s.tenant) {
+		if _, self := grants.SelfUser(b.Name); self || b.Name == grants.SudoName(s.tenant) {
 			continue // the first half of sudo: told by the second
 		}
-		if reach := s.reach(b); reach.any {
-			s.grant(b, reach.namespaces, false)
+		if reach := s.reachesTree(b); reach.any {
+			s.noteGrant(b, reach.namespaces, false)
 		}
 	}
-	s.hold()
+	s.findHolders()
 	return s.found
 }
 
-// entry is that of a subject, made if there is none.
-func (s *survey) entry(subject rbacv1.Subject) *Entry {
+// entryOf is that of a subject, made if there is none.
+func (s *survey) entryOf(subject rbacv1.Subject) *Entry {
 	as := listSubject(subject)
 	for _, e := range s.found {
 		if e.Subject == as {
@@ -82,22 +82,22 @@ func (s *survey) entry(subject rbacv1.Subject) *Entry {
 	return e
 }
 
-func (s *survey) list(name access.List, subjects []v1alpha1.Subject) {
+func (s *survey) list(name grants.List, subjects []v1alpha1.Subject) {
 	for _, subject := range subjects {
-		e := s.entry(rbacSubject(subject))
+		e := s.entryOf(rbacSubject(subject))
 		e.Lists, e.near = append(e.Lists, name), true
 	}
 }
 
-// grant notes what a binding gives to each of its subjects. What it gives to sudoers' groups is had with sudo only.
-func (s *survey) grant(b binding, namespaces []string, near bool) {
-	if b.role.Name == access.ImpersonateOnRole {
+// noteGrant notes what a binding gives to each of its subjects. What it gives to sudoers' groups is had with sudo only.
+func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
+	if b.role.Name == grants.ImpersonateOnRole {
 		return // where constrained sudo may be used, not what it gives
 	}
 	for _, subject := range b.subjects {
 		name, sudo := sudoTenant(subject)
 		if !sudo || name != s.tenant {
-			e := s.entry(subject)
+			e := s.entryOf(subject)
 			e.near = e.near || near
 			e.add(b, namespaces, sudo, b.via())
 			s.guessList(e, b)
@@ -108,7 +108,7 @@ func (s *survey) grant(b binding, namespaces []string, near bool) {
 			if sudoer != subject {
 				via.Through = listSubject(subject).String()
 			}
-			e := s.entry(sudoer)
+			e := s.entryOf(sudoer)
 			e.near = true
 			e.add(b, namespaces, true, via)
 		}
@@ -117,7 +117,7 @@ func (s *survey) grant(b binding, namespaces []string, near bool) {
 
 // guessList tells the list of a subject from the operator's own binding, where the LNamespace can't be read.
 func (s *survey) guessList(e *Entry, b binding) {
-	list := access.ListOf(access.Key(b.Ref), s.tenant)
+	list := grants.ListOf(grants.Key(b.Ref), s.tenant)
 	if !s.listed && list != "" && !slices.Contains(e.Lists, list) {
 		e.Lists = append(e.Lists, list)
 	}
@@ -161,23 +161,23 @@ var ways = func() []Question {
 	return all
 }()
 
-// hold finds who can take the place of a sudoer that is a service account, and so can sudo.
-func (s *survey) hold() {
+// findHolders finds who can take the place of a sudoer that is a service account, and so can sudo.
+func (s *survey) findHolders() {
 	for _, account := range s.sudoers {
 		if account.Kind != rbacv1.ServiceAccountKind {
 			continue
 		}
-		given := s.entry(account)
+		given := s.entryOf(account)
 		whom := listSubject(account).String()
 		for _, b := range slices.Concat(s.accounts, s.wide) {
-			if b.Namespace != "" && b.Namespace != account.Namespace || !holds(b, account.Name) {
+			if b.Namespace != "" && b.Namespace != account.Namespace || !letsBecome(b, account.Name) {
 				continue
 			}
 			for _, subject := range b.subjects {
 				if subject == account {
 					continue
 				}
-				e := s.entry(subject)
+				e := s.entryOf(subject)
 				e.near = e.near || b.Namespace != ""
 				for _, role := range given.WithSudo {
 					addTo(&e.WithSudo, role)
@@ -191,8 +191,8 @@ func (s *survey) hold() {
 	}
 }
 
-// holds says whether a binding lets its subjects become the service account of that name in its namespace.
-func holds(b binding, account string) bool {
+// letsBecome says whether a binding lets its subjects become the service account of that name in its namespace.
+func letsBecome(b binding, account string) bool {
 	return slices.ContainsFunc(ways, func(q Question) bool {
 		if q.Resource == "serviceaccounts" {
 			q.Name = account

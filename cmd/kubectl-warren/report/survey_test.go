@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 func subject(text string) rbacv1.Subject {
@@ -93,9 +93,9 @@ var gap = regexp.MustCompile(` {3,}`)
 // drawn is a survey as text, without the padding of columns.
 func drawn(t *testing.T, s *survey) string {
 	t.Helper()
-	s.sudoers = s.bound()
+	s.sudoers = s.boundSudoers()
 	report := &Access{Tenant: s.tenant, Namespaces: s.tree}
-	for _, e := range s.entries() {
+	for _, e := range s.allEntries() {
 		report.Subjects = append(report.Subjects, *e)
 	}
 	var out bytes.Buffer
@@ -163,7 +163,7 @@ User | erin | <none> | view | <none> | pay-web | RoleBinding erin (ClusterRole v
 
 func TestConstrainedSudoIsNoRightOfItsOwn(t *testing.T) {
 	s := payments()
-	s.here = append(s.here, bind("payments", "warren:sudo", access.ImpersonateOnRole, nil, "User bob"))
+	s.here = append(s.here, bind("payments", "warren:sudo", grants.ImpersonateOnRole, nil, "User bob"))
 	if diff := cmp.Diff(drawn(t, payments()), drawn(t, s)); diff != "" {
 		t.Errorf("-without +with:\n%s", diff)
 	}

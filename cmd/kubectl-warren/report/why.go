@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/access"
+	"github.com/warren-tenancy/warren/internal/grants"
 )
 
 // Why says whether one person may make a request, without sudo and with it.
@@ -38,11 +38,11 @@ type Case struct {
 
 // Why answers for an identity: see Person.
 func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, error) {
-	v, err := r.may(ctx, id, q)
+	v, err := r.askWhetherMay(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
-	via, err := r.reasons(ctx, id, q, v)
+	via, err := r.findReasons(ctx, id, q, v)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 		return nil, err
 	}
 	return &Why{
-		Identity: id, Question: q, Incomplete: r.incomplete(),
+		Identity: id, Question: q, Incomplete: r.missingReads(),
 		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
 	}, nil
 }
@@ -65,7 +65,7 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 	result := Case{Sudo: true, Allowed: No}
 	var may, unsure []string
 	for _, name := range names {
-		as, answer, err := r.raise(ctx, id, name, q)
+		as, answer, err := r.raiseBySudo(ctx, id, name, q)
 		if err != nil {
 			return Case{}, err
 		}
@@ -77,7 +77,7 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 			continue
 		}
 		may = append(may, name)
-		v, err := r.may(ctx, as, q)
+		v, err := r.askWhetherMay(ctx, as, q)
 		if err != nil {
 			return Case{}, err
 		}
@@ -104,16 +104,16 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 
 // sudoReasons are the bindings that grant it to the raised identity, and the pairs that let the person become it.
 func (r *Reporter) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
-	all, err := r.holding(ctx, q.Namespace)
+	all, err := r.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
-	via := through(group.String(), all.granting(q, alone(rbacSubject(group))))
-	via = orReason(append(via, all.granting(q, as.Unraised())...), v)
+	via := through(group.String(), all.thoseGranting(q, identityOf(rbacSubject(group))))
+	via = orReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
 	wide, err := r.bindingsIn(ctx, "")
 	for _, b := range wide.items {
-		pair := b.Name == access.SudoName(name) || b.Name == access.SelfName(id.User)
+		pair := b.Name == grants.SudoName(name) || b.Name == grants.SelfName(id.User)
 		if pair && slices.ContainsFunc(b.subjects, id.is) {
 			via = append(via, b.via())
 		}
@@ -132,7 +132,7 @@ func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question
 		names = append(names, place)
 	}
 	list := &v1alpha1.LNamespaceList{}
-	ok, err := r.list(ctx, list, "lnamespaces", "")
+	ok, err := r.readList(ctx, list, "lnamespaces", "")
 	if apierrors.IsNotFound(err) {
 		return names, nil // without Warren there is no sudo
 	}
@@ -196,7 +196,7 @@ func (r *Reporter) tenantOf(ctx context.Context, q Question) (string, error) {
 	case apierrors.IsNotFound(err):
 		return "", nil
 	case r.Refused(err):
-		r.cannot("get namespaces/" + q.Namespace)
+		r.noteForbidden("get namespaces/" + q.Namespace)
 		return "", nil
 	}
 	return "", err
@@ -204,7 +204,7 @@ func (r *Reporter) tenantOf(ctx context.Context, q Question) (string, error) {
 
 // tenantsUnknown says whether the caller may not list the tenants.
 func (r *Reporter) tenantsUnknown() bool {
-	return slices.Contains(r.incomplete(), "can't list lnamespaces")
+	return slices.Contains(r.missingReads(), "can't list lnamespaces")
 }
 
 // label is how a report speaks of an identity.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // none fills an empty cell, as in kubectl's tables.
@@ -21,14 +22,14 @@ func (a *Access) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Kind, nameOf(e.Subject), cell(e.Lists), cell(e.WithoutSudo), cell(e.WithSudo),
-			a.namespaces(e), cell(brief(e.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Kind, nameOf(e.Subject), cell(e.Lists), cell(e.WithoutSudo), cell(e.WithSudo),
+			a.namespaces(e), cell(briefVia(e.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	if a.LeftOut > 0 {
-		fmt.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", a.LeftOut)
+		terminal.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", a.LeftOut)
 	}
 	return writeIncomplete(w, a.Incomplete)
 }
@@ -41,8 +42,8 @@ func (a *Access) namespaces(e Entry) string {
 	return cell(e.Namespaces)
 }
 
-// brief is via in words. The column NAMESPACES says where, so that the copies of one binding are told once.
-func brief(via []Via) []string {
+// briefVia is via in words. The column NAMESPACES says where, so that the copies of one binding are told once.
+func briefVia(via []Via) []string {
 	var told []string
 	for _, v := range via {
 		if v.Binding != nil {
@@ -84,10 +85,10 @@ func (c *WhoCan) Write(w io.Writer) error {
 	if len(c.Subjects) > 0 {
 		fmt.Fprintln(table, "SUBJECT\tSUDO\tVIA")
 	} else {
-		fmt.Fprintf(w, "No one found who can %s.\n", c.Question)
+		terminal.Fprintf(w, "No one found who can %s.\n", c.Question)
 	}
 	for _, h := range c.Subjects {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", h.Subject, yesNo(h.Sudo), cell(words(h.Via)))
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, yesNo(h.Sudo), cell(words(h.Via)))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -112,7 +113,7 @@ func yesNo(b bool) string {
 
 // Write writes whom and what the report is about, and two lines: without sudo, and with it.
 func (y *Why) Write(w io.Writer) error {
-	fmt.Fprintf(w, "%s: %s\n", y.Identity.label(), y.Question)
+	terminal.Fprintf(w, "%s: %s\n", y.Identity.label(), y.Question)
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "SUDO\tALLOWED\tVIA")
 	for _, c := range y.Cases {
@@ -120,7 +121,7 @@ func (y *Why) Write(w io.Writer) error {
 		if c.Note != "" {
 			via = c.Note
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", yesNo(c.Sudo), c.Allowed, via)
+		terminal.Fprintf(table, "%s\t%s\t%s\n", yesNo(c.Sudo), c.Allowed, via)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (y *Why) Write(w io.Writer) error {
 
 func writeIncomplete(w io.Writer, unread []string) error {
 	for _, what := range unread {
-		if _, err := fmt.Fprintln(w, "incomplete: "+what); err != nil {
+		if _, err := terminal.Fprintln(w, "incomplete: "+what); err != nil {
 			return err
 		}
 	}

@@ -91,24 +91,24 @@ func Of(c Case) *Trace {
 		Verdict: Absent, Notes: []string{}, Above: []Sight{},
 	}
 	for _, p := range c.Above {
-		t.Above = append(t.Above, Sight{p.Namespace, c.found(p)})
+		t.Above = append(t.Above, Sight{p.Namespace, c.describeFound(p)})
 	}
 	if c.Here == nil {
 		t.Notes = c.whyAbsent()
 		return t
 	}
 	if from, mode, ok := Origin(c.Slot.Kind, c.Here); ok {
-		t.Verdict, t.From, t.Mode, t.Path = Copy, from, mode, c.path(from)
+		t.Verdict, t.From, t.Mode, t.Path = Copy, from, mode, c.pathFrom(from)
 		t.Notes = append(t.Notes, c.ofCopy(from, mode)...)
 		return t
 	}
 	t.Verdict = Other
-	if s, ok := (propagate.Rules{}).SourceOf(c.Slot, c.Here, c.mode()); ok && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
+	if s, ok := (propagate.Rules{}).SourceOf(c.Slot, c.Here, c.kindMode()); ok && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
 		t.Verdict, t.Mode = Source, s.Mode
 	} else if c.Here.Labels[v1alpha1.LabelInheritedFrom] != "" {
 		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
 	}
-	if at, s := c.wanted(); s != nil && s.Mode == v1alpha1.ModeCreate {
+	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
 		t.Notes = append(t.Notes, "the source in "+at+" asks for no more than that something of this name is here")
 	} else if s != nil {
 		t.Notes = append(t.Notes, "it stands in the way of a copy from "+at+": rename it, or delete it and the copy comes")
@@ -116,9 +116,9 @@ func Of(c Case) *Trace {
 	return t
 }
 
-// mode is how the kind is propagated. Where that can't be read, the copy of an object that never opted in tells that its kind is
+// kindMode is how the kind is propagated. Where that can't be read, the copy of an object that never opted in tells that its kind is
 // propagated as a whole; else the default is assumed.
-func (c Case) mode() propagate.KindMode {
+func (c Case) kindMode() propagate.KindMode {
 	switch {
 	case c.Configured:
 		return c.Mode
@@ -126,7 +126,7 @@ func (c Case) mode() propagate.KindMode {
 		return propagate.OptIn
 	}
 	from, _, ok := Origin(c.Slot.Kind, c.Here)
-	place := c.above(from)
+	place := c.foundAbove(from)
 	if !ok || place.Object == nil {
 		return propagate.OptIn
 	}
@@ -136,8 +136,8 @@ func (c Case) mode() propagate.KindMode {
 	return propagate.All
 }
 
-// above is what was found in a namespace; unread where nobody looked.
-func (c Case) above(namespace string) Place {
+// foundAbove is what was found in a namespace; unread where nobody looked.
+func (c Case) foundAbove(namespace string) Place {
 	i := slices.IndexFunc(c.Above, func(p Place) bool { return p.Namespace == namespace })
 	if i < 0 {
 		return Place{Namespace: namespace, Unread: true}
@@ -145,8 +145,8 @@ func (c Case) above(namespace string) Place {
 	return c.Above[i]
 }
 
-// path is the way from the namespace of a source; without what lies between where that is not above.
-func (c Case) path(from string) []string {
+// pathFrom is the way from the namespace of a source; without what lies between where that is not above.
+func (c Case) pathFrom(from string) []string {
 	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
 	names := append(slices.Clone(sources.Names), c.Slot.Namespace)
 	if i := slices.Index(names, from); i >= 0 {
@@ -158,12 +158,12 @@ func (c Case) path(from string) []string {
 	return []string{from, c.Slot.Namespace}
 }
 
-// wanted is the source that the operator would copy to an empty place, and its namespace; nil if none.
-func (c Case) wanted() (string, *propagate.Source) {
+// wantedSource is the source that the operator would copy to an empty place, and its namespace; nil if none.
+func (c Case) wantedSource() (string, *propagate.Source) {
 	world := propagate.NewWorld(c.View.Forest)
-	world.SetKind(c.Slot.Kind, c.mode(), true)
+	world.SetKind(c.Slot.Kind, c.kindMode(), true)
 	for _, p := range c.Above {
-		if s := c.source(p); s != nil {
+		if s := c.sourceIn(p); s != nil {
 			world.PutSource(c.Slot.At(p.Namespace), s)
 		}
 	}
@@ -174,12 +174,12 @@ func (c Case) wanted() (string, *propagate.Source) {
 	return action.Source.Namespace, world.Source(action.Source)
 }
 
-// source is what stands in a namespace, if it is a source.
-func (c Case) source(p Place) *propagate.Source {
+// sourceIn is what stands in a namespace, if it is a source.
+func (c Case) sourceIn(p Place) *propagate.Source {
 	if p.Object == nil {
 		return nil
 	}
-	s, ok := (propagate.Rules{}).SourceOf(c.Slot.At(p.Namespace), p.Object, c.mode())
+	s, ok := (propagate.Rules{}).SourceOf(c.Slot.At(p.Namespace), p.Object, c.kindMode())
 	if !ok {
 		return nil
 	}
@@ -187,8 +187,8 @@ func (c Case) source(p Place) *propagate.Source {
 	return s
 }
 
-// found says what stands in a namespace above.
-func (c Case) found(p Place) string {
+// describeFound says what stands in a namespace above.
+func (c Case) describeFound(p Place) string {
 	switch {
 	case p.Unread:
 		return "you may not look"
@@ -198,7 +198,7 @@ func (c Case) found(p Place) string {
 	if from, _, ok := Origin(c.Slot.Kind, p.Object); ok {
 		return "a copy of that in " + from
 	}
-	s := c.source(p)
+	s := c.sourceIn(p)
 	switch {
 	case s == nil:
 		return "no source: it lacks the label " + v1alpha1.LabelPropagate
@@ -223,13 +223,13 @@ func (c Case) ofCopy(from, mode string) []string {
 		notes = append(notes, "it was made once, and is this namespace's own since: it doesn't follow its source")
 	}
 	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
-	at, s := c.wanted()
-	source := c.above(from)
+	at, s := c.wantedSource()
+	source := c.foundAbove(from)
 	switch {
 	case !ok:
-		return append(notes, c.untouched())
-	case s == nil && c.frozen() != "":
-		return append(notes, c.frozen())
+		return append(notes, c.whyUntouched())
+	case s == nil && c.frozenSource() != "":
+		return append(notes, c.frozenSource())
 	case c.unlisted():
 		return append(notes, c.notListed()+": it stays as it is")
 	case mode == v1alpha1.ModeCreate:
@@ -249,18 +249,18 @@ func (c Case) ofCopy(from, mode string) []string {
 // whyAbsent says why nothing is here.
 func (c Case) whyAbsent() []string {
 	sources, ok := c.View.Forest.Sources(c.Slot.Namespace)
-	at, s := c.wanted()
+	at, s := c.wantedSource()
 	switch {
 	case !ok:
-		return []string{c.untouched()}
+		return []string{c.whyUntouched()}
 	case c.unlisted():
 		return []string{c.notListed()}
 	case c.Configured && c.Mode == propagate.Remove:
 		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
 	case s != nil:
-		return []string{"a copy from " + at + " is due" + c.propagated()}
-	case c.frozen() != "":
-		return []string{c.frozen()}
+		return []string{"a copy from " + at + " is due" + c.propagatedCondition()}
+	case c.frozenSource() != "":
+		return []string{c.frozenSource()}
 	}
 	var notes []string
 	if sources.Unknown != "" {
@@ -280,11 +280,11 @@ func (c Case) whyAbsent() []string {
 	return notes
 }
 
-// frozen names the namespace above whose source can't be judged; "" if there is none.
-func (c Case) frozen() string {
+// frozenSource names the namespace above whose source can't be judged; "" if there is none.
+func (c Case) frozenSource() string {
 	for _, p := range c.Above {
-		if s := c.source(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
-			return "nothing of this name is written or removed here until that in " + p.Namespace + " is in order: it is " + c.found(p)
+		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
+			return "nothing of this name is written or removed here until that in " + p.Namespace + " is in order: it is " + c.describeFound(p)
 		}
 	}
 	return ""
@@ -296,8 +296,8 @@ func (c Case) notListed() string {
 	return fmt.Sprintf("the configuration doesn't have %s among propagation.kinds", c.Slot.Kind)
 }
 
-// untouched says why the operator writes nothing in the namespace.
-func (c Case) untouched() string {
+// whyUntouched says why the operator writes nothing in the namespace.
+func (c Case) whyUntouched() string {
 	name := c.Slot.Namespace
 	n, place := c.View.Forest.Namespace(name), c.View.Forest.Place(name)
 	switch {
@@ -316,8 +316,8 @@ func (c Case) untouched() string {
 	return "namespace " + name + " is protected"
 }
 
-// propagated is what the HierarchyConfiguration says of copies that are not what they should be.
-func (c Case) propagated() string {
+// propagatedCondition is what the HierarchyConfiguration says of copies that are not what they should be.
+func (c Case) propagatedCondition() string {
 	found := v1alpha1.FindCondition(c.View.Conditions[c.Slot.Namespace], v1alpha1.ConditionPropagated)
 	if found == nil || found.Status != metav1.ConditionFalse {
 		return ", and not there yet"

@@ -6,24 +6,26 @@ import (
 	"strings"
 
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Write writes the trace as text.
 func (t *Trace) Write(w io.Writer) error {
-	fmt.Fprintf(w, "%s.\n", t.sentence())
+	terminal.Fprintf(w, "%s.\n", t.sentence())
 	if t.From != "" {
-		fmt.Fprintf(w, "Path:  %s\nMode:  %s\n", strings.Join(t.Path, " -> "), t.Mode)
+		terminal.Fprintf(w, "Path:  %s\nMode:  %s\n", strings.Join(t.Path, " -> "), t.Mode)
 	}
 	for _, note := range t.Notes {
-		fmt.Fprintf(w, "Note:  %s\n", note)
+		terminal.Fprintf(w, "Note:  %s\n", note)
 	}
 	if len(t.Above) == 0 {
 		return nil
 	}
 	table := printers.GetNewTabWriter(w)
-	fmt.Fprintf(table, "\nNAMESPACE\t%s\n", strings.ToUpper(t.object()))
+	terminal.Fprintf(table, "\nNAMESPACE\t%s\n", strings.ToUpper(t.object()))
 	for _, sight := range t.Above {
-		fmt.Fprintf(table, "%s\t%s\n", sight.Namespace, sight.Found)
+		terminal.Fprintf(table, "%s\t%s\n", sight.Namespace, sight.Found)
 	}
 	return table.Flush()
 }

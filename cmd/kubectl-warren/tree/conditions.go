@@ -9,27 +9,27 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// conditions are what is wrong with n: what its HierarchyConfiguration reports, and, where that is silent (it can't be read, or
+// badConditions are what is wrong with n: what its HierarchyConfiguration reports, and, where that is silent (it can't be read, or
 // the operator doesn't run), what the labels of the namespaces show.
-func (v View) conditions(n *forest.Namespace, place forest.Place) []Condition {
+func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition {
 	conditions := []Condition{}
 	for _, c := range v.Conditions[n.Name] {
-		if bad(c) {
+		if isWorthFootnote(c) {
 			conditions = append(conditions, Condition{c.Type, c.Status, c.Reason, c.Message})
 		}
 	}
-	for _, found := range v.seen(n, place) {
+	for _, found := range v.problemsSeen(n, place) {
 		if !slices.ContainsFunc(conditions, func(c Condition) bool { return c.Type == found.Type }) {
 			conditions = append(conditions, found)
 		}
 	}
-	slices.SortStableFunc(conditions, func(a, b Condition) int { return severity(a.Type) - severity(b.Type) })
+	slices.SortStableFunc(conditions, func(a, b Condition) int { return conditionRank(a.Type) - conditionRank(b.Type) })
 	return conditions
 }
 
-// bad says whether a condition of a HierarchyConfiguration is worth a footnote. Ready repeats the others; Unknown follows from
+// isWorthFootnote says whether a condition of a HierarchyConfiguration is worth a footnote. Ready repeats the others; Unknown follows from
 // Halted.
-func bad(c metav1.Condition) bool {
+func isWorthFootnote(c metav1.Condition) bool {
 	switch v1alpha1.ConditionType(c.Type) {
 	case v1alpha1.ConditionReady:
 		return false
@@ -39,8 +39,8 @@ func bad(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse
 }
 
-// seen is what the labels show to be wrong.
-func (v View) seen(n *forest.Namespace, place forest.Place) []Condition {
+// problemsSeen is what the labels show to be wrong.
+func (v View) problemsSeen(n *forest.Namespace, place forest.Place) []Condition {
 	if v.Partial {
 		return nil
 	}
@@ -57,8 +57,8 @@ func (v View) seen(n *forest.Namespace, place forest.Place) []Condition {
 	return found
 }
 
-// severity puts what stops everything first; the rest keeps the order in which it is reported.
-func severity(conditionType string) int {
+// conditionRank puts what stops everything first; the rest keeps the order in which it is reported.
+func conditionRank(conditionType string) int {
 	if conditionType == string(v1alpha1.ConditionHalted) {
 		return 0
 	}

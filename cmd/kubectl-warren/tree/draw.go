@@ -10,13 +10,15 @@ import (
 
 	"github.com/xlab/treeprint"
 	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
 // Draw writes the trees as text, with the footnotes below them.
 func Draw(w io.Writer, nodes []*Node) error {
 	notes := footnotes{}
 	for _, node := range nodes {
-		if _, err := io.WriteString(w, notes.draw(node)); err != nil {
+		if _, err := io.WriteString(w, notes.drawTree(node)); err != nil {
 			return err
 		}
 	}
@@ -29,9 +31,9 @@ func DrawWide(w io.Writer, nodes []*Node) error {
 	table := printers.GetNewTabWriter(w)
 	fmt.Fprintln(table, "NAME\tTYPE\tDEPTH\tPHASE\tTEMPLATE")
 	for _, node := range nodes {
-		lines := strings.Split(notes.draw(node), "\n")
+		lines := strings.Split(notes.drawTree(node), "\n")
 		for n := range node.flat() {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.template))
+			terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", lines[0], n.Type, n.depthText(), OrNone(n.Phase), OrNone(n.template))
 			lines = lines[1:]
 		}
 	}
@@ -49,7 +51,7 @@ func WriteNames(w io.Writer, nodes []*Node) error {
 			continue
 		}
 		written[n.Name] = true
-		if _, err := fmt.Fprintln(w, "namespace/"+n.Name); err != nil {
+		if _, err := terminal.Fprintln(w, "namespace/"+n.Name); err != nil {
 			return err
 		}
 	}
@@ -115,7 +117,8 @@ func OrNone(text string) string {
 // namespaces in the same way is told once.
 type footnotes []string
 
-func (f *footnotes) number(text string) string {
+func (f *footnotes) numberOf(text string) string {
+	text = terminal.Escape(text)
 	i := slices.Index(*f, text)
 	if i < 0 {
 		i = len(*f)
@@ -124,21 +127,21 @@ func (f *footnotes) number(text string) string {
 	return strconv.Itoa(i + 1)
 }
 
-func (f *footnotes) draw(node *Node) string {
-	drawing := treeprint.NewWithRoot(f.line(node))
-	f.branch(drawing, node)
+func (f *footnotes) drawTree(node *Node) string {
+	drawing := treeprint.NewWithRoot(f.nodeLine(node))
+	f.drawBranch(drawing, node)
 	return drawing.String()
 }
 
-func (f *footnotes) branch(drawing treeprint.Tree, node *Node) {
+func (f *footnotes) drawBranch(drawing treeprint.Tree, node *Node) {
 	for _, child := range node.Children {
-		f.branch(drawing.AddBranch(f.line(child)), child)
+		f.drawBranch(drawing.AddBranch(f.nodeLine(child)), child)
 	}
 }
 
-// line is how one namespace is written: its marks, its name, what it is if that can't be seen from its place, its footnotes.
-func (f *footnotes) line(n *Node) string {
-	line := n.Name
+// nodeLine is how one namespace is written: its marks, its name, what it is if that can't be seen from its place, its footnotes.
+func (f *footnotes) nodeLine(n *Node) string {
+	line := terminal.Escape(n.Name)
 	if n.Bound {
 		line = "[s] " + line
 	}
@@ -154,10 +157,10 @@ func (f *footnotes) line(n *Node) string {
 	}
 	var numbers []string
 	if n.Phase == PhaseTerminating {
-		numbers = append(numbers, f.number("Terminating: the namespace is being deleted"))
+		numbers = append(numbers, f.numberOf("Terminating: the namespace is being deleted"))
 	}
 	for _, c := range n.Conditions {
-		numbers = append(numbers, f.number(fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, c.Message)))
+		numbers = append(numbers, f.numberOf(fmt.Sprintf("%s=%s (%s): %s", c.Type, c.Status, c.Reason, c.Message)))
 	}
 	if len(numbers) > 0 {
 		line += " (" + strings.Join(numbers, ",") + ")"

@@ -73,10 +73,10 @@ type Condition struct {
 // starting at its smallest name, and parents that are not managed or missing. Each group is in alphabetical order.
 func (v View) All() []*Node {
 	nodes := []*Node{}
-	for _, name := range v.tops() {
-		nodes = append(nodes, v.node(name, name, nil))
+	for _, name := range v.topNames() {
+		nodes = append(nodes, v.makeNode(name, name, nil))
 	}
-	slices.SortStableFunc(nodes, func(a, b *Node) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(nodes, func(a, b *Node) int { return groupRank(a) - groupRank(b) })
 	return nodes
 }
 
@@ -90,10 +90,10 @@ func (v View) Below(names []string) ([]*Node, error) {
 		case slices.Contains(names[:i], name):
 		case v.Forest.Namespace(name) == nil:
 			missing = append(missing, strconv.Quote(name))
-		case !v.shown(name):
+		case !v.isShown(name):
 			outside = append(outside, strconv.Quote(name))
 		default:
-			nodes = append(nodes, v.node(name, name, nil))
+			nodes = append(nodes, v.makeNode(name, name, nil))
 		}
 	}
 	switch {
@@ -110,49 +110,49 @@ func (v View) Node(name string) *Node {
 	if v.Forest.Namespace(name) == nil {
 		return nil
 	}
-	return v.node(name, name, nil)
+	return v.makeNode(name, name, nil)
 }
 
-func rank(n *Node) int {
+func groupRank(n *Node) int {
 	order := []Type{TypeRoot, TypeTemplate, TypeSubNamespace, TypeInstance, TypeNone, TypeMissing}
 	return slices.Index(order, n.Type)
 }
 
-// above is the name under which n is shown, or "". A root's template is not above it: roots begin trees of their own.
-func (v View) above(n *forest.Namespace) string {
+// parentShown is the name under which n is shown, or "". A root's template is not above it: roots begin trees of their own.
+func (v View) parentShown(n *forest.Namespace) string {
 	if !v.References && (n.Parent() != "" || n.Type() == v1alpha1.TypeRoot) {
 		return n.Parent()
 	}
 	return n.Template()
 }
 
-// below are the names that are shown under name, in alphabetical order.
-func (v View) below(name string) []string {
+// childrenShown are the names that are shown under name, in alphabetical order.
+func (v View) childrenShown(name string) []string {
 	names := slices.Concat(v.Forest.Children(name), v.Forest.Instances(name))
-	names = slices.DeleteFunc(names, func(child string) bool { return v.above(v.Forest.Namespace(child)) != name })
+	names = slices.DeleteFunc(names, func(child string) bool { return v.parentShown(v.Forest.Namespace(child)) != name })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// shown says whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
-func (v View) shown(name string) bool {
+// isShown says whether the namespace called name has a place in a drawing of its own accord, or because others hang below it.
+func (v View) isShown(name string) bool {
 	n := v.Forest.Namespace(name)
 	if n == nil {
 		return false
 	}
 	begins := n.Type() == v1alpha1.TypeRoot && !v.References || n.Type() == v1alpha1.TypeTemplate
-	return begins || v.above(n) != "" || len(v.below(name)) > 0
+	return begins || v.parentShown(n) != "" || len(v.childrenShown(name)) > 0
 }
 
-// tops are the names at which drawings of everything start, in alphabetical order.
-func (v View) tops() []string {
+// topNames are the names at which drawings of everything start, in alphabetical order.
+func (v View) topNames() []string {
 	var tops []string
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(v.Forest.All()) {
-		if !v.shown(name) {
+		if !v.isShown(name) {
 			continue
 		}
-		if top, ok := v.climb(name, seen); ok {
+		if top, ok := v.climbToTop(name, seen); ok {
 			tops = append(tops, top)
 		}
 	}
@@ -160,17 +160,17 @@ func (v View) tops() []string {
 	return tops
 }
 
-// climb goes up from name to where its drawing starts; ok is false if that way was seen before.
-func (v View) climb(name string, seen map[string]bool) (top string, ok bool) {
+// climbToTop goes up from name to where its drawing starts; ok is false if that way was seen before.
+func (v View) climbToTop(name string, seen map[string]bool) (top string, ok bool) {
 	var way []string
 	for !seen[name] {
 		seen[name] = true
 		way = append(way, name)
 		n := v.Forest.Namespace(name)
-		if n == nil || v.above(n) == "" {
+		if n == nil || v.parentShown(n) == "" {
 			return name, true
 		}
-		name = v.above(n)
+		name = v.parentShown(n)
 	}
 	if i := slices.Index(way, name); i >= 0 { // back on its own way: a cycle
 		return slices.Min(way[i:]), true
@@ -178,25 +178,25 @@ func (v View) climb(name string, seen map[string]bool) (top string, ok bool) {
 	return "", false
 }
 
-// node makes the node of name, below parent (nil at the top). A namespace stands below one other at most, so a drawing can come
+// makeNode makes the node of name, below parent (nil at the top). A namespace stands below one other at most, so a drawing can come
 // back only to the name where it started, which ends a cycle.
-func (v View) node(name, start string, parent *Node) *Node {
+func (v View) makeNode(name, start string, parent *Node) *Node {
 	node := &Node{Name: name, Type: TypeMissing, Conditions: []Condition{}, Children: []*Node{}}
 	if n := v.Forest.Namespace(name); n != nil {
 		node.Type = v.typeOf(n)
 		node.Bound = n.Parent() != "" && n.Bound()
 		place := v.Forest.Place(name)
-		node.Depth = v.depth(n, place, parent)
+		node.Depth = v.depthOf(n, place, parent)
 		node.Phase = PhaseActive
 		if n.Terminating {
 			node.Phase = PhaseTerminating
 		}
-		node.Conditions = v.conditions(n, place)
+		node.Conditions = v.badConditions(n, place)
 		node.template = n.Template()
 	}
-	for _, child := range v.below(name) {
+	for _, child := range v.childrenShown(name) {
 		if child != start {
-			node.Children = append(node.Children, v.node(child, start, node))
+			node.Children = append(node.Children, v.makeNode(child, start, node))
 		}
 	}
 	return node
@@ -216,7 +216,7 @@ func (v View) typeOf(n *forest.Namespace) Type {
 	return TypeNone
 }
 
-func (v View) depth(n *forest.Namespace, place forest.Place, parent *Node) *int {
+func (v View) depthOf(n *forest.Namespace, place forest.Place, parent *Node) *int {
 	if place.InTree() {
 		depth := place.Depth()
 		return &depth

@@ -19,14 +19,14 @@ func Of(binary, version string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading what %s is made of: %w; it must be a Go program", binary, err)
 	}
-	return encode(list(info, version))
+	return encodeJSON(listModules(info, version))
 }
 
-func list(info *debug.BuildInfo, version string) *cdx.BOM {
+func listModules(info *debug.BuildInfo, version string) *cdx.BOM {
 	if version == "" {
 		version = info.Main.Version
 	}
-	main := component(cdx.ComponentTypeApplication, &debug.Module{Path: info.Main.Path, Version: version})
+	main := componentOf(cdx.ComponentTypeApplication, &debug.Module{Path: info.Main.Path, Version: version})
 	// The standard library is linked in like any module, and its advisories go by Go's version.
 	std := cdx.Component{
 		BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: info.GoVersion,
@@ -37,17 +37,17 @@ func list(info *debug.BuildInfo, version string) *cdx.BOM {
 		if module.Replace != nil {
 			module = module.Replace
 		}
-		c := component(cdx.ComponentTypeLibrary, module)
+		c := componentOf(cdx.ComponentTypeLibrary, module)
 		components, refs = append(components, c), append(refs, c.BOMRef)
 	}
 	b := cdx.NewBOM()
-	b.Metadata = &cdx.Metadata{Component: &main, Properties: settings(info)}
+	b.Metadata = &cdx.Metadata{Component: &main, Properties: buildSettings(info)}
 	b.Components = &components
 	b.Dependencies = &[]cdx.Dependency{{Ref: main.BOMRef, Dependencies: &refs}}
 	return b
 }
 
-func component(kind cdx.ComponentType, module *debug.Module) cdx.Component {
+func componentOf(kind cdx.ComponentType, module *debug.Module) cdx.Component {
 	c := cdx.Component{
 		BOMRef: module.Path, Type: kind, Name: module.Path, Version: module.Version,
 		PackageURL: "pkg:golang/" + module.Path + "@" + url.QueryEscape(module.Version),
@@ -58,8 +58,8 @@ func component(kind cdx.ComponentType, module *debug.Module) cdx.Component {
 	return c
 }
 
-// settings are how the binary was built: for what machine, from what commit.
-func settings(info *debug.BuildInfo) *[]cdx.Property {
+// buildSettings are how the binary was built: for what machine, from what commit.
+func buildSettings(info *debug.BuildInfo) *[]cdx.Property {
 	var properties []cdx.Property
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -70,7 +70,7 @@ func settings(info *debug.BuildInfo) *[]cdx.Property {
 	return &properties
 }
 
-func encode(b *cdx.BOM) ([]byte, error) {
+func encodeJSON(b *cdx.BOM) ([]byte, error) {
 	var text bytes.Buffer
 	err := cdx.NewBOMEncoder(&text, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cdx.SpecVersion1_6)
 	if err != nil {

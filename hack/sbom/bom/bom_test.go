@@ -20,7 +20,7 @@ func TestEveryModuleIsListed(t *testing.T) {
 		},
 		Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}, {Key: "-ldflags", Value: "-s"}},
 	}
-	text, err := encode(list(info, "v1"))
+	text, err := encodeJSON(listModules(info, "v1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestEveryModuleIsListed(t *testing.T) {
 	if len(*b.Metadata.Properties) != 1 {
 		t.Errorf("settings %+v", b.Metadata.Properties)
 	}
-	again, err := encode(list(info, "v1"))
+	again, err := encodeJSON(listModules(info, "v1"))
 	if err != nil || !bytes.Equal(text, again) {
 		t.Errorf("two lists of one binary differ: %v", err)
 	}

@@ -38,7 +38,7 @@ func NewEnclosure() (*Enclosure, error) {
 	if err := removeAbandoned(); err != nil {
 		return nil, err
 	}
-	before, err := look()
+	before, err := lookAtMachine()
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ const (
 	nodeInterface = "node0"
 )
 
-// connect makes the node's interface. There is no default route: what wants to leave fails soon instead of hanging.
-func connect(ctx context.Context) error {
+// connectInterface makes the node's interface. There is no default route: what wants to leave fails soon instead of hanging.
+func connectInterface(ctx context.Context) error {
 	for _, line := range []string{
 		"link set lo up",
 		// A bridge without ports is an interface that needs nothing else.

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/warren-tenancy/warren/hack/controlplane/cache"
-	"github.com/warren-tenancy/warren/test/controlplane"
-	"github.com/warren-tenancy/warren/test/process"
+	"github.com/warren-tenancy/warren/internal/devcluster/cache"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
 // Name of the node, and the users that its components are.
@@ -50,7 +50,7 @@ func Start(ctx context.Context, pauseImage string) (*Node, error) {
 	}
 	dir := Dir()
 	n := &Node{dir: dir, bin: bin, certificates: certificates{dir: filepath.Join(dir, "certificates")}}
-	if err := errors.Join(connect(ctx), n.certificates.write()); err != nil {
+	if err := errors.Join(connectInterface(ctx), n.certificates.write()); err != nil {
 		return nil, err
 	}
 	runtime := make(chan error, 1)
@@ -103,7 +103,7 @@ func (n *Node) startComponents(ctx context.Context) error {
 	if err := writeFile(n.file("kubelet.yaml"), n.kubeletConfiguration()); err != nil {
 		return err
 	}
-	nodeReady, err := n.ready()
+	nodeReady, err := n.checkReady()
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,9 @@ func (n *Node) startComponents(ctx context.Context) error {
 	return nil
 }
 
-// ready checks that the node says that it is Ready, which the controller manager must have seen too: it takes the
+// checkReady checks that the node says that it is Ready, which the controller manager must have seen too: it takes the
 // taints away that keep pods off.
-func (n *Node) ready() (func(context.Context) error, error) {
+func (n *Node) checkReady() (func(context.Context) error, error) {
 	c, err := kubernetes.NewForConfig(n.ControlPlane.Config(controlplane.Admin))
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the API server: %w", err)

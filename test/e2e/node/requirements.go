@@ -53,11 +53,11 @@ func Missing(files ...string) error {
 			return fmt.Errorf("%s can't be seen from a node, which has its own %s: move it elsewhere", file, dir)
 		}
 	}
-	return allowed()
+	return checkAllowed()
 }
 
-// allowed tries what a container, even as root, may not do.
-func allowed() error {
+// checkAllowed tries what a container, even as root, may not do.
+func checkAllowed() error {
 	probe := exec.Command("/proc/self/exe", "-no-such-mode")
 	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	err := probe.Run()

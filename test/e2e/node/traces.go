@@ -25,7 +25,7 @@ type traces struct {
 // network namespace.
 var wholeMachine = append(slices.Collect(maps.Keys(hostSysctls)), "net/netfilter/nf_conntrack_max")
 
-func look() (traces, error) {
+func lookAtMachine() (traces, error) {
 	t := traces{sysctls: map[string]string{}}
 	all, err := net.Interfaces()
 	if err != nil {
@@ -50,7 +50,7 @@ func look() (traces, error) {
 // compare says what of a node is on the machine that wasn't there before. Others may mount and plug in meanwhile: ours
 // are known by their names.
 func (t traces) compare(dir string) error {
-	now, err := look()
+	now, err := lookAtMachine()
 	if err != nil {
 		return err
 	}

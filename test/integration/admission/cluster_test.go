@@ -21,14 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
 // cluster is a World with the words in which the cases are written.
-type cluster struct{ *test.World }
+type cluster struct{ *devcluster.World }
 
 // answer is what kubectl said.
 type answer struct {
@@ -210,7 +210,10 @@ func (c cluster) patches(ctx context.Context, user, object string) (string, erro
 	body, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "1", Operation: admissionv1.Create, UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: raw},
+			UID: "1", Operation: admissionv1.Create,
+			Kind:     metav1.GroupVersionKind{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Kind: "LNamespace"},
+			Resource: metav1.GroupVersionResource{Group: v1alpha1.GroupVersion.Group, Version: v1alpha1.GroupVersion.Version, Resource: "lnamespaces"},
+			UserInfo: authenticationv1.UserInfo{Username: user}, Object: runtime.RawExtension{Raw: raw},
 		},
 	})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // grant is what a row asks for, and the words of its refusal.
@@ -38,6 +38,15 @@ var (
 	member   = func(n string) grant { return adm(n, "member of the cycle") }
 )
 
+// whole is every right in a namespace, which joins another tree; changing is the right to change a tenant, which a namespace leaves.
+func whole(namespace string) grant {
+	return grant{"whole", namespace, fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark", namespace)}
+}
+
+func changing(tenant, namespace string) grant {
+	return grant{"change-" + tenant, "", fmt.Sprintf("needs update on LNamespace %q (namespace %q leaves tenant %s)", tenant, namespace, tenant)}
+}
+
 // missing is the right to make a parent that does not exist.
 func missing(namespace string) []grant {
 	return []grant{
@@ -58,7 +67,10 @@ func clusterRoles() []client.Object {
 	author := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "get", "create", "update", "patch")
 	administer := build.Rule(v1alpha1.Domain, "hierarchyconfigurations", "update")
 	administer.ResourceNames = []string{v1alpha1.HierarchyConfigurationName}
+	change := build.Rule(v1alpha1.Domain, "lnamespaces", "update")
+	change.ResourceNames = []string{"payments"}
 	return []client.Object{
+		build.ClusterRole("whole", build.Rule("*", "*", "*")), build.ClusterRole("change-payments", change),
 		build.ClusterRole("author", author), build.ClusterRole("adm", administer),
 		build.ClusterRole("cl", build.Rule("", "namespaces", "update")),
 		build.ClusterRole("namespace-maker", build.Rule("", "namespaces", "create")),
@@ -131,16 +143,50 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 	})
 
 	It("HIER-M02 brings a plain namespace into a tree", func(ctx SpecContext) {
-		judged(ctx, "M02", move{x: "solo", target: "org", asks: []grant{proposed("org")}})
+		judged(ctx, "M02", move{x: "solo", target: "org", asks: []grant{proposed("org"), whole("solo")}})
 	})
 	It("HIER-M04 makes a root", func(ctx SpecContext) {
 		judged(ctx, "M04", move{x: "svc-1", target: "", asks: []grant{rooted("org")}})
 	})
-	It("HIER-M05 leaves a tenant", func(ctx SpecContext) {
+	It("HIER-M05 HIER-M25 leaves a tenant", func(ctx SpecContext) {
 		leaves := []grant{rooted("payments"), cl(`namespace "pay-x" leaves tenant payments`)}
 		judged(ctx, "M05", move{x: "pay-x", target: "", asks: leaves},
 			move{x: "pay-x", target: "team-a", asks: append(leaves[:2:2], proposed("team-a"))},
-			move{x: "pay-x", target: "shop", asks: []grant{rooted("payments"), proposed("shop")}})
+			move{x: "pay-x", target: "shop", asks: []grant{changing("payments", "pay-x"), proposed("shop"), whole("pay-x")}})
+		// Users of both tenants, who are admin in every namespace, don't leave; a sudoer of the one who uses the other does.
+		shared.tenant(ctx, build.Tenant("m25-a").Users("alice", "dave").Sudoers("dave"))
+		shared.tenant(ctx, build.Tenant("m25-b").Users("alice", "dave"))
+		shared.put(ctx, build.Child("m25-x", "m25-a"))
+		Eventually(shared.there(build.RoleBinding("m25-x", "warren:sudoers", "cluster-admin"))).WithContext(ctx).Should(Succeed())
+		leave := func(as ...string) answer {
+			return shared.wish(ctx, build.Hierarchy("m25-x", build.Below("m25-b")), append(as, "--dry-run=server")...)
+		}
+		Eventually(leave).WithArguments("--as=alice").Should(refuse(`user "alice" may`, `needs update on LNamespace "m25-a" (namespace "m25-x" leaves tenant m25-a)`))
+		Eventually(leave).WithArguments("--as=dave", "--as-group=m25-a-sudoers").Should(allow())
+	})
+	It("HIER-M26 joins a tenant by all rights in it, or by a cluster admin's mark", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("m26-eves").Users("eve").Sudoers("eve"))
+		uid := string(shared.lns(ctx, "m26-eves").UID)
+		shared.put(ctx, build.Namespace("m26-legacy"), build.Namespace("m26-marked"))
+		for _, namespace := range []string{"m26-legacy", "m26-marked"} {
+			shared.let(ctx, "eve", "admin", namespace)
+		}
+		join := func(namespace string) answer {
+			return shared.wish(ctx, build.Hierarchy(namespace, build.Below("m26-eves")), "--as=eve", "--dry-run=server")
+		}
+		mark := func(who string) {
+			Expect(shared.kubectl(ctx, "annotate", "--overwrite", "namespace", "m26-marked", v1alpha1.AnnotationAdopt+"="+who)).To(HaveField("Code", 0))
+		}
+		Eventually(join).WithArguments("m26-legacy").Should(refuse(whole("m26-legacy").needs), "an admin would become cluster-admin")
+		mark("true")
+		Eventually(join).WithArguments("m26-marked").Should(refuse(whole("m26-marked").needs), "true names nobody")
+		mark("alice")
+		Eventually(join).WithArguments("m26-marked").Should(refuse("annotation tenancy.warren.dev/adopt of namespace m26-marked names somebody else"))
+		mark(uid)
+		Eventually(join).WithArguments("m26-marked").Should(allow())
+		Expect(shared.wish(ctx, build.Hierarchy("m26-marked", build.Below("m26-eves")), "--as=eve")).To(allow())
+		Eventually(shared.ns("m26-marked")).WithContext(ctx).Should(And(carry(v1alpha1.TreeLabel("m26-eves"), "1"),
+			HaveField("ObjectMeta.Annotations", Not(HaveKey(v1alpha1.AnnotationAdopt)))), "a mark counts once")
 	})
 	It("HIER-M06 begins a tree", func(ctx SpecContext) {
 		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})
@@ -153,7 +199,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		judged(ctx, "M08", move{x: "job", target: "team-a", asks: []grant{common("team-a")}})
 	})
 	It("HIER-M09 moves from tree to tree", func(ctx SpecContext) {
-		judged(ctx, "M09", move{x: "svc-1", target: "lab", asks: []grant{rooted("org"), proposed("lab")}})
+		judged(ctx, "M09", move{x: "svc-1", target: "lab", asks: []grant{rooted("org"), proposed("lab"), whole("svc-1")}})
 		shared.let(ctx, "m09-beside", "author", "svc-1")
 		for _, namespace := range []string{"org", "other"} {
 			shared.let(ctx, "m09-beside", "adm", namespace)
@@ -166,13 +212,13 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("svc-1", build.Below("lab")), "--as=m09-below").Should(refuse(rooted("org").needs))
 	})
 	It("HIER-M10 moves below a namespace in no tree, and away again", func(ctx SpecContext) {
-		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo")}, warning: "solo is not a root or a sub-namespace yet"},
-			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab")}})
+		judged(ctx, "M10", move{x: "svc-1", target: "solo", asks: []grant{rooted("org"), proposed("solo"), whole("svc-1")}, warning: "solo is not a root or a sub-namespace yet"},
+			move{x: "hut", target: "lab", asks: []grant{rooted("solo"), proposed("lab"), whole("hut")}})
 	})
 	It("HIER-M11 moves below a namespace that does not exist", func(ctx SpecContext) {
 		const warning = "parent namespace nosuch does not exist"
-		judged(ctx, "M11", move{x: "solo", target: "nosuch", asks: missing("nosuch"), warning: warning},
-			move{x: "svc-1", target: "nosuch", asks: append([]grant{rooted("org")}, missing("nosuch")...), warning: warning})
+		judged(ctx, "M11", move{x: "solo", target: "nosuch", asks: append(missing("nosuch"), whole("solo")), warning: warning},
+			move{x: "svc-1", target: "nosuch", asks: append(append([]grant{rooted("org")}, missing("nosuch")...), whole("svc-1")), warning: warning})
 	})
 	It("HIER-M12 whose parent is gone asks the root that was", func(ctx SpecContext) {
 		shared.put(ctx, build.Child("m12-gone", "org"), build.Child("m12-x", "m12-gone"), build.Root("m12-r"), build.Child("m12-lost", "m12-r"),
@@ -188,7 +234,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		}
 		judged(ctx, "M12", move{x: "m12-x", target: "", asks: []grant{rooted("org")}}, move{x: "m12-x", target: "org", asks: []grant{rooted("org")}},
 			move{x: "m12-z", target: "", asks: []grant{rooted("payments"), cl(`namespace "m12-z" leaves tenant payments`)}},
-			move{x: "m12-y", target: "org", asks: []grant{proposed("org")}})
+			move{x: "m12-y", target: "org", asks: []grant{proposed("org"), whole("m12-y")}})
 	})
 	It("HIER-M14 and HIER-M15 is in a cycle, or below one", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("m15-r"), build.Child("m15-x", "m15-r"), build.Child("m15-y", "m15-r"), build.Child("m15-z", "m15-x"), build.Child("m15-w", "m15-z"))
@@ -201,7 +247,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 			Expect(shared.As(controlplane.Operator).Patch(ctx, n, client.MergeFrom(before))).To(Succeed())
 		}
 		judged(ctx, "M15", move{x: "m15-x", target: "", asks: []grant{member("m15-y"), member("m15-z")}},
-			move{x: "m15-x", target: "lab", asks: []grant{member("m15-y"), member("m15-z"), proposed("lab")}})
+			move{x: "m15-x", target: "lab", asks: []grant{member("m15-y"), member("m15-z"), proposed("lab"), whole("m15-x")}})
 		shared.let(ctx, "m14-user", "author", "m15-w")
 		Eventually(shared.wish).WithArguments(ctx, build.Hierarchy("m15-w", build.Below("org")), "--as=m14-user").
 			Should(refuse("is invalid: spec.parent", `ancestor "m15-z" is halted (InCycle); resolve that first`))
@@ -259,6 +305,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.let(ctx, "m24-user", "author", "m24-x")
 		shared.let(ctx, "m24-user", "author", "m24-solo")
 		shared.let(ctx, "m24-user", "adm", "org")
+		shared.let(ctx, "m24-user", "whole", "m24-solo")
 		for _, rehearsal := range []string{"server", "none"} {
 			leave := func(as ...string) answer {
 				return shared.wish(ctx, build.Hierarchy("m24-x", build.Below("")), append(as, "--dry-run="+rehearsal)...)

@@ -47,11 +47,12 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(lns.Spec.Managers).To(Equal(build.Users("alice")))
 		Expect(lns.Spec.Sudoers).To(Equal(build.Users("alice")))
 		Expect(lns.Spec.Users).To(BeEmpty())
-		// With billing named, which this configuration fills in else, the patch is of the two lists alone.
+		// With billing named, which this configuration fills in else, the patch is of the two lists and of its maker alone.
 		const people = `{"op":"add","path":"/spec/managers","value":[{"kind":"User","name":"alice"}]},{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
 		const paid = `"billing":{"costCenter":"9"}`
-		Expect(shared.patches(ctx, "alice", `{"spec":{`+paid+`}}`)).To(Equal(`[` + people + `]`))
-		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}]`
+		const maker = `,{"op":"add","path":"/metadata/annotations","value":{}},{"op":"add","path":"/metadata/annotations/tenancy.warren.dev~1creator","value":"alice"}]`
+		Expect(shared.patches(ctx, "alice", `{"spec":{`+paid+`}}`)).To(Equal(`[` + people + maker))
+		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}` + maker
 		Expect(shared.patches(ctx, "alice", `{"spec":{}}`)).To(Equal(`[` + people + bill))
 		Expect(shared.patches(ctx, "alice", `{}`)).To(Equal(`[{"op":"add","path":"/spec","value":{}},` + people + bill))
 	})
@@ -65,6 +66,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 	})
 
 	It("ACC-W03 is its maker's, if that is somebody who can be listed", func(ctx SpecContext) {
+		shared.put(ctx, build.Namespace("ci"))
 		Expect(by(ctx, build.Tenant("w03-ci").Object(), "system:serviceaccount:ci:deployer")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-alice").Object(), "alice")).To(allow())
 		Expect(by(ctx, build.Tenant("w03-nobody").Object(), "system:admin")).To(warn("kubernetes user system:admin can't be listed; name managers and sudoers"))
@@ -109,10 +111,21 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		Expect(by(ctx, build.Tenant("istio-system").Object(), "alice")).To(refuse("istio-system is a reserved name"))
 		Expect(by(ctx, build.Tenant("warren-system").Object(), "alice")).To(refuse("warren-system is a reserved name"))
 		shared.put(ctx, build.Namespace("n02-legacy"), build.Root("n02-root"))
-		mark := "exists; a cluster admin can mark it: kubectl annotate namespace "
+		mark := "exists; a cluster admin can name who may adopt it: kubectl annotate namespace "
 		for _, name := range []string{"n02-legacy", "n02-root"} {
-			Expect(by(ctx, build.Tenant(name).Object(), "alice")).To(refuse("namespace " + name + " " + mark + name + " tenancy.warren.dev/adopt=true"))
+			Expect(by(ctx, build.Tenant(name).Object(), "alice")).To(refuse("namespace " + name + " " + mark + name + " tenancy.warren.dev/adopt=alice"))
 		}
+	})
+
+	It("ACC-N13 takes what is marked for its maker, and nobody else does", func(ctx SpecContext) {
+		shared.put(ctx, build.Annotated(build.Namespace("n12-legacy"), v1alpha1.AnnotationAdopt, "alice"), build.Secret("n12-legacy", "theirs", "v"),
+			build.Annotated(build.Namespace("n12-old"), v1alpha1.AnnotationAdopt, "true"))
+		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
+		Expect(by(ctx, build.Annotated(build.Tenant("n12-legacy").Object(), v1alpha1.AnnotationCreator, "alice"), "eve")).To(refuse("a cluster admin can name who may adopt it"))
+		Expect(by(ctx, build.Tenant("n12-old").Object(), "eve")).To(refuse("adopt=true names nobody", "adopt=eve --overwrite"))
+		Expect(by(ctx, build.Tenant("n12-legacy").Object(), "alice")).To(allow())
+		Eventually(shared.ns("n12-legacy")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("n12-legacy"), "0"))
+		Expect(shared.lns(ctx, "n12-legacy").Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationCreator, "alice"))
 	})
 
 	It("ACC-X02 is not made again while its namespace ends", func(ctx SpecContext) {

@@ -8,9 +8,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // These need a configuration of their own: that of the component open-access, and what only one case can bear.
@@ -18,7 +18,7 @@ var _ = Describe("with open-access", Ordered, func() {
 	var open cluster
 
 	BeforeAll(func(ctx SpecContext) {
-		w, err := test.Start(ctx, test.Options{Webhooks: true, Components: []string{"config/components/open-access"}})
+		w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, Components: []string{"config/components/open-access"}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
 		open = cluster{w}

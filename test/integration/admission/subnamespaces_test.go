@@ -41,19 +41,21 @@ var _ = Describe("a SubNamespace", func() {
 		}
 	})
 
-	It("SUB-S10 has neither its parent's name nor a protected one", func(ctx SpecContext) {
+	It("SUB-S10 SUB-K7 has neither its parent's name nor a protected or reserved one", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s10-payments"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("s10-payments", "s10-payments")).Should(refuse("own name"))
+		// SUB-K7; without webhooks it is with the reconcilers.
+		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "istio-system"))).To(refuse("the configuration reserves the name istio-system"))
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "kube-x"))).To(refuse("kube-x is a protected namespace"))
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "default"))).To(refuse("default is a protected namespace"))
 	})
 
-	It("SUB-K1 of a name that is taken comes with a Warning, and waits", func(ctx SpecContext) {
+	It("SUB-K1 of a name that is taken comes with a Warning, and that is final", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
 		version := shared.now(ctx, "k1-web").ResourceVersion
 		Expect(shared.create(ctx, build.SubNamespace("k1-payments", "k1-web"))).To(warn("namespace k1-web exists"))
 		Eventually(shared.sub("k1-payments", "k1-web")).WithContext(ctx).Should(And(
-			ready(metav1.ConditionFalse, v1alpha1.ReasonConflict),
+			ready(metav1.ConditionFalse, v1alpha1.ReasonNameTaken),
 			HaveField("Status.Conditions", ContainElement(And(HaveField("Type", "Stalled"), HaveField("Status", metav1.ConditionTrue))))))
 		Consistently(shared.ns("k1-web")).WithContext(ctx).WithTimeout(quiet).Should(HaveField("ObjectMeta.ResourceVersion", version))
 	})

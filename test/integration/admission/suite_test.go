@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/suite"
 )
@@ -47,13 +48,13 @@ var shared cluster
 func TestAdmission(t *testing.T) { suite.Run(t, "Admission") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	w, err := test.Start(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: configuration}})
+	w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, PlacesFreely: true, Operator: devcluster.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	cluster{w}.put(ctx, clusterRoles()...)
 	return w.Bytes()
 }, func(data []byte) {
-	w, err := test.Connect(data)
+	w, err := devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 	shared = cluster{w}
 })

@@ -11,25 +11,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
-var _ = Describe("component strict-placement", func() {
+var _ = Describe("component strict-placement, which is part of standard", func() {
 	It("SEC-O19 lets the operator place a namespace only after a cluster admin's mark", func(ctx SpecContext) {
 		create(ctx, build.Root("o19-root"), build.Namespace("o19-plain"))
 		operator := world.As(controlplane.Operator)
 		place := func(options ...client.PatchOption) error {
 			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelParent, "o19-root"), options...)
 		}
-		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt=true",
+		eventuallyRefused(ctx, "may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt to the UID of the LNamespace",
 			func() error { return place(client.DryRunAll) }) // which may come before the policy is in force
 		Expect(place()).NotTo(Succeed())
 		eventuallyRefused(ctx, "may join a tree only after", func() error {
 			return operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelType, v1alpha1.TypeRoot), client.DryRunAll)
 		})
+		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), labelled(v1alpha1.LabelTemplate, "o19-template"), client.DryRunAll)).NotTo(Succeed())
 
 		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
+		Expect(place()).To(MatchError(ContainSubstring("may join a tree only after")), "true was the mark of earlier versions")
+		Expect(world.Admin().Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAdopt, "0d21e2c4-0000-4000-8000-000000000000"))).To(Succeed())
 		Expect(place()).To(Succeed())
 		// What is in a tree already is the operator's to change, and what it makes itself needs no mark.
 		Expect(operator.Patch(ctx, build.Namespace("o19-plain"), annotated(v1alpha1.AnnotationAncestry, "o19-root/o19-plain"))).To(Succeed())
@@ -46,6 +49,7 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		for _, n := range []struct{ name, parent, ancestry string }{
 			{"payments", "", "payments"}, {"pay-web", "payments", "payments/pay-web"}, {"pay-db", "pay-web", "payments/pay-web/pay-db"},
 			{"pay-bound", "payments", "payments/pay-bound"}, {"victim", "", "victim"}, {"plain", "-", ""}, {"carols", "", "carols"},
+			{"alices", "", "alices"}, {"legacy", "-", ""},
 		} {
 			namespace := build.Namespace(n.name)
 			switch n.parent {
@@ -63,13 +67,19 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			}
 			create(ctx, namespace)
 		}
+		editor := build.Rule(v1alpha1.Domain, "lnamespaces", "get", "update", "patch")
+		editor.ResourceNames = []string{"payments"}
 		for _, namespace := range []string{"payments", "pay-web", "pay-db", "pay-bound"} {
 			create(ctx, build.RoleBinding(namespace, "alice", "admin", build.RBACUser("alice")),
 				build.RoleBinding(namespace, "sudoers", "cluster-admin", build.RBACUser("bob")))
 		}
 		create(ctx, build.RoleBinding("pay-web", "dave", "admin", build.RBACUser("dave")),
 			build.RoleBinding("plain", "carol", "cluster-admin", build.RBACUser("carol")),
-			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")))
+			build.RoleBinding("carols", "carol", "cluster-admin", build.RBACUser("carol")),
+			build.RoleBinding("alices", "alice", "cluster-admin", build.RBACUser("alice")), build.RoleBinding("alices", "bob", "cluster-admin", build.RBACUser("bob")),
+			build.RoleBinding("legacy", "alice", "admin", build.RBACUser("alice")),
+			// As the operator would let managers and sudoers change their tenant.
+			build.ClusterRole("edit-payments", editor), build.ClusterRoleBinding("edit-payments", "edit-payments", build.RBACUser("bob")))
 		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim", client.DryRunAll) })
 	})
 
@@ -86,6 +96,19 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 		Entry("a user takes a namespace out of the tree", "alice", "pay-web", "", `namespaces cluster-wide (it would become a root)`),
 		Entry("the admin of a child alone moves it", "dave", "pay-web", "pay-web", `hierarchyconfigurations in namespace "payments" (root of the current tree)`),
 	)
+
+	It("SEC-H2 nobody carries a namespace out of a tenant, or makes themselves cluster-admin by placing one", func(ctx SpecContext) {
+		for _, namespace := range []string{"pay-web", "pay-db"} {
+			eventuallyRefused(ctx, `user "alice" may not move namespace "`+namespace+`": needs update on LNamespace "payments" (it may leave that tenant)`,
+				func() error { return configure(ctx, "alice", namespace, "alices", client.DryRunAll) })
+		}
+		eventuallyRefused(ctx, `user "alice" may not move namespace "legacy": needs every right in namespace "legacy" (it may join another tree)`,
+			func() error { return configure(ctx, "alice", "legacy", "alices", client.DryRunAll) })
+		Expect(configure(ctx, "bob", "pay-web", "alices", client.DryRunAll)).To(Succeed(), "a sudoer may change the tenant that it leaves")
+		Expect(configure(ctx, "alice", "pay-db", "payments", client.DryRunAll)).To(Succeed(), "within her tenant, upwards")
+		Expect(configure(ctx, "carol", "plain", "carols", client.DryRunAll)).To(Succeed(), "her own, below her own root")
+		Expect(configure(ctx, controlplane.Admin, "legacy", "alices", client.DryRunAll)).To(Succeed())
+	})
 
 	It("lets pass what moves nothing, and moves by those who hold both ends", func(ctx SpecContext) {
 		Expect(configure(ctx, "dave", "pay-web", "payments", client.DryRunAll)).To(Succeed(), "where it stands already")

@@ -17,24 +17,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // byDigest is an image as a careful admin names it.
 const byDigest = "registry.example/warren@sha256:4bcff63911fcb4448bd4fdacec207030997caf25e9bea4045fa6c8c44de311d1"
 
-// shipped are the manifests of every overlay, and of every component on top of standard.
-func shipped() map[string]test.Manifests {
+// shipped are the manifests of every overlay, and of every component on top of standard, of which one is a part.
+func shipped() map[string]devcluster.Manifests {
 	GinkgoHelper()
-	all := map[string]test.Manifests{}
+	all := map[string]devcluster.Manifests{}
 	for _, overlay := range names("overlays") {
-		manifests, err := test.Render("config/overlays/" + overlay)
+		manifests, err := devcluster.Render("config/overlays/" + overlay)
 		Expect(err).NotTo(HaveOccurred())
 		all["overlay "+overlay] = manifests
 	}
 	for _, component := range names("components") {
-		manifests, err := test.RenderWith("config/overlays/standard", "config/components/"+component)
+		base := "config/overlays/standard"
+		if component == "strict-placement" { // which standard has already
+			base = "config/default"
+		}
+		manifests, err := devcluster.RenderWith(base, "config/components/"+component)
 		Expect(err).NotTo(HaveOccurred())
 		all["component "+component] = manifests
 	}
@@ -110,7 +114,7 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 	})
 
 	It("takes an image by its digest", func(ctx SpecContext) {
-		root, err := test.Root()
+		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		for _, overlay := range names("overlays") {
 			cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", "render.sh"), overlay, byDigest)
@@ -129,7 +133,7 @@ func served(u *unstructured.Unstructured) bool {
 	return group != "monitoring.coreos.com" && group != "cert-manager.io"
 }
 
-func only(manifests test.Manifests, kind, name string) *unstructured.Unstructured {
+func only(manifests devcluster.Manifests, kind, name string) *unstructured.Unstructured {
 	GinkgoHelper()
 	for _, u := range manifests {
 		if u.GetKind() == kind && u.GetName() == name {

@@ -14,36 +14,34 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 func TestComponents(t *testing.T) { suite.Run(t, "Components") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	w, err := test.Start(ctx, test.Options{WithoutOperator: true})
+	w, err := devcluster.Start(ctx, devcluster.Options{WithoutOperator: true})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	world = w
-	for _, component := range []string{"strict-placement", "hierarchy-authority"} {
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), added(component))).To(Succeed())
-	}
+	Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), added("hierarchy-authority"))).To(Succeed())
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = test.Connect(data)
+	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 
 // added are the policies of a component and their bindings, as they are rendered on top of overlay standard.
-func added(component string) test.Manifests {
+func added(component string) devcluster.Manifests {
 	GinkgoHelper()
-	all, err := test.RenderWith("config/overlays/standard", "config/components/"+component)
+	all, err := devcluster.RenderWith("config/overlays/standard", "config/components/"+component)
 	Expect(err).NotTo(HaveOccurred())
-	var manifests test.Manifests
+	var manifests devcluster.Manifests
 	for _, u := range all {
 		if u.GetName() == "warren-"+component {
 			manifests = append(manifests, u)
@@ -56,7 +54,7 @@ func added(component string) test.Manifests {
 // names are the folders in a folder of config.
 func names(folder string) []string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	entries, err := os.ReadDir(filepath.Join(root, "config", folder))
 	Expect(err).NotTo(HaveOccurred())

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const configuration = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
@@ -25,7 +25,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(16))
+		Expect(checks).To(HaveLen(19))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -35,7 +35,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(16))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(19))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -64,7 +64,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 16 checks failed\n"))
+		Expect(problems).To(Equal("error: 3 of 19 checks failed\n"))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {

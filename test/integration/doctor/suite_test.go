@@ -12,12 +12,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 func TestDoctor(t *testing.T) { suite.Run(t, "Doctor") }
 
@@ -37,7 +37,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	admission := filepath.Join(plugins, "admission.yaml")
 	Expect(os.WriteFile(admission, []byte(baseline), 0o600)).To(Succeed())
 	var err error
-	world, err = test.Start(ctx, test.Options{
+	world, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane:    controlplane.Options{APIServerArgs: []string{"--admission-control-config-file", admission}},
 		WithoutOperator: true, // the doctor looks at walls that stand without it
 	})
@@ -49,7 +49,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 // buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
 func buildPlugin(ctx SpecContext) string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("", "warren-plugin-")
 	Expect(err).NotTo(HaveOccurred())

@@ -11,14 +11,14 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 var _ = Describe("an operator with somebody else's kubeconfig", func() {
 	It("SEC-X8 doesn't start, unless it is told to, or nothing names the operator", func(ctx SpecContext) {
-		o := start(ctx, test.Options{WithoutOperator: true})
-		manager, err := test.BuildManager(ctx)
+		o := start(ctx, devcluster.Options{WithoutOperator: true})
+		manager, err := devcluster.BuildManager(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		mark, err := o.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -38,7 +38,7 @@ var _ = Describe("an operator with somebody else's kubeconfig", func() {
 
 		other := func(args ...string) {
 			GinkgoHelper()
-			running, err := test.StartOperator(ctx, test.OperatorOptions{
+			running, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 				Manager: manager, Kubeconfig: o.Kubeconfig(controlplane.Admin), Dir: filepath.Join(GinkgoT().TempDir(), "operator"), Args: args,
 			})
 			Expect(err).NotTo(HaveOccurred())

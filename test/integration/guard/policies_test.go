@@ -18,10 +18,11 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const head = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
@@ -29,7 +30,7 @@ const head = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConf
 var _ = Describe("an operator", Ordered, func() {
 	var o operator
 	BeforeAll(func(ctx SpecContext) {
-		o = start(ctx, test.Options{Operator: test.OperatorOptions{Config: head}})
+		o = start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: head}})
 	})
 
 	binding := func(ctx context.Context, name string) *admissionregistrationv1.ValidatingAdmissionPolicyBinding {
@@ -125,9 +126,9 @@ var _ = Describe("an operator", Ordered, func() {
 		Expect(o.readiness(ctx)).To(ContainSubstring("policy warren-copy is not in force: it doesn't list limitranges, which the configuration names"))
 		Expect(o.gap("source-keys")(ctx)).To(BeZero())
 
-		generated, err := test.KindsOf(wider)
+		generated, err := devcluster.KindsOf(wider)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, o.Config(controlplane.Admin), generated)).To(Succeed())
+		Expect(devcluster.Apply(ctx, o.Config(controlplane.Admin), generated)).To(Succeed())
 		Expect(o.Operator.WriteConfig(wider + "concurrency: 16\n# the same, which is looked at again\ntenants: {maxPerCreator: 7}\n")).To(Succeed())
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(BeZero())

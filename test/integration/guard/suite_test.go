@@ -18,18 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
 func TestGuard(t *testing.T) { suite.Run(t, "Guard") }
 
 // operator is one that a case may stop, with its world.
-type operator struct{ *test.World }
+type operator struct{ *devcluster.World }
 
-func start(ctx SpecContext, options test.Options) operator {
+func start(ctx SpecContext, options devcluster.Options) operator {
 	GinkgoHelper()
-	w, err := test.Start(ctx, options)
+	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	return operator{w}

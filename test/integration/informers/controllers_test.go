@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
@@ -44,7 +45,7 @@ var _ = Describe("a controller", func() {
 
 	It("INF-I46 gets copies, in the form that it asks for", func(ctx SpecContext) {
 		o := blind()
-		o.Scheme = test.Scheme()
+		o.Scheme = devcluster.Scheme()
 		w := begin(46, o)
 		a := w.namespaces(ctx, "a")[0]
 		w.grant(ctx, a, "see", rule(deployments, see))
@@ -94,12 +95,12 @@ var _ = Describe("a controller", func() {
 
 	It("INF-I47 starts without any right, and others work", func(ctx SpecContext) {
 		o := patient()
-		o.Scheme = test.Scheme()
+		o.Scheme = devcluster.Scheme()
 		w := prepare(47, o)
 		a := w.namespaces(ctx, "a")[0]
 		w.grantAll(ctx, "configmaps", rule(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, append(see, "get")))
 		w.observes(ctx)
-		mgr, err := ctrl.NewManager(w.config, ctrl.Options{Scheme: test.Scheme(), Metrics: server.Options{BindAddress: "0"}})
+		mgr, err := ctrl.NewManager(w.config, ctrl.Options{Scheme: devcluster.Scheme(), Metrics: server.Options{BindAddress: "0"}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(mgr.Add(w.Set)).To(Succeed())
 		Expect(w.NeedLeaderElection()).To(BeFalse())

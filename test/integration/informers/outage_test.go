@@ -10,10 +10,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("an outage of the API server", func() {
@@ -21,7 +22,7 @@ var _ = Describe("an outage of the API server", func() {
 		cp, err := controlplane.Start(ctx, controlplane.Options{WithoutControllers: true})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(cp.Stop)
-		there, err := client.New(cp.Config(controlplane.Admin), client.Options{Scheme: test.Scheme()})
+		there, err := client.New(cp.Config(controlplane.Admin), client.Options{Scheme: devcluster.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(there.Create(ctx, build.Namespace("a"))).To(Succeed())
 		for _, name := range []string{"s", "t"} {

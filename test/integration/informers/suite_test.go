@@ -25,10 +25,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -56,7 +57,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 }, func(text []byte) {
 	Expect(json.Unmarshal(text, &access)).To(Succeed())
 	var err error
-	admin, err = client.NewWithWatch(access.Config(controlplane.Admin), client.Options{Scheme: test.Scheme()})
+	admin, err = client.NewWithWatch(access.Config(controlplane.Admin), client.Options{Scheme: devcluster.Scheme()})
 	Expect(err).NotTo(HaveOccurred())
 })
 

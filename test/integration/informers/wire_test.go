@@ -110,7 +110,7 @@ func read(r *http.Request) (request, error) {
 		what.namespace, path = path[1], path[2:]
 	}
 	what.resource = path[0]
-	if what.resource != "selfsubjectaccessreviews" {
+	if what.resource != "selfsubjectaccessreviews" && what.resource != "selfsubjectrulesreviews" {
 		return what, nil
 	}
 	text, err := io.ReadAll(r.Body)
@@ -118,12 +118,15 @@ func read(r *http.Request) (request, error) {
 		return what, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(text))
-	review := &authorizationv1.SelfSubjectAccessReview{}
-	if _, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, review); err != nil {
-		return what, err
+	review, _, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+	switch review := review.(type) {
+	case *authorizationv1.SelfSubjectRulesReview: // of all rights in a namespace
+		return request{verb: "review", namespace: review.Spec.Namespace}, nil
+	case *authorizationv1.SelfSubjectAccessReview:
+		about := review.Spec.ResourceAttributes
+		return request{verb: "review", resource: about.Resource, namespace: about.Namespace}, nil
 	}
-	about := review.Spec.ResourceAttributes
-	return request{verb: "review", resource: about.Resource, namespace: about.Namespace}, nil
+	return what, err
 }
 
 // body is an open stream.

@@ -9,12 +9,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -52,16 +53,12 @@ var _ = Describe("access", func() {
 	}, SpecTimeout(15*time.Minute))
 })
 
-// plant makes the tenants and their trees.
-func (p population) plant(ctx context.Context, w *test.World, seed uint64) {
+// plant makes the tenants and their trees, and then lists people: a service account is listed for a namespace that is there.
+func (p population) plant(ctx context.Context, w *devcluster.World, seed uint64) {
 	GinkgoHelper()
-	r := rand.New(rand.NewPCG(seed, 0))
+	Expect(w.Admin().Create(ctx, build.Namespace("ci"))).To(Succeed())
 	for _, name := range p.tenants {
-		lns := build.Tenant(name).Object()
-		for _, list := range listsOf(lns) {
-			p.redraw(r, lns, list)
-		}
-		Expect(w.Admin().Create(ctx, lns)).To(Succeed(), "making LNamespace %s", name)
+		Expect(w.Admin().Create(ctx, build.Tenant(name).Object())).To(Succeed(), "making LNamespace %s", name)
 	}
 	for level := 1; level < 4; level++ { // so that each finds its parent made, or about to be
 		for _, name := range p.tenants {
@@ -72,10 +69,31 @@ func (p population) plant(ctx context.Context, w *test.World, seed uint64) {
 			}
 		}
 	}
+	for _, s := range p.subjects {
+		if s.Namespace != "" {
+			Eventually(func() error { return w.Admin().Get(ctx, client.ObjectKey{Name: s.Namespace}, &corev1.Namespace{}) }).
+				WithContext(ctx).Should(Succeed(), "Namespace %s is there", s.Namespace)
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 0))
+	for _, name := range p.tenants {
+		drawn := build.Tenant(name).Object()
+		for _, list := range listsOf(drawn) {
+			p.redraw(r, drawn, list)
+		}
+		Expect(retry.RetryOnConflict(patience, func() error {
+			lns := &v1alpha1.LNamespace{}
+			if err := w.Admin().Get(ctx, client.ObjectKey{Name: name}, lns); err != nil {
+				return err
+			}
+			lns.Spec = drawn.Spec
+			return w.Admin().Update(ctx, lns)
+		})).To(Succeed(), "listing people in LNamespace %s", name)
+	}
 }
 
 // storm edits the lists of random tenants, many at once.
-func (p population) storm(ctx context.Context, w *test.World, seed uint64) {
+func (p population) storm(ctx context.Context, w *devcluster.World, seed uint64) {
 	GinkgoHelper()
 	var all errgroup.Group
 	for editor := range editors {
@@ -102,7 +120,7 @@ func (p population) storm(ctx context.Context, w *test.World, seed uint64) {
 }
 
 // compare asks the authorizer and the model the same questions and expects the same answers, and enough of each.
-func compare(ctx context.Context, w *test.World, p population, r *rand.Rand) {
+func compare(ctx context.Context, w *devcluster.World, p population, r *rand.Rand) {
 	GinkgoHelper()
 	m := stated(ctx, w, p)
 	drawn := make([]question, questions)
@@ -143,7 +161,7 @@ func compare(ctx context.Context, w *test.World, p population, r *rand.Rand) {
 }
 
 // stated is what the LNamespaces say now.
-func stated(ctx context.Context, w *test.World, p population) model {
+func stated(ctx context.Context, w *devcluster.World, p population) model {
 	GinkgoHelper()
 	list := &v1alpha1.LNamespaceList{}
 	Expect(w.Admin().List(ctx, list)).To(Succeed())

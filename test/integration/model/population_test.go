@@ -75,11 +75,11 @@ func (p population) tenantOf() map[string]string {
 	return of
 }
 
-// add draws somebody who comes to a list of an LNamespace, unless he is there already. A service account of the tenant's own
-// tree is refused as a sudoer, and welcome elsewhere.
+// add draws somebody who comes to a list of an LNamespace, unless they are there already. A service account of the tenant's own
+// tree is refused on each list.
 func (p population) add(r *rand.Rand, lns *v1alpha1.LNamespace, list *[]v1alpha1.Subject) {
 	s := pick(r, p.subjects)
-	if refused := list == &lns.Spec.Sudoers && slices.Contains(p.trees[lns.Name], s.Namespace); !refused && !slices.Contains(*list, s) {
+	if refused := slices.Contains(p.trees[lns.Name], s.Namespace); !refused && !slices.Contains(*list, s) {
 		*list = append(*list, s)
 	}
 }

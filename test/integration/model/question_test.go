@@ -9,7 +9,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 // actions are asked for in namespaces.
@@ -131,7 +131,7 @@ func (m model) answer(q question) answer {
 }
 
 // ask has the API server's authorizer answer. Acting as somebody is a right like others; it decides who has sudo.
-func ask(ctx context.Context, w *test.World, q question) (a answer, err error) {
+func ask(ctx context.Context, w *devcluster.World, q question) (a answer, err error) {
 	if a.request, err = may(ctx, w, q.asked(), q.request); err != nil || q.as == "" {
 		return a, err
 	}
@@ -147,7 +147,7 @@ func ask(ctx context.Context, w *test.World, q question) (a answer, err error) {
 	return a, err
 }
 
-func may(ctx context.Context, w *test.World, as who, r request) (bool, error) {
+func may(ctx context.Context, w *devcluster.World, as who, r request) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: as.user, Groups: append(slices.Clone(as.groups), "system:authenticated"),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 // looks is how often in a row, half a second apart, nothing may have changed.
@@ -23,7 +23,7 @@ const looks = 4
 
 // settled waits until the operator has done what the LNamespaces say: each is Ready in its present generation, each copy says
 // what its source says, no object waits for the garbage collector, and no access object is written any more.
-func settled(ctx context.Context, w *test.World, p population) {
+func settled(ctx context.Context, w *devcluster.World, p population) {
 	GinkgoHelper()
 	var before map[types.UID]string
 	same := 0
@@ -44,7 +44,7 @@ func settled(ctx context.Context, w *test.World, p population) {
 }
 
 // glance returns the access objects, each with its version, and what is not done yet.
-func glance(ctx context.Context, w *test.World, p population) (map[types.UID]string, string, error) {
+func glance(ctx context.Context, w *devcluster.World, p population) (map[types.UID]string, string, error) {
 	tenants := &v1alpha1.LNamespaceList{}
 	roles, everywhere, here := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
 	if err := w.Admin().List(ctx, tenants); err != nil {

@@ -12,22 +12,22 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 func TestModel(t *testing.T) { suite.Run(t, "Model") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	w, err := test.Start(ctx, test.Options{})
+	w, err := devcluster.Start(ctx, devcluster.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = test.Connect(data)
+	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 

@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("a configured kind", func() {
@@ -29,7 +30,7 @@ var _ = Describe("a configured kind", func() {
 		Eventually(state).WithArguments(ctx, "pending").Should(Equal(1.0), "the operator is ready without it")
 		crd, err := manifest(widgets("Gadget", "gadgets"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed()) // Established
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed()) // Established
 		f := grow(ctx, w)
 		g := build.Source(widget("Gadget", f.acme, "g", "blue"), v1alpha1.ModeUpdate)
 		f.create(ctx, g)
@@ -40,7 +41,7 @@ var _ = Describe("a configured kind", func() {
 		w := start(ctx, setup{Kinds: []string{"{kind: Secret}", "{group: example.com, kind: Gadget}"}})
 		crd, err := manifest(widgets("Gadget", "gadgets"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
 		f := grow(ctx, w)
 		put := func() {
 			GinkgoHelper()
@@ -74,7 +75,7 @@ var _ = Describe("a configured kind", func() {
 
 		crd, err = manifest(widgets("Gadget", "gadgets"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), crd)).To(Succeed())
 		put()
 	})
 
@@ -86,7 +87,7 @@ var _ = Describe("a configured kind", func() {
 		"{kind: Secret}\n  - {kind: Secret}":                    "propagation.kinds[1]: Duplicate value",
 	} {
 		It("PROP-X3 that can't be is refused at the start: "+strings.ReplaceAll(config, "\n", ""), func(ctx SpecContext) {
-			o, err := test.StartOperator(ctx, test.OperatorOptions{
+			o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 				Kubeconfig: world.Kubeconfig(controlplane.Operator), Dir: filepath.Join(GinkgoT().TempDir(), "operator"),
 				Config: setup{Kinds: []string{config}}.config(),
 			})

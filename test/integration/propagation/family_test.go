@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 // family is the fixture of the page, under names of its own: acme ⊃ a ⊃ a1, acme ⊃ b; zeta ⊃ z; template tmpl; solo is
 // plain.
 type family struct {
-	*test.World
+	*devcluster.World
 	// prefix starts all of its names.
 	prefix                              string
 	acme, a, a1, b, zeta, z, tmpl, solo string
 }
 
 // grow makes a family. All its namespaces end with the World.
-func grow(ctx context.Context, w *test.World) *family {
+func grow(ctx context.Context, w *devcluster.World) *family {
 	GinkgoHelper()
 	p := strings.ToLower(rand.Text()[:8]) + "-"
 	f := &family{World: w, prefix: p, acme: p + "acme", a: p + "a", a1: p + "a1", b: p + "b", zeta: p + "zeta", z: p + "z", tmpl: p + "tmpl", solo: p + "solo"}
@@ -103,7 +103,7 @@ func at[T client.Object](ctx context.Context, f *family, object T, namespace str
 
 func kindOf(object client.Object) schema.GroupVersionKind {
 	GinkgoHelper()
-	kind, err := apiutil.GVKForObject(object, test.Scheme())
+	kind, err := apiutil.GVKForObject(object, devcluster.Scheme())
 	Expect(err).NotTo(HaveOccurred())
 	return kind
 }

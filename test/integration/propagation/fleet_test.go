@@ -17,8 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -268,9 +269,9 @@ var _ = Describe("many copies", Ordered, func() {
 		f.settles(ctx)
 		_, err := f.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
-		var replicas []*test.Operator
+		var replicas []*devcluster.Operator
 		for i := range 2 {
-			o, err := test.StartOperator(ctx, test.OperatorOptions{
+			o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 				Kubeconfig: f.kubeconfig(f.World), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
 				Config: setup{}.config(), Args: []string{"--leader-elect"},
 			})

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // gate stands between an operator and the API server. It can hold requests back, and lose answers on their way.
@@ -34,7 +34,7 @@ type gate struct {
 	held int
 }
 
-func newGate(w *test.World) *gate {
+func newGate(w *devcluster.World) *gate {
 	GinkgoHelper()
 	config := w.Config(controlplane.Operator)
 	target, err := url.Parse(config.Host)
@@ -134,7 +134,7 @@ func (g *gate) loseAnswers(of func(*http.Request) bool) {
 }
 
 // kubeconfig is a file with the operator's access to w through the gate.
-func (g *gate) kubeconfig(w *test.World) string {
+func (g *gate) kubeconfig(w *devcluster.World) string {
 	GinkgoHelper()
 	access, err := clientcmd.LoadFromFile(w.Kubeconfig(controlplane.Operator))
 	Expect(err).NotTo(HaveOccurred())
@@ -149,10 +149,10 @@ func (g *gate) kubeconfig(w *test.World) string {
 }
 
 // startOperator starts the operator of w behind the gate.
-func (g *gate) startOperator(ctx context.Context, w *test.World) {
+func (g *gate) startOperator(ctx context.Context, w *devcluster.World) {
 	GinkgoHelper()
 	var err error
-	w.Operator, err = test.StartOperator(ctx, test.OperatorOptions{
+	w.Operator, err = devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 		Kubeconfig: g.kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(), WebhookPort: w.WebhookPort,
 	})
 	Expect(err).NotTo(HaveOccurred())

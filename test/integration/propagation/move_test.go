@@ -10,10 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("a namespace that moves", func() {
@@ -122,9 +123,9 @@ var _ = Describe("a namespace that moves", func() {
 		f.absent(ctx, s, f.tree()...)
 	})
 
-	for policies, in := range map[string]func() *test.World{
-		"policies on":  func() *test.World { return world },
-		"policies off": func() *test.World { return unguarded },
+	for policies, in := range map[string]func() *devcluster.World{
+		"policies on":  func() *devcluster.World { return world },
+		"policies off": func() *devcluster.World { return unguarded },
 	} {
 		It("PROP-V5 out of every tree loses its update copies and keeps the rest, "+policies, func(ctx SpecContext) {
 			f = grow(ctx, in())

@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -26,7 +26,7 @@ func TestPropagation(t *testing.T) { suite.Run(t, "propagation") }
 
 // The worlds that all cases share that stop nothing and change no configuration: world is the usual one, in unguarded no
 // admission policy keeps anybody from changing a copy.
-var world, unguarded *test.World
+var world, unguarded *devcluster.World
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	kinds := slices.Concat(usualKinds, furtherKinds)
@@ -40,9 +40,9 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var worlds []json.RawMessage
 	Expect(json.Unmarshal(data, &worlds)).To(Succeed())
 	var err error
-	world, err = test.Connect(worlds[0])
+	world, err = devcluster.Connect(worlds[0])
 	Expect(err).NotTo(HaveOccurred())
-	unguarded, err = test.Connect(worlds[1])
+	unguarded, err = devcluster.Connect(worlds[1])
 	Expect(err).NotTo(HaveOccurred())
 })
 
@@ -96,17 +96,17 @@ rules:
 `
 
 // start starts a World with the CRD of Widgets. It ends with the case.
-func start(ctx context.Context, s setup) *test.World {
+func start(ctx context.Context, s setup) *devcluster.World {
 	GinkgoHelper()
 	policy := filepath.Join(GinkgoT().TempDir(), "audit-policy.yaml")
 	Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
-	w, err := test.Start(ctx, test.Options{
+	w, err := devcluster.Start(ctx, devcluster.Options{
 		WithoutOperator: s.WithoutOperator, WithoutPolicies: s.WithoutPolicies, Webhooks: s.Webhooks,
 		ControlPlane: controlplane.Options{
 			APIServerArgs:     []string{"--audit-policy-file", policy},
 			BeforeControllers: func(cp *controlplane.ControlPlane) error { return installWidgets(ctx, cp) },
 		},
-		Operator: test.OperatorOptions{Config: s.config()},
+		Operator: devcluster.OperatorOptions{Config: s.config()},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
@@ -114,6 +114,6 @@ func start(ctx context.Context, s setup) *test.World {
 }
 
 // explain shows the operator's log where an assertion fails.
-func explain(w *test.World) func() string {
+func explain(w *devcluster.World) func() string {
 	return func() string { return fmt.Sprintf("the operator's log:\n%s", w.Operator.Log()) }
 }

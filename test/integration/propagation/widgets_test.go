@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // widgets is the CRD of a namespaced kind whose fields the API server completes. Kind and plural say what it is called.
@@ -35,8 +35,8 @@ func widgets(kind, plural string) *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// manifest is the CRD as test.Apply takes it.
-func manifest(crd *apiextensionsv1.CustomResourceDefinition) (test.Manifests, error) {
+// manifest is the CRD as devcluster.Apply takes it.
+func manifest(crd *apiextensionsv1.CustomResourceDefinition) (devcluster.Manifests, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func manifest(crd *apiextensionsv1.CustomResourceDefinition) (test.Manifests, er
 	u := &unstructured.Unstructured{Object: object}
 	u.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	unstructured.RemoveNestedField(u.Object, "status")
-	return test.Manifests{u}, nil
+	return devcluster.Manifests{u}, nil
 }
 
 func installWidgets(ctx context.Context, cp *controlplane.ControlPlane) error {
@@ -52,7 +52,7 @@ func installWidgets(ctx context.Context, cp *controlplane.ControlPlane) error {
 	if err != nil {
 		return err
 	}
-	return test.Apply(ctx, cp.Config(controlplane.Admin), manifests)
+	return devcluster.Apply(ctx, cp.Config(controlplane.Admin), manifests)
 }
 
 // widget makes an object of such a kind.

@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const constrained = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nsudo: {mode: Constrained}\n"
 
 var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
-	var own *test.World
+	var own *devcluster.World
 
 	// raised lists pods of a namespace with sudo of payments. A review would not tell: it is another request.
 	raised := func(ctx SpecContext, person, user, namespace string) error {
@@ -27,8 +27,8 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		var err error
-		own, err = test.Start(ctx, test.Options{
-			ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}, Operator: test.OperatorOptions{Config: constrained},
+		own, err = devcluster.Start(ctx, devcluster.Options{
+			ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}, Operator: devcluster.OperatorOptions{Config: constrained},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(own.Stop)

@@ -13,16 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // auditor may read what a report rests on, but not ask the authorizer about others.
 const auditor = "auditor"
 
 // furnish makes the specification's tenants, and bindings of every shape around them.
-func furnish(ctx context.Context, w *test.World) {
+func furnish(ctx context.Context, w *devcluster.World) {
 	GinkgoHelper()
 	create(ctx, w,
 		build.Namespace("ci"), serviceAccount("ci", "deployer"), serviceAccount("ci", "other"),
@@ -49,7 +49,7 @@ func furnish(ctx context.Context, w *test.World) {
 }
 
 // letAudit gives the auditor its rights.
-func letAudit(ctx context.Context, w *test.World) {
+func letAudit(ctx context.Context, w *devcluster.World) {
 	GinkgoHelper()
 	create(ctx, w,
 		build.ClusterRole(auditor, build.Rule("", "namespaces", "get", "list"), build.Rule("tenancy.warren.dev", "*", "get", "list"),
@@ -58,7 +58,7 @@ func letAudit(ctx context.Context, w *test.World) {
 }
 
 // grow makes a SubNamespace and waits until the tenant's bindings are there.
-func grow(ctx context.Context, w *test.World, parent, name string) {
+func grow(ctx context.Context, w *devcluster.World, parent, name string) {
 	GinkgoHelper()
 	create(ctx, w, build.SubNamespace(parent, name))
 	for _, binding := range []string{"warren:sudoers", "warren:users"} {
@@ -67,14 +67,14 @@ func grow(ctx context.Context, w *test.World, parent, name string) {
 	}
 }
 
-func create(ctx context.Context, w *test.World, objects ...client.Object) {
+func create(ctx context.Context, w *devcluster.World, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
 		Expect(w.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
 	}
 }
 
-func ready(ctx context.Context, w *test.World, tenant string) {
+func ready(ctx context.Context, w *devcluster.World, tenant string) {
 	GinkgoHelper()
 	lns := &v1alpha1.LNamespace{}
 	Eventually(func(g Gomega) {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // person is somebody with a token, and what the API server says to it.
@@ -68,7 +68,7 @@ func questions() []report.Question {
 }
 
 // reporter reports to a user.
-func reporter(w *test.World, user string) *report.Reporter {
+func reporter(w *devcluster.World, user string) *report.Reporter {
 	return &report.Reporter{API: w.As(user), Refused: apierrors.IsForbidden}
 }
 

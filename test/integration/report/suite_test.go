@@ -8,24 +8,24 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 func TestReport(t *testing.T) { suite.Run(t, "Report") }
 
 // One process makes the fixture; the cases only look at it.
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}})
+	w, err := devcluster.Start(ctx, devcluster.Options{ControlPlane: controlplane.Options{Users: map[string][]string{auditor: nil}}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	furnish(ctx, w)
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = test.Connect(data)
+	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })

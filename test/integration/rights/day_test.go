@@ -17,24 +17,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
-	"github.com/warren-tenancy/warren/test/process"
 )
 
 // day is a run of the operator, as it is deployed, that finds a bit of everything to do: a tenant, a sub-namespace, a
 // copy, a child to be reported, a tenant that is being deleted, somebody who reads its metrics.
 type day struct {
-	w       *test.World
+	w       *devcluster.World
 	tenant  string
 	metrics string // URL
 	since   audit.Position
 	process *process.Process
 }
 
-func startDay(ctx context.Context, w *test.World, tenant string) *day {
+func startDay(ctx context.Context, w *devcluster.World, tenant string) *day {
 	GinkgoHelper()
 	d := &day{w: w, tenant: tenant}
 	going := build.Tenant(tenant + "-going").Object()

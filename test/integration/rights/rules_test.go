@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -65,11 +65,11 @@ var rights = []right{
 }
 
 var _ = Describe("the operator without one of its rules", Ordered, ContinueOnFailure, func() {
-	var w *test.World
+	var w *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
 		var err error
-		w, err = test.Start(ctx, test.Options{WithoutOperator: true})
+		w, err = devcluster.Start(ctx, devcluster.Options{WithoutOperator: true})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
 	})
@@ -131,7 +131,7 @@ func (r right) is(rule rbacv1.PolicyRule) bool {
 }
 
 // rules reads the role that has the rule, and returns how to write other rules into it.
-func (r right) rules(ctx context.Context, w *test.World) ([]rbacv1.PolicyRule, func([]rbacv1.PolicyRule)) {
+func (r right) rules(ctx context.Context, w *devcluster.World) ([]rbacv1.PolicyRule, func([]rbacv1.PolicyRule)) {
 	GinkgoHelper()
 	cluster, own := build.ClusterRole(r.role), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: manages}}
 	object, rules := client.Object(own), &own.Rules
@@ -151,7 +151,7 @@ func (r right) rules(ctx context.Context, w *test.World) ([]rbacv1.PolicyRule, f
 }
 
 // allowed asks the authorizer.
-func (r right) allowed(ctx context.Context, w *test.World) (bool, error) {
+func (r right) allowed(ctx context.Context, w *devcluster.World) (bool, error) {
 	resource, sub := r.resource, ""
 	if i := slices.Index([]byte(resource), '/'); i >= 0 {
 		resource, sub = resource[:i], resource[i+1:]

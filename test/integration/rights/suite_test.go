@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -18,6 +18,6 @@ func TestRights(t *testing.T) { suite.Run(t, "Rights") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	manager, err = test.BuildManager(ctx)
+	manager, err = devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
 })

@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 // sudoers of payments and shop, one for each case that looks at what he did. walt also sees every namespace.
 var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
@@ -37,7 +37,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	for _, name := range sudoers {
 		users[name] = nil
 	}
-	w, err := test.Start(ctx, test.Options{ControlPlane: controlplane.Options{Users: users}})
+	w, err := devcluster.Start(ctx, devcluster.Options{ControlPlane: controlplane.Options{Users: users}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	w.Plugins = buildPlugins(ctx)
@@ -46,14 +46,14 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	return w.Bytes()
 }, func(data []byte) {
 	var err error
-	world, err = test.Connect(data)
+	world, err = devcluster.Connect(data)
 	Expect(err).NotTo(HaveOccurred())
 })
 
 // buildPlugins builds them into a folder of their own: bin may hold older ones.
 func buildPlugins(ctx context.Context) string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("", "warren-plugins-")
 	Expect(err).NotTo(HaveOccurred())
@@ -148,7 +148,7 @@ func (l line) command(ctx context.Context, args ...string) *exec.Cmd {
 	if kubeconfig == "" {
 		kubeconfig = world.Kubeconfig(l.user)
 	}
-	k := test.Kubectl{Path: world.KubectlPath, Plugins: world.Plugins, Home: filepath.Join(world.Dir, "home")}
+	k := devcluster.Kubectl{Path: world.KubectlPath, Plugins: world.Plugins, Home: filepath.Join(world.Dir, "home")}
 	cmd := k.Command(ctx, kubeconfig, l.user, args...)
 	cmd.Env = append(cmd.Env, l.env...)
 	return cmd

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -67,10 +67,13 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 	It("FLT-U05 is undone by make deploy, adoption marks and the saved objects", func(ctx SpecContext) {
 		// As the guide has it.
 		s.deploy(ctx)
-		said, allowed := s.kubectl(ctx, controlplane.Admin, "annotate namespace -l tenancy.warren.dev/type=root tenancy.warren.dev/adopt=true")
+		said, allowed := s.kubectl(ctx, controlplane.Admin, "apply -f "+saved)
 		Expect(allowed).To(BeTrue(), said)
-		said, allowed = s.kubectl(ctx, controlplane.Admin, "apply -f "+saved)
-		Expect(allowed).To(BeTrue(), said)
+		for _, tenant := range []string{"payments", "shop"} {
+			uid, _ := s.kubectl(ctx, controlplane.Admin, "get lnamespace "+tenant+" -o jsonpath={.metadata.uid}")
+			said, allowed := s.kubectl(ctx, controlplane.Admin, "annotate namespace "+tenant+" tenancy.warren.dev/adopt="+uid)
+			Expect(allowed).To(BeTrue(), said)
+		}
 		for _, tenant := range []string{"payments", "shop"} {
 			s.ready(ctx, tenant)
 			Eventually(func() bool {

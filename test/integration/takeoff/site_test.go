@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const (
@@ -35,12 +35,12 @@ const (
 
 // site is a cluster on which the operator is deployed. No node is there: its pods never start, and the World's operator
 // process stands for them.
-type site struct{ *test.World }
+type site struct{ *devcluster.World }
 
 // newSite starts a control plane with the operator deployed, and tenant payments on it.
 func newSite(ctx SpecContext) site {
 	GinkgoHelper()
-	w, err := test.Start(ctx, test.Options{Operator: test.OperatorOptions{Manager: manager}})
+	w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Manager: manager}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	s := site{w}
@@ -52,7 +52,7 @@ func newSite(ctx SpecContext) site {
 // script runs a script of hack as a cluster admin does, and returns all that it printed.
 func (s site) script(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", name), args...)
 	cmd.Env = append(os.Environ(), "MANAGER="+manager, "KUBECTL="+s.KubectlPath, "KUBERC=off",

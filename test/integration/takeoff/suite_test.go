@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -19,7 +19,7 @@ var manager string
 func TestTakeoff(t *testing.T) { suite.Run(t, "Takeoff") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
-	path, err := test.BuildManager(ctx)
+	path, err := devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	return []byte(path)
 }, func(path []byte) { manager = string(path) })

@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // events are all entries of the audit log, of requests that go on too.
@@ -75,7 +75,7 @@ func withoutTime(lines []string) []string {
 // queried runs a query of docs/guides/audit over the log, as `jq -rf QUERY audit.log | sort -u` does.
 func (f *fixture) queried(ctx context.Context, jq, query string) []string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	out, err := exec.CommandContext(ctx, jq, "-rf", filepath.Join(root, "docs/guides/audit", query), f.AuditLog()).Output()
 	Expect(err).NotTo(HaveOccurred())
@@ -86,11 +86,11 @@ func (f *fixture) queried(ctx context.Context, jq, query string) []string {
 
 var _ = Describe("the audit log that docs/guides/audit asks for", func() {
 	It("tells who used sudo, when, for what and why, and who listed whom, and holds no Secret", func(ctx SpecContext) {
-		root, err := test.Root()
+		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		// The last of two flags counts.
 		policy := []string{"--audit-policy-file", filepath.Join(root, "docs/guides/audit/policy.yaml")}
-		f := of(ownWorld(ctx, test.Options{ControlPlane: controlplane.Options{APIServerArgs: policy}}, "a01"), "a01")
+		f := of(ownWorld(ctx, devcluster.Options{ControlPlane: controlplane.Options{APIServerArgs: policy}}, "a01"), "a01")
 		payments, shop, bob, otto, value := f.own("payments"), f.own("shop"), f.own("bob"), f.own("otto"), "a value that nobody else has"
 		f.settle(ctx, f.payments(), f.shop())
 

@@ -6,16 +6,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure, SpecPriority(1), func() {
-	var w *test.World
+	var w *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
-		w = ownWorld(ctx, test.Options{}, "s21", "r13")
+		w = ownWorld(ctx, devcluster.Options{}, "s21", "r13")
 	})
 
 	It("ACC-S21 takes nobody's sudo away any later", func(ctx SpecContext) {
@@ -60,7 +61,7 @@ var _ = Describe("a garbage collector that is away", Ordered, ContinueOnFailure,
 			Expect(f.get(ctx, tenant.Name).UID).NotTo(Equal(old.UID))
 			namespace := build.Namespace(tenant.Name)
 			f.exists(ctx, namespace)
-			Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
+			Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, string(f.get(ctx, tenant.Name).UID)))).To(Succeed())
 		}
 		Expect(w.ControlPlane.Controllers.Start()).To(Succeed())
 		Expect(w.Operator.Start(ctx)).To(Succeed())

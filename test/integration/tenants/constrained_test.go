@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
@@ -92,7 +93,7 @@ var _ = Describe("sudo in mode Constrained", func() {
 
 var _ = Describe("an API server that doesn't know constrained impersonation", SpecPriority(1), func() {
 	It("ACC-C01 gets legacy rules from Auto, and nobody gets sudo anew from Constrained", func(ctx SpecContext) {
-		options := sudoMode("Auto").options(test.Options{})
+		options := sudoMode("Auto").options(devcluster.Options{})
 		if constrained != nil { // an older version doesn't know it by itself
 			options.ControlPlane.APIServerArgs = []string{"--feature-gates=ConstrainedImpersonation=false"}
 		}
@@ -124,7 +125,7 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 	It("ACC-C06 interrupts nobody, and leaves nothing behind", func(ctx SpecContext) {
 		needsConstrained()
-		w := ownWorld(ctx, test.Options{}, "c06")
+		w := ownWorld(ctx, devcluster.Options{}, "c06")
 		f := of(w, "c06")
 		f.settle(ctx, f.payments(), f.shop())
 		root, namespaces := f.own("payments"), []string{f.own("payments"), f.own("shop")}
@@ -171,7 +172,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 
 	It("ACC-S24 in mode Constrained takes and gives what changed while the operator was away", func(ctx SpecContext) {
 		needsConstrained()
-		options := sudoMode("Constrained").options(test.Options{})
+		options := sudoMode("Constrained").options(devcluster.Options{})
 		options.Operator.Config += billed
 		w := ownWorld(ctx, options, "s24")
 		f := of(w, "s24")

@@ -15,9 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const lnamespaces = "lnamespaces." + v1alpha1.Domain
@@ -80,11 +81,11 @@ func (all *five) survives(ctx context.Context, before map[string]string) {
 }
 
 var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
-	var w *test.World
+	var w *devcluster.World
 	var all *five
 
 	BeforeAll(func(ctx SpecContext) {
-		w = ownWorld(ctx, test.Options{}, "d08", "d11")
+		w = ownWorld(ctx, devcluster.Options{}, "d08", "d11")
 	})
 
 	It("ACC-D11 may be going: a deletion waits as long as that can't be told", func(ctx SpecContext) {
@@ -129,13 +130,13 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 			all.exists(ctx, namespace)
 			old[tenant.Name] = namespace.Annotations[v1alpha1.AnnotationLNamespaceUID]
 		}
-		manifests, err := test.Render("config/overlays/standard")
+		manifests, err := devcluster.Render("config/overlays/standard")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
-		_, stderr, code := w.Kubectl(ctx, controlplane.Admin, "annotate", "ns", "-l", v1alpha1.LabelType+"="+v1alpha1.TypeRoot, v1alpha1.AnnotationAdopt+"=true")
-		Expect(code).To(BeZero(), stderr)
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
 		for _, tenant := range all.tenants {
-			all.create(ctx, tenant.Object())
+			lns := tenant.Object()
+			all.create(ctx, lns)
+			all.mark(ctx, tenant.Name, string(lns.UID))
 		}
 		for _, tenant := range all.tenants {
 			lns := all.ready(ctx, tenant.Name)

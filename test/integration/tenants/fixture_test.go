@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // people are the users of the case with that key, and their groups. All names are its own, so that cases run at once.
@@ -37,13 +37,13 @@ func people(key string) map[string][]string {
 
 // fixture is the specification's, under names of one case's own.
 type fixture struct {
-	*test.World
+	*devcluster.World
 	key  string
 	mode sudoMode
 }
 
 // of returns the fixture of the case with that key. Nothing of it exists yet.
-func of(w *test.World, key string) *fixture { return &fixture{World: w, key: key} }
+func of(w *devcluster.World, key string) *fixture { return &fixture{World: w, key: key} }
 
 // own is this case's name for what the specification calls name: s01-payments.
 func (f *fixture) own(name string) string { return f.key + "-" + name }
@@ -74,11 +74,24 @@ func (f *fixture) shop() *build.LNamespace {
 	return build.Tenant(f.own("shop")).Users(f.own("dave")).Managers(f.own("mia")).Sudoers(f.own("bob"))
 }
 
-// create makes objects as the cluster admin.
+// create makes objects as the cluster admin; before an LNamespace, the namespaces elsewhere of the service accounts that it lists.
 func (f *fixture) create(ctx context.Context, objects ...client.Object) {
 	GinkgoHelper()
 	for _, object := range objects {
+		if lns, ok := object.(*v1alpha1.LNamespace); ok {
+			f.house(ctx, lns)
+		}
 		Expect(f.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// house makes the namespaces of listed service accounts; one of the tenant's own name comes with the tenant.
+func (f *fixture) house(ctx context.Context, lns *v1alpha1.LNamespace) {
+	GinkgoHelper()
+	for _, s := range slices.Concat(lns.Spec.Users, lns.Spec.Managers, lns.Spec.Sudoers) {
+		if s.Namespace != "" && s.Namespace != lns.Name {
+			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Namespace(s.Namespace)))).To(Succeed())
+		}
 	}
 }
 

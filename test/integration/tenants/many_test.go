@@ -9,16 +9,17 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 var _ = Describe("many tenants", Ordered, SpecPriority(1), func() {
 	const half = 100
-	var w *test.World
+	var w *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
-		w = ownWorld(ctx, test.Options{}, "x01")
+		w = ownWorld(ctx, devcluster.Options{}, "x01")
 	})
 
 	// settled makes that many tenants at once, all with the same sudoer, and waits until all are Ready.

@@ -8,8 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // sudoMode is what the configuration says about sudo; empty for the default, Legacy.
@@ -25,7 +25,7 @@ func (m sudoMode) text() string {
 }
 
 // options are those of a World whose operator grants sudo so.
-func (m sudoMode) options(options test.Options) test.Options {
+func (m sudoMode) options(options devcluster.Options) devcluster.Options {
 	options.Operator.Config = m.text()
 	return options
 }
@@ -58,14 +58,14 @@ type both [2][]byte
 
 func startBoth(ctx SpecContext, users map[string][]string) []byte {
 	GinkgoHelper()
-	var started [2]*test.World
+	var started [2]*devcluster.World
 	var starting errgroup.Group
 	for i, mode := range []sudoMode{"", "Auto"} {
-		if mode != "" && os.Getenv(test.EmulatedVersionEnv) != "" {
+		if mode != "" && os.Getenv(devcluster.EmulatedVersionEnv) != "" {
 			continue
 		}
 		starting.Go(func() error {
-			w, err := test.Start(ctx, mode.options(test.Options{ControlPlane: controlplane.Options{Users: users}}))
+			w, err := devcluster.Start(ctx, mode.options(devcluster.Options{ControlPlane: controlplane.Options{Users: users}}))
 			started[i] = w
 			return err
 		})
@@ -89,10 +89,10 @@ func connectBoth(text []byte) {
 	var data both
 	Expect(json.Unmarshal(text, &data)).To(Succeed())
 	var err error
-	world, err = test.Connect(data[0])
+	world, err = devcluster.Connect(data[0])
 	Expect(err).NotTo(HaveOccurred())
 	if data[1] != nil {
-		constrained, err = test.Connect(data[1])
+		constrained, err = devcluster.Connect(data[1])
 		Expect(err).NotTo(HaveOccurred())
 	}
 }

@@ -1,10 +1,14 @@
 package tenants_test
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	gomegatypes "github.com/onsi/gomega/types"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,8 +61,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 			name := namespace.Name
 			f.create(ctx, build.Tenant(name).Users(f.own("alice")).Managers(f.own("alice")).Sudoers(f.own("alice")).Object())
 			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
-			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring(
-				"namespace " + name + " exists; a cluster admin can mark it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=true"))
+			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("namespace " + name +
+				" exists; a cluster admin can name who may adopt it: kubectl annotate namespace " + name + " tenancy.warren.dev/adopt=" + string(lns.UID)))
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
 				g.Expect(f.read(ctx, now)()).To(Succeed())
@@ -77,11 +81,11 @@ var _ = Describe("the Namespace of a tenant", func() {
 		secret, foreign := build.Secret(payments, "kept", "v"), build.RoleBinding(payments, "foreign", "view", build.RBACUser(f.own("erin")))
 		f.create(ctx, namespace, secret, foreign)
 		f.create(ctx, f.payments().Object())
-		f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
 
 		f.exists(ctx, namespace)
-		Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, "true"))).To(Succeed())
-		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
+		Expect(f.Admin().Update(ctx, build.Annotated(namespace, v1alpha1.AnnotationAdopt, string(lns.UID)))).To(Succeed())
+		lns = f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
 		f.ready(ctx, payments)
 		now := build.Namespace(payments)
 		f.exists(ctx, now)
@@ -140,11 +144,10 @@ var _ = Describe("the Namespace of a tenant", func() {
 		for _, name := range []string{sub, template} {
 			namespace := build.Namespace(name)
 			f.exists(ctx, namespace)
-			Expect(f.Admin().Patch(ctx, namespace, client.RawPatch(types.MergePatchType,
-				[]byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))).To(Succeed())
-			f.create(ctx, build.Tenant(name).Sudoers(f.own("eve")).Object())
-			lns := f.says(ctx, name, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonNamespaceConflict)
-			Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("a sub-namespace or a template"))
+			eves := build.Tenant(name).Sudoers(f.own("eve")).Object()
+			f.create(ctx, eves)
+			f.mark(ctx, name, string(eves.UID))
+			f.conflicts(ctx, name, "a sub-namespace or a template")
 			Consistently(func(g Gomega) {
 				now := build.Namespace(name)
 				g.Expect(f.read(ctx, now)()).To(Succeed())
@@ -157,6 +160,25 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(err).To(beDenied())
 		system := build.Tenant("kube-system").Object()
 		Expect(f.Admin().Create(ctx, system)).To(MatchError(ContainSubstring("default and kube-* are reserved names")))
+	})
+
+	It("ACC-N13 is taken by nobody but whom the mark names", func(ctx SpecContext) {
+		f := of(world, "n13")
+		legacy, alices := f.own("legacy"), f.own("alices")
+		eves := build.Tenant(legacy).Sudoers(f.own("eve")).Object()
+		f.create(ctx, build.Namespace(legacy), build.Secret(legacy, "theirs", "v"), build.Namespace(alices))
+		f.create(ctx, eves)
+		for _, other := range []string{f.own("alice"), "0d21e2c4-0000-4000-8000-000000000000"} {
+			f.mark(ctx, legacy, other)
+			f.conflicts(ctx, legacy, "tenancy.warren.dev/adopt="+string(eves.UID))
+		}
+		f.mark(ctx, legacy, v1alpha1.True)
+		f.conflicts(ctx, legacy, "adopt=true names nobody; a cluster admin names who may adopt it")
+		denied(ctx, f.Sudo(f.own("eve"), legacy), secretsIn(legacy))
+
+		f.mark(ctx, alices, f.own("alice"))
+		f.create(ctx, build.Annotated(build.Tenant(alices).Users(f.own("alice")).Object(), v1alpha1.AnnotationCreator, f.own("alice")))
+		f.says(ctx, alices, v1alpha1.ConditionNamespaceReady, metav1.ConditionTrue, v1alpha1.ReasonAdopted)
 	})
 
 	It("ACC-N09 is ready without its template, says so, and heals when that is made", func(ctx SpecContext) {
@@ -192,4 +214,39 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.event(ctx, payments, v1alpha1.ReasonDriftRepaired, v1alpha1.LabelType)
 		f.ready(ctx, payments)
 	})
+
+	It("ACC-N12 says what the API server refuses, and is made when it does no longer", func(ctx SpecContext) {
+		f := of(world, "n12")
+		payments := f.own("payments")
+		policy, bound := build.Policy(payments, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "no room for another one")
+		f.create(ctx, policy, bound)
+		Eventually(func() error {
+			return f.Admin().Create(ctx, build.Namespace(payments), client.DryRunAll)
+		}).WithContext(ctx).Should(beRefused("no room for another one"), "the policy is in force")
+		f.create(ctx, f.payments().Object())
+		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonCreateFailed)
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("no room for another one"))
+		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		f.ready(ctx, payments)
+	}, SpecTimeout(3*time.Minute))
 })
+
+// beRefused matches an error that says so.
+func beRefused(text string) gomegatypes.GomegaMatcher {
+	return And(HaveOccurred(), MatchError(ContainSubstring(text)))
+}
+
+// mark has a cluster admin say who may adopt a namespace.
+func (f *fixture) mark(ctx context.Context, namespace, who string) {
+	GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AnnotationAdopt, who)
+	Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch(types.MergePatchType, patch))).To(Succeed())
+}
+
+// conflicts waits until an LNamespace says so why it can't have its namespace.
+func (f *fixture) conflicts(ctx context.Context, name, why string) {
+	GinkgoHelper()
+	Eventually(func() *metav1.Condition {
+		return v1alpha1.FindCondition(f.get(ctx, name).Status.Conditions, v1alpha1.ConditionNamespaceReady)
+	}).WithContext(ctx).Should(HaveValue(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)), HaveField("Message", ContainSubstring(why)))))
+}

@@ -13,17 +13,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("an operator that is away", Ordered, ContinueOnFailure, SpecPriority(1), func() {
-	var w *test.World
+	var w *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
-		w = ownWorld(ctx, test.Options{}, "n06", "n08", "n11", "d06", "s24")
+		w = ownWorld(ctx, devcluster.Options{}, "n06", "n08", "n11", "d06", "s24")
 	})
 
 	// frozen does something while the operator stands still in the middle of whatever it does. It never knows.

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // longest is a name that no kubeconfig file can bear; the authorizer is asked about it.
@@ -174,32 +174,63 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 	})
 
-	It("ACC-R06 give no sudo from the moment when someone else binds the group", func(ctx SpecContext) {
+	It("ACC-R06 give no sudo where a RoleBinding names the group before the first sudoer is listed", func(ctx SpecContext) {
 		f := of(world, "r06")
-		platform, other, infra := f.own("platform"), f.own("other"), f.own("infra")
-		By("a ClusterRoleBinding, after sudo was granted")
-		f.settle(ctx, build.Tenant(platform).Sudoers(f.own("carol")))
-		allowed(ctx, f.sudo("carol", "platform"), podsIn(platform))
-		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACGroup(platform+"-sudoers"))
-		f.create(ctx, bound)
-		f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
-		f.gone(ctx, pair("warren:sudo:"+platform)...)
-		soonDenied(ctx, f.sudo("carol", "platform"), podsIn(platform))
-		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
-		f.ready(ctx, platform)
-
-		By("a RoleBinding, before the first sudoer is listed")
+		other, infra := f.own("other"), f.own("infra")
 		here := build.RoleBinding(infra, "standing", "admin", build.RBACGroup(other+"-sudoers"))
 		f.create(ctx, build.Namespace(infra), here)
 		f.settle(ctx, build.Tenant(other))
 		f.set(ctx, f.Admin(), other, sudoers(build.Users(f.own("carol"))...))
 		f.says(ctx, other, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
 		f.gone(ctx, pair("warren:sudo:"+other)...)
-		denied(ctx, f.sudo("carol", "other"), podsIn(other))
+		denied(ctx, f.sudo("carol", "other"), podsIn(other), podsIn(infra))
+		Expect(f.get(ctx, other).Status.SudoGrantedAt).To(BeNil())
 		Expect(f.Admin().Delete(ctx, here)).To(Succeed())
-		f.ready(ctx, other) // looked at every 30 s
+		f.ready(ctx, other)
 		allowed(ctx, f.sudo("carol", "other"), podsIn(other))
+		denied(ctx, f.sudo("carol", "other"), podsIn(infra))
 	}, SpecTimeout(5*time.Minute))
+
+	It("ACC-R14 lose nothing to who binds the group later, in a namespace of theirs or in the whole cluster", func(ctx SpecContext) {
+		f := of(world, "r14")
+		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
+		f.settle(ctx, f.payments(), f.shop())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Eventually(func() any { return f.get(ctx, payments).Status.SudoGrantedAt }).WithContext(ctx).ShouldNot(BeNil())
+		group := build.RBACGroup(payments + "-sudoers")
+
+		By("a user of another tenant")
+		gift := build.RoleBinding(shop, "hello", "view", group)
+		allowed(ctx, f.as("dave"), request{"binding the group", func(ctx context.Context, c client.Client) error {
+			return client.IgnoreAlreadyExists(c.Create(ctx, gift.DeepCopy()))
+		}})
+		By("a cluster admin")
+		everywhere := build.ClusterRoleBinding(f.own("standing"), "view", group)
+		f.create(ctx, everywhere)
+		f.event(ctx, payments, v1alpha1.ReasonGroupInUse, "group "+payments+"-sudoers is bound elsewhere")
+		Eventually(func() (float64, error) {
+			metrics, err := f.Operator.Metrics(ctx)
+			if err != nil {
+				return 0, err
+			}
+			return metrics.Value("warren_sudo_groups_bound_elsewhere", map[string]string{"effect": "gift"}), nil
+		}).WithContext(ctx).Should(BeNumerically(">=", 1))
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(shop)) // the gift
+
+		By("a manager who takes all sudoers off, and lists one again")
+		f.set(ctx, f.as("mia"), payments, sudoers())
+		f.ready(ctx, payments)
+		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		f.set(ctx, f.as("mia"), payments, sudoers(build.Users(bob)...))
+		f.ready(ctx, payments)
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		stop := throughout(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Consistently(func() v1alpha1.Reason {
+			c := v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionAccessReady)
+			return v1alpha1.Reason(c.Reason)
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(v1alpha1.ReasonGranted))
+		Expect(stop()).To(Succeed())
+	})
 
 	It("ACC-R07 of empty lists bind nobody", func(ctx SpecContext) {
 		f := of(world, "r07")

@@ -11,16 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPriority(1), func() {
-	var w *test.World
+	var w *devcluster.World
 
 	BeforeAll(func(ctx SpecContext) {
-		w = ownWorld(ctx, test.Options{}, "r08", "r09")
+		w = ownWorld(ctx, devcluster.Options{}, "r08", "r09")
 	})
 
 	configure := func(role string) {

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 )
 
 // sampleNames are the names in docs/resource-samples in whose place a case has its own.
@@ -41,7 +41,7 @@ func (f *fixture) samples(ctx context.Context) []client.Object {
 // sampled reads samples under the names of this case; values come in pairs of what stands there and what takes its place.
 func (f *fixture) sampled(pattern string, values ...string) []client.Object {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	files, err := filepath.Glob(filepath.Join(root, "docs", "resource-samples", pattern))
 	Expect(err).NotTo(HaveOccurred())
@@ -68,7 +68,7 @@ func objectsIn(file, text string) []client.Object {
 		Expect(err).NotTo(HaveOccurred(), file)
 		kind := metav1.TypeMeta{}
 		Expect(yaml.Unmarshal(document, &kind)).To(Succeed(), file)
-		object, err := test.Scheme().New(kind.GroupVersionKind())
+		object, err := devcluster.Scheme().New(kind.GroupVersionKind())
 		Expect(err).NotTo(HaveOccurred(), file)
 		Expect(yaml.UnmarshalStrict(document, object)).To(Succeed(), file)
 		object.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{}) // as the client has them

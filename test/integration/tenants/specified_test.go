@@ -53,6 +53,7 @@ func (f *fixture) tenantObjects(tenant *v1alpha1.LNamespace, users, sudoers []rb
 	source := func(object, access string) metav1.ObjectMeta {
 		m := meta(object, access)
 		m.Namespace, m.Labels["tenancy.warren.dev/propagate"] = name, "update"
+		m.Annotations = map[string]string{"tenancy.warren.dev/lnamespace-uid": string(tenant.UID)}
 		return m
 	}
 	sudo := []rbacv1.PolicyRule{
@@ -86,7 +87,7 @@ func (f *fixture) tenantObjects(tenant *v1alpha1.LNamespace, users, sudoers []rb
 func copied(source *rbacv1.RoleBinding, namespace string) *rbacv1.RoleBinding {
 	binding := source.DeepCopy()
 	binding.Namespace, binding.OwnerReferences = namespace, nil
-	binding.Labels = maps.Clone(binding.Labels)
+	binding.Labels, binding.Annotations = maps.Clone(binding.Labels), maps.Clone(binding.Annotations)
 	delete(binding.Labels, "tenancy.warren.dev/propagate")
 	delete(binding.Labels, "app.kubernetes.io/managed-by") // propagation.excludedLabels
 	binding.Labels["tenancy.warren.dev/inherited-from"] = source.Namespace

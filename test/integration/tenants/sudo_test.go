@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -118,7 +118,7 @@ var _ = Describe("sudo", func() {
 			request{"update RoleBinding warren:users", func(ctx context.Context, c client.Client) error { return c.Update(ctx, users.DeepCopy()) }})
 		allowed(ctx, f.sudo("bob", "payments"), secretsIn(f.own("payments")))
 
-		f = of(ownWorld(ctx, f.mode.options(test.Options{WithoutPolicies: true}), "s09"), "s09")
+		f = of(ownWorld(ctx, f.mode.options(devcluster.Options{WithoutPolicies: true}), "s09"), "s09")
 		f.settle(ctx, f.payments())
 		root, alice := f.own("payments"), f.as("alice")
 		sudoers := build.RoleBinding(root, "warren:sudoers", "")

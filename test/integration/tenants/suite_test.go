@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -23,13 +23,13 @@ const soon = 20 * time.Second
 
 // The Worlds of the suite: its operators grant sudo in mode Legacy, and in mode Auto, which is Constrained there. The second is nil
 // where the API server emulates a version that doesn't know it.
-var world, constrained *test.World
+var world, constrained *devcluster.World
 
 func TestTenants(t *testing.T) { suite.Run(t, "Tenants") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	users := map[string][]string{}
-	for letter, count := range map[string]int{"d": 5, "n": 10, "r": 12, "s": 25, "v": 9, "w": 7, "x": 2, "c": 6} {
+	for letter, count := range map[string]int{"d": 5, "n": 13, "r": 17, "s": 31, "v": 9, "w": 7, "x": 2, "c": 6, "h": 3} {
 		for n := 1; n <= count; n++ {
 			maps.Copy(users, people(fmt.Sprintf("%s%02d", letter, n)))
 		}
@@ -43,13 +43,13 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 })
 
 // ownWorld starts a World for cases that stop something, with the people of those cases.
-func ownWorld(ctx SpecContext, options test.Options, keys ...string) *test.World {
+func ownWorld(ctx SpecContext, options devcluster.Options, keys ...string) *devcluster.World {
 	GinkgoHelper()
 	options.ControlPlane.Users = map[string][]string{}
 	for _, key := range keys {
 		maps.Copy(options.ControlPlane.Users, people(key))
 	}
-	w, err := test.Start(ctx, options)
+	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	return w

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 // cluster is a World with the words in which the cases are written. Whatever it does, it does as the cluster admin.
-type cluster struct{ *test.World }
+type cluster struct{ *devcluster.World }
 
 // put creates objects.
 func (c cluster) put(ctx context.Context, objects ...client.Object) {

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, func() {
@@ -26,7 +26,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		DeferCleanup(os.RemoveAll, dir)
 		own.mount = mount{dir: dir}
 		own.swap(fixture)
-		own.cluster = startWorld(ctx, test.Options{Operator: test.OperatorOptions{ConfigFile: own.file()}})
+		own.cluster = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{ConfigFile: own.file()}})
 	})
 
 	It("SUB-F2 to something invalid: nothing changes", func(ctx SpecContext) {

@@ -15,8 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -75,7 +76,7 @@ var _ = Describe("copies are reported", func() {
 var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, func() {
 	var own cluster
 	BeforeAll(func(ctx SpecContext) {
-		own = startWorld(ctx, test.Options{WithoutPolicies: true, Operator: test.OperatorOptions{Config: fixture}})
+		own = startWorld(ctx, devcluster.Options{WithoutPolicies: true, Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
 	It("HIER-T5 a tree label that nobody but us sets goes", func(ctx SpecContext) {
@@ -238,6 +239,7 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		// It has come to the end of its queue, and has looked at every copy.
 		own.put(ctx, build.Child("r1-last", "r1-org"))
 		Eventually(own.is(build.Secret("r1-last", "db", ""))).WithContext(ctx).Should(there())
+		Eventually(own.wrote(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
 		Consistently(own.wrote(since)).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(HaveEach(Or(ContainSubstring("r1-last"), ContainSubstring("r1-org/hierarchy"))))
 	})
 })

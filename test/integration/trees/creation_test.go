@@ -135,15 +135,15 @@ var _ = Describe("a name is taken", func() {
 	It("SUB-K1 by a plain namespace, which is left alone", func(ctx SpecContext) {
 		web := build.Namespace("k1-web")
 		shared.put(ctx, build.Root("k1-payments", "team", "neco"), web, build.SubNamespace("k1-payments", "k1-web"))
-		Eventually(shared.sub("k1-payments/k1-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict))
+		Eventually(shared.sub("k1-payments/k1-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
 		Consistently(shared.ns("k1-web")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).
 			Should(HaveField("ObjectMeta.ResourceVersion", web.ResourceVersion))
 		shared.quiet(ctx, 10*time.Second, "k1-web")
 	})
 
-	It("SUB-K2 until what has it is gone", func(ctx SpecContext) {
-		web, content := build.Namespace("k2-web"), build.Held(build.ConfigMap("k2-web", "hangs", "x"))
-		shared.put(ctx, build.Root("k2-payments", "team", "neco"), web, content, build.SubNamespace("k2-payments", "k2-web"))
+	It("SUB-K2 until what has it in the same tree is gone", func(ctx SpecContext) {
+		web, content := build.Child("k2-web", "k2-side"), build.Held(build.ConfigMap("k2-web", "hangs", "x"))
+		shared.put(ctx, build.Root("k2-payments", "team", "neco"), build.Child("k2-side", "k2-payments"), web, content, build.SubNamespace("k2-payments", "k2-web"))
 		Eventually(shared.sub("k2-payments/k2-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict))
 		shared.drop(ctx, web)
 		Eventually(shared.sub("k2-payments/k2-web")).WithContext(ctx).Should(wait(v1alpha1.ReasonNamespaceTerminating))
@@ -189,8 +189,8 @@ var _ = Describe("a name is taken", func() {
 				g.Expect(err).NotTo(HaveOccurred())
 				b, err := inB(ctx)
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(a).To(Or(beReady(), stall(v1alpha1.ReasonConflict)))
-				g.Expect(b).To(Or(beReady(), stall(v1alpha1.ReasonConflict)))
+				g.Expect(a).To(Or(beReady(), stall(v1alpha1.ReasonNameTaken)))
+				g.Expect(b).To(Or(beReady(), stall(v1alpha1.ReasonNameTaken)))
 				g.Expect(condition(v1alpha1.ConditionReady)(a).Status).NotTo(Equal(condition(v1alpha1.ConditionReady)(b).Status))
 			}).WithContext(ctx).Should(Succeed(), name)
 		}

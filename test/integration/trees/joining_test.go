@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -118,7 +118,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 
 	It("SUB-T15 and taken out of its tree, where it keeps only its own, with policies and without", func(ctx SpecContext) {
 		leaving(ctx, shared)
-		leaving(ctx, startWorld(ctx, test.Options{WithoutPolicies: true, Operator: test.OperatorOptions{Config: fixture}}))
+		leaving(ctx, startWorld(ctx, devcluster.Options{WithoutPolicies: true, Operator: devcluster.OperatorOptions{Config: fixture}}))
 	})
 })
 

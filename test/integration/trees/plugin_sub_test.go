@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // done runs the plugin as a user and returns what it prints, which must succeed.
@@ -45,7 +45,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 	var own cluster
 
 	BeforeAll(func(ctx SpecContext) {
-		own = startWorld(ctx, test.Options{Webhooks: true, Operator: test.OperatorOptions{Config: fixture}})
+		own = startWorld(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
 	It("as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
@@ -65,7 +65,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		By("a name that she can't see is taken")
 		own.put(ctx, build.Namespace("xc-taken"))
 		Expect(own.fails(ctx, "alice", "create", "xc-taken", "-n", "xc-pay", "--wait")).
-			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: Conflict: namespace xc-taken exists and is no sub-namespace"))
+			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: NameTaken: namespace xc-taken exists and is no sub-namespace"))
 		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-taken")).To(ContainSubstring("name the parent of its SubNamespace with --namespace"))
 		Expect(own.done(ctx, "alice", "delete", "xc-taken", "-n", "xc-pay", "--wait", "-o", "name")).To(Equal(subResource + "xc-taken\n"))
 		Expect(own.is(subNamespace("xc-pay/xc-taken"))(ctx)).To(gone())
@@ -161,7 +161,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		start(ctx, "m4")
 		own.done(ctx, controlplane.Admin, "sub", "move", "m4-web", "m4-other", "--leave-original")
 		Eventually(own.sub("m4-other/m4-web")).WithContext(ctx).Should(beReady())
-		Eventually(own.sub("m4-pay/m4-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonConflict))
+		Eventually(own.sub("m4-pay/m4-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m4-web", "m4-other")).To(Equal("namespace/m4-web unchanged\n"))
 		own.done(ctx, controlplane.Admin, "delete", "m4-web", "-n", "m4-pay", "--wait")
 		moved(ctx, "m4")

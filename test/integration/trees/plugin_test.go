@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // warren runs the plugin as a user.
@@ -112,7 +112,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 	var own cluster
 
 	BeforeAll(func(ctx SpecContext) {
-		own = startWorld(ctx, test.Options{WithoutOperator: true, ControlPlane: controlplane.Options{WithoutControllers: true}})
+		own = startWorld(ctx, devcluster.Options{WithoutOperator: true, ControlPlane: controlplane.Options{WithoutControllers: true}})
 		own.put(ctx,
 			build.Root("org"), build.Root("payments", v1alpha1.LabelTemplate, "base"), build.Root("shop"),
 			build.Child("pay-web", "payments", v1alpha1.LabelBound, "true"), build.Child("pay-db", "pay-web", v1alpha1.LabelBound, "true"),

@@ -15,9 +15,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // namespaceReplaced holds the operator's request to delete a namespace on its way to the API server until another
@@ -25,7 +26,7 @@ import (
 func namespaceReplaced(ctx SpecContext, c cluster) {
 	GinkgoHelper()
 	door := &door{path: "/api/v1/namespaces/d14-web", arrived: make(chan struct{}), open: make(chan struct{})}
-	operator, err := test.StartOperator(ctx, test.OperatorOptions{
+	operator, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 		Manager: built.Manager, Config: fixture,
 		Dir: filepath.Join(c.Dir, "operator-behind-door"), Kubeconfig: door.kubeconfig(c),
 	})

@@ -11,17 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 const children = v1alpha1.ConditionChildrenReady
 
 var _ = Describe("a HierarchyConfiguration requires children", func() {
-	It("HIER-S6 HIER-S7 of which one has somebody else's name", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s6-x"), build.Namespace("s6-c1"), build.Secret("s6-x", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+	It("HIER-S6 HIER-S7 of which one has the name of another namespace of the tree", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s6-org"), build.Child("s6-x", "s6-org"), build.Child("s6-side", "s6-org"), build.Child("s6-c1", "s6-side"),
+			build.Secret("s6-x", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		shared.wish(ctx, "s6-x", build.Requiring("s6-c1", "s6-c2"))
-		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s6-c1 exists and is no sub-namespace"))
+		Eventually(shared.hier("s6-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s6-c1 exists and is the child of another namespace of this tree"))
 		Eventually(shared.sub("s6-x/s6-c2")).WithContext(ctx).Should(And(beReady(),
 			HaveField("ObjectMeta.Labels", HaveKeyWithValue("app.kubernetes.io/managed-by", v1alpha1.OperatorName)), HaveField("ObjectMeta.OwnerReferences", BeEmpty())))
 		Eventually(shared.is(build.Secret("s6-c2", "key", ""))).WithContext(ctx).Should(there())

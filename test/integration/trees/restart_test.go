@@ -12,10 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 // restarted is a cluster whose operator is stopped and started.
@@ -23,7 +24,7 @@ type restarted struct{ cluster }
 
 func (c *restarted) begin(ctx SpecContext) {
 	GinkgoHelper()
-	c.cluster = startWorld(ctx, test.Options{Operator: test.OperatorOptions{Config: fixture}})
+	c.cluster = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 }
 
 func (c *restarted) stop() {
@@ -95,7 +96,10 @@ var _ = Describe("the operator is away while something happens", Ordered, Contin
 		for _, g := range groves {
 			Expect(own.now(ctx, g.f)).To(active())
 			Expect(own.now(ctx, g.g)).To(active())
-			own.put(ctx, build.Tenant(g.root).Object())
+			// Namespaces wait for the name, so a cluster admin makes it the tenant's.
+			tenant := build.Tenant(g.root).Object()
+			own.put(ctx, tenant)
+			own.put(ctx, build.Annotated(build.Namespace(g.root), v1alpha1.AnnotationAdopt, string(tenant.UID)))
 			Eventually(own.ns(g.root)).WithContext(ctx).Should(unnoted(v1alpha1.AnnotationCascading))
 		}
 	})
@@ -159,9 +163,9 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		for name := range uids {
 			Consistently(own.ns(name)).WithContext(ctx).WithTimeout(test.Quiet(time.Second)).Should(And(active(), carry(v1alpha1.LabelBound, "true")))
 		}
-		manifests, err := test.Render("config/crd")
+		manifests, err := devcluster.Render("config/crd")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(test.Apply(ctx, own.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
+		Expect(devcluster.Apply(ctx, own.Config(controlplane.Admin), manifests.Definitions())).To(Succeed())
 		for name, uid := range uids {
 			Eventually(func() error { return own.Admin().Create(ctx, build.SubNamespace("d12-payments", name)) }).WithContext(ctx).Should(Succeed())
 			// The operator's watch looks for the kind again with a back-off of its own.

@@ -14,7 +14,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -42,10 +42,10 @@ func TestTrees(t *testing.T) { suite.Run(t, "trees") }
 
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	var err error
-	built.Manager, err = test.BuildManager(ctx)
+	built.Manager, err = devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	built.Plugins = buildPlugin(ctx)
-	w := startWorld(ctx, test.Options{Operator: test.OperatorOptions{Config: fixture}})
+	w := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 	data, err := json.Marshal(map[string]any{"world": json.RawMessage(w.Bytes()), "built": built})
 	Expect(err).NotTo(HaveOccurred())
 	return data
@@ -56,7 +56,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	}
 	Expect(json.Unmarshal(data, &sent)).To(Succeed())
 	built = sent.Built
-	w, err := test.Connect(sent.World)
+	w, err := devcluster.Connect(sent.World)
 	Expect(err).NotTo(HaveOccurred())
 	shared = cluster{w}
 })
@@ -68,10 +68,10 @@ var _ = ReportAfterEach(func(report SpecReport) {
 })
 
 // startWorld starts a World that ends with the suite or container that started it.
-func startWorld(ctx SpecContext, options test.Options) cluster {
+func startWorld(ctx SpecContext, options devcluster.Options) cluster {
 	GinkgoHelper()
-	options.Operator.Manager = built.Manager
-	w, err := test.Start(ctx, options)
+	options.Operator.Manager, options.PlacesFreely = built.Manager, true
+	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	w.Plugins = built.Plugins
@@ -81,7 +81,7 @@ func startWorld(ctx SpecContext, options test.Options) cluster {
 // buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
 func buildPlugin(ctx SpecContext) string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("", "warren-plugin-")
 	Expect(err).NotTo(HaveOccurred())

@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/vetting"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
 // listCases are those about lists. They come before anybody changes what the cluster serves.
@@ -22,7 +22,7 @@ func listCases() {
 		if os.Getenv("WARREN_EMULATED_VERSION") != "" {
 			Skip("a server that emulates a version has resources of its own, and the list of that version is written from the real one")
 		}
-		root, err := test.Root()
+		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
 		dir := GinkgoT().TempDir()
 		var out, problems string
@@ -59,15 +59,15 @@ func listCases() {
 }
 
 // theirs are the resources of a list that Kubernetes has. Those of Warren come and go without a matter for its users' rights.
-func theirs(list *vetting.List) []string {
+func theirs(list *rolevetting.List) []string {
 	return slices.DeleteFunc(slices.Clone(list.APIResources), func(resource string) bool { return strings.Contains(resource, "."+v1alpha1.Domain) })
 }
 
-func read(file string) *vetting.List {
+func read(file string) *rolevetting.List {
 	GinkgoHelper()
 	data, err := os.ReadFile(file)
 	Expect(err).NotTo(HaveOccurred())
-	list, err := vetting.Parse(data)
+	list, err := rolevetting.Parse(data)
 	Expect(err).NotTo(HaveOccurred())
 	return list
 }

@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-var world *test.World
+var world *devcluster.World
 
 func TestVetting(t *testing.T) { suite.Run(t, "Vetting") }
 
@@ -30,7 +30,7 @@ func TestVetting(t *testing.T) { suite.Run(t, "Vetting") }
 var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	plugins := buildPlugin(ctx)
 	var err error
-	world, err = test.Start(ctx, test.Options{})
+	world, err = devcluster.Start(ctx, devcluster.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(world.Stop)
 	world.Plugins = plugins
@@ -39,7 +39,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 // buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
 func buildPlugin(ctx SpecContext) string {
 	GinkgoHelper()
-	root, err := test.Root()
+	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	dir, err := os.MkdirTemp("", "warren-plugin-")
 	Expect(err).NotTo(HaveOccurred())

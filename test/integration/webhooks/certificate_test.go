@@ -19,11 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/certificate"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
-	"github.com/warren-tenancy/warren/test/controlplane"
-	"github.com/warren-tenancy/warren/test/process"
 )
 
 // within is what the specification allows for a certificate or a bundle to be put right.
@@ -31,10 +32,10 @@ const within = 10 * time.Second
 
 var _ = Describe("The certificate of two replicas", Ordered, func() {
 	var (
-		w        *test.World
+		w        *devcluster.World
 		ports    []int
-		replicas []*test.Operator
-		last     certificate.Contents // what was in force last
+		replicas []*devcluster.Operator
+		last     servingcert.Contents // what was in force last
 	)
 	// replaced checks that another certificate came into force, and that nobody was started again for it.
 	replaced := func(ctx context.Context, what string) {
@@ -50,7 +51,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		w = start(ctx, test.Options{WithoutOperator: true, Operator: test.OperatorOptions{Args: []string{"--leader-elect"}}})
+		w = start(ctx, devcluster.Options{WithoutOperator: true, Operator: devcluster.OperatorOptions{Args: []string{"--leader-elect"}}})
 	})
 
 	AfterAll(func() {
@@ -64,7 +65,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 	It("SEC-X1 is made once, served by both, and trusted", func(ctx SpecContext) {
 		empty, err := stored(ctx, w)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(empty.Equal(certificate.Contents{})).To(BeTrue())
+		Expect(empty.Equal(servingcert.Contents{})).To(BeTrue())
 		mark, err := w.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 
@@ -72,12 +73,12 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		other, err := process.FreePort()
 		Expect(err).NotTo(HaveOccurred())
-		standby, err := test.StartOperator(ctx, test.OperatorOptions{
+		standby, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 			Kubeconfig: w.Kubeconfig(controlplane.Operator), Dir: filepath.Join(w.Dir, "standby"),
 			WebhookPort: other, Args: []string{"--leader-elect"},
 		})
 		Expect(err).NotTo(HaveOccurred())
-		ports, replicas = []int{w.WebhookPort, other}, []*test.Operator{leader, standby}
+		ports, replicas = []int{w.WebhookPort, other}, []*devcluster.Operator{leader, standby}
 
 		Eventually(func(g Gomega) { last = inForce(ctx, g, w, ports...) }).WithTimeout(within).Should(Succeed())
 		writes, err := w.Writes(ctx, mark)
@@ -90,7 +91,7 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		for i, replica := range replicas {
 			metrics, err := replica.Metrics(ctx)
 			Expect(err).NotTo(HaveOccurred())
-			pair, err := certificate.Judge(last.Current, names, time.Now())
+			pair, err := servingcert.Judge(last.Current, names, time.Now())
 			Expect(err).NotTo(HaveOccurred())
 			Expect(metrics.Value("warren_certificate_expiry_timestamp_seconds", nil)).To(BeEquivalentTo(pair.Leaf.NotAfter.Unix()))
 			Expect(metrics.Value("warren_certificate_rotations_total", map[string]string{"result": "success"})).To(BeEquivalentTo(1 - i))
@@ -99,11 +100,11 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 	})
 
 	It("SEC-X2 is replaced where it can't be served", func(ctx SpecContext) {
-		first, err := certificate.Judge(last.Current, names, time.Now())
+		first, err := servingcert.Judge(last.Current, names, time.Now())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(first.Leaf.NotBefore).To(BeTemporally("<", time.Now().Add(-59*time.Minute)))
 
-		plant(ctx, w, certificate.Contents{Current: certificate.Pair{Certificate: []byte("garbage"), Key: []byte("garbage")}})
+		plant(ctx, w, servingcert.Contents{Current: servingcert.Pair{Certificate: []byte("garbage"), Key: []byte("garbage")}})
 		replaced(ctx, "garbage")
 
 		secret := secretObject()
@@ -112,17 +113,17 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 		Eventually(events).WithArguments(ctx, w).Should(ContainElement(SatisfyAll(
 			HavePrefix("Warning CertificateFailed Deployment/warren-controller-manager"), ContainSubstring("warren-webhook-cert is missing"))))
 		Expect(asked(ctx, w)).To(Succeed())
-		Expect(test.Apply(ctx, w.Config(controlplane.Admin), shipped("Secret"))).To(Succeed())
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), shipped("Secret"))).To(Succeed())
 		replaced(ctx, "deleted and made empty again")
 
-		plant(ctx, w, certificate.Contents{Current: madeAt(time.Now().Add(-100*day), names...)})
+		plant(ctx, w, servingcert.Contents{Current: madeAt(time.Now().Add(-100*day), names...)})
 		replaced(ctx, "expired")
 
-		plant(ctx, w, certificate.Contents{Current: madeAt(time.Now(), "warren-webhook.elsewhere.svc")})
+		plant(ctx, w, servingcert.Contents{Current: madeAt(time.Now(), "warren-webhook.elsewhere.svc")})
 		replaced(ctx, "another name")
 
 		// The API server's node half an hour behind the operator's: what the operator makes is half an hour in its future.
-		ahead := certificate.Contents{Current: madeAt(time.Now().Add(30*time.Minute), names...)}
+		ahead := servingcert.Contents{Current: madeAt(time.Now().Add(30*time.Minute), names...)}
 		plant(ctx, w, ahead)
 		replaced(ctx, "made by a clock half an hour ahead")
 		Expect(last.Equal(ahead)).To(BeTrue(), "it works as it is")
@@ -236,15 +237,15 @@ var _ = Describe("The certificate of two replicas", Ordered, func() {
 })
 
 // shipped are the objects of that kind as config/webhook has them.
-func shipped(kind string) test.Manifests {
+func shipped(kind string) devcluster.Manifests {
 	GinkgoHelper()
-	manifests, err := test.Render("config/webhook")
+	manifests, err := devcluster.Render("config/webhook")
 	Expect(err).NotTo(HaveOccurred())
 	return slices.DeleteFunc(manifests, func(u *unstructured.Unstructured) bool { return u.GetKind() != kind })
 }
 
 // applyBundle applies the validating configuration as a GitOps tool does, with that caBundle in every webhook.
-func applyBundle(ctx context.Context, w *test.World, bundle []byte) {
+func applyBundle(ctx context.Context, w *devcluster.World, bundle []byte) {
 	GinkgoHelper()
 	object := shipped("ValidatingWebhookConfiguration")[0]
 	hooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
@@ -294,7 +295,7 @@ func lines(requests []audit.Request) []string {
 }
 
 // events are those of the operator's namespace, as `TYPE REASON KIND/NAME: MESSAGE`.
-func events(ctx context.Context, w *test.World) ([]string, error) {
+func events(ctx context.Context, w *devcluster.World) ([]string, error) {
 	list := &corev1.EventList{}
 	err := w.Admin().List(ctx, list, client.InNamespace("warren-system"))
 	var all []string

@@ -19,22 +19,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 	var f *fixture
 
 	BeforeAll(func(ctx SpecContext) {
-		f = furnish(ctx, start(ctx, test.Options{}))
+		f = furnish(ctx, start(ctx, devcluster.Options{}))
 		// From now on the operator does its work without them, and the API server still calls.
 		_, err := f.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(f.Operator.Sound()).To(Succeed())
-		f.Operator, err = test.StartOperator(ctx, test.OperatorOptions{
+		f.Operator, err = devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 			Kubeconfig: f.Kubeconfig(controlplane.Operator), Dir: filepath.Join(f.Dir, "without-webhooks"),
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -80,10 +80,10 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 
 // fixture is the specification's: tenant payments of alice, mia and bob with pay-web, and plain, where carol is
 // cluster-admin.
-type fixture struct{ *test.World }
+type fixture struct{ *devcluster.World }
 
 // furnish makes the fixture, with a pay-web and a holder for each case that deletes one.
-func furnish(ctx context.Context, w *test.World) *fixture {
+func furnish(ctx context.Context, w *devcluster.World) *fixture {
 	GinkgoHelper()
 	tenant := build.Tenant("payments").Users("alice").Managers("mia").Sudoers("bob").Object()
 	Expect(w.Admin().Create(ctx, tenant)).To(Succeed())

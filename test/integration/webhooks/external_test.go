@@ -20,16 +20,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/certificate"
-	"github.com/warren-tenancy/warren/test"
-	"github.com/warren-tenancy/warren/test/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
 const certManager = "config/components/cert-manager"
 
 var _ = Describe("The component cert-manager", func() {
 	It("takes the operator's own certificate out, and its rights", func() {
-		manifests, err := test.RenderWith("config/overlays/standard", certManager)
+		manifests, err := devcluster.RenderWith("config/overlays/standard", certManager)
 		Expect(err).NotTo(HaveOccurred())
 		var deployment appsv1.Deployment
 		decode(manifests, "Deployment", "warren-controller-manager", &deployment)
@@ -47,7 +47,7 @@ var _ = Describe("The component cert-manager", func() {
 		}
 
 		Expect(find(manifests, "Secret", "warren-webhook-cert")).To(BeNil())
-		standard, err := test.Render("config/overlays/standard")
+		standard, err := devcluster.Render("config/overlays/standard")
 		Expect(err).NotTo(HaveOccurred())
 		for _, kind := range []string{"ClusterRole", "Role"} {
 			var with, without rbacv1.ClusterRole // a Role has the same rules
@@ -62,9 +62,9 @@ var _ = Describe("The component cert-manager", func() {
 
 	It("lets files be replaced while they are served", func(ctx SpecContext) {
 		dir := GinkgoT().TempDir()
-		w := start(ctx, test.Options{
+		w := start(ctx, devcluster.Options{
 			Components: []string{certManager}, WithoutOperator: true,
-			Operator: test.OperatorOptions{Args: []string{"--webhook-certs=external", "--webhook-cert-dir=" + dir}},
+			Operator: devcluster.OperatorOptions{Args: []string{"--webhook-certs=external", "--webhook-cert-dir=" + dir}},
 		})
 		Expect(apierrors.IsNotFound(w.Admin().Get(ctx, client.ObjectKeyFromObject(secretObject()), secretObject()))).To(BeTrue())
 		_, err := w.StartOperator(ctx)
@@ -75,8 +75,8 @@ var _ = Describe("The component cert-manager", func() {
 		mount(dir, first)
 		operator, err := w.StartOperator(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		serves := func(g Gomega, pair certificate.Pair) {
-			want, err := certificate.Judge(pair, names, time.Now())
+		serves := func(g Gomega, pair servingcert.Pair) {
+			want, err := servingcert.Judge(pair, names, time.Now())
 			g.Expect(err).NotTo(HaveOccurred())
 			got, err := served(ctx, w.WebhookPort)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -98,7 +98,7 @@ var _ = Describe("The component cert-manager", func() {
 })
 
 // mount replaces the pair in a folder as the kubelet does: both files at once, by a link to another folder.
-func mount(dir string, pair certificate.Pair) {
+func mount(dir string, pair servingcert.Pair) {
 	GinkgoHelper()
 	data, err := os.MkdirTemp(dir, "..")
 	Expect(err).NotTo(HaveOccurred())
@@ -114,7 +114,7 @@ func mount(dir string, pair certificate.Pair) {
 }
 
 // inject writes the caBundle of every webhook.
-func inject(ctx context.Context, w *test.World, bundle []byte) {
+func inject(ctx context.Context, w *devcluster.World, bundle []byte) {
 	GinkgoHelper()
 	for object, count := range map[client.Object]int{
 		&admissionv1.ValidatingWebhookConfiguration{}: 5, &admissionv1.MutatingWebhookConfiguration{}: 1,
@@ -133,7 +133,7 @@ func inject(ctx context.Context, w *test.World, bundle []byte) {
 }
 
 // find returns the object of that kind and name, nil if there is none.
-func find(manifests test.Manifests, kind, name string) *unstructured.Unstructured {
+func find(manifests devcluster.Manifests, kind, name string) *unstructured.Unstructured {
 	for _, u := range manifests {
 		if u.GetKind() == kind && u.GetName() == name {
 			return u
@@ -143,7 +143,7 @@ func find(manifests test.Manifests, kind, name string) *unstructured.Unstructure
 }
 
 // decode reads the object of that kind and name.
-func decode(manifests test.Manifests, kind, name string, into any) {
+func decode(manifests devcluster.Manifests, kind, name string, into any) {
 	GinkgoHelper()
 	u := find(manifests, kind, name)
 	Expect(u).NotTo(BeNil(), "%s %s", kind, name)

@@ -17,21 +17,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/certificate"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
 )
 
 const day = 24 * time.Hour
 
 // names are those under which the API server calls the webhooks.
-var names = certificate.Names("warren-webhook", "warren-system")
+var names = servingcert.Names("warren-webhook", "warren-system")
 
 // madeAt is a pair as an operator would have made it at that time.
-func madeAt(at time.Time, names ...string) certificate.Pair {
+func madeAt(at time.Time, names ...string) servingcert.Pair {
 	GinkgoHelper()
-	pair, err := certificate.New(names, at)
+	pair, err := servingcert.New(names, at)
 	Expect(err).NotTo(HaveOccurred())
 	return pair
 }
@@ -41,14 +41,14 @@ func secretObject() *corev1.Secret {
 }
 
 // stored returns what the Secret holds.
-func stored(ctx context.Context, w *test.World) (certificate.Contents, error) {
+func stored(ctx context.Context, w *devcluster.World) (servingcert.Contents, error) {
 	secret := secretObject()
 	err := w.Admin().Get(ctx, client.ObjectKeyFromObject(secret), secret)
-	return certificate.Read(secret.Data), err
+	return servingcert.Read(secret.Data), err
 }
 
 // plant writes the Secret, as somebody who may.
-func plant(ctx context.Context, w *test.World, contents certificate.Contents) {
+func plant(ctx context.Context, w *devcluster.World, contents servingcert.Contents) {
 	GinkgoHelper()
 	secret := secretObject()
 	Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(secret), secret)).To(Succeed())
@@ -68,7 +68,7 @@ func served(ctx context.Context, port int) (*x509.Certificate, error) {
 }
 
 // bundles returns the caBundle of every webhook.
-func bundles(ctx context.Context, w *test.World) ([][]byte, error) {
+func bundles(ctx context.Context, w *devcluster.World) ([][]byte, error) {
 	v, m := &admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{}
 	var all [][]byte
 	if err := w.Admin().Get(ctx, client.ObjectKey{Name: "warren"}, v); err != nil {
@@ -86,12 +86,12 @@ func bundles(ctx context.Context, w *test.World) ([][]byte, error) {
 
 // inForce checks that one certificate is in the Secret, at every port and, alone, in every bundle, and that the API server
 // reaches the webhooks with it.
-func inForce(ctx context.Context, g Gomega, w *test.World, ports ...int) certificate.Contents {
+func inForce(ctx context.Context, g Gomega, w *devcluster.World, ports ...int) servingcert.Contents {
 	contents, err := stored(ctx, w)
 	g.Expect(err).NotTo(HaveOccurred())
-	pair, err := certificate.Judge(contents.Current, names, time.Now())
+	pair, err := servingcert.Judge(contents.Current, names, time.Now())
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(contents).To(Equal(certificate.Contents{Current: contents.Current}), "something else is in the Secret")
+	g.Expect(contents).To(Equal(servingcert.Contents{Current: contents.Current}), "something else is in the Secret")
 	for _, port := range ports {
 		leaf, err := served(ctx, port)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -109,6 +109,6 @@ func inForce(ctx context.Context, g Gomega, w *test.World, ports ...int) certifi
 }
 
 // asked makes a request that is sent to the webhooks and changes nothing.
-func asked(ctx context.Context, w *test.World) error {
+func asked(ctx context.Context, w *devcluster.World) error {
 	return w.As(controlplane.Admin).Create(ctx, build.Tenant("is-asked-about").Object(), client.DryRunAll)
 }

@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -20,14 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
-	It("SEC-W5 gets answers, no effect and nobody's data", func(ctx SpecContext) {
-		w := start(ctx, test.Options{})
+	It("SEC-W5 SEC-W30 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
 		const value = "of-dave-alone"
 		Expect(w.Admin().Create(ctx, build.Tenant("victim").Users("dave").Object())).To(Succeed())
@@ -54,6 +56,16 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 				}
 			}
 		}
+		for _, r := range strange() {
+			code, answer := outsider.post(ctx, r.path, r.review())
+			Expect(code).To(BeNumerically("<", 500), "%s: %s", r.path, answer)
+			Expect(answer).To(ContainSubstring(`"allowed":false`), r.path)
+			for _, name := range []string{"victim-web", "dave"} {
+				if !strings.Contains(string(r.review()), name) {
+					Expect(answer).NotTo(ContainSubstring(name), "SEC-W30 %s as %q", r.path, r.says)
+				}
+			}
+		}
 		for what, body := range map[string][]byte{
 			"nothing": nil, "garbage": []byte("garbage"), "an empty review": []byte("{}"),
 			"four mebibytes": append(bytes.Repeat([]byte(" "), 4<<20), forged()[0].review()...),
@@ -76,7 +88,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 
 // outsider is alice at the port itself, with her own token.
 type outsider struct {
-	world  *test.World
+	world  *devcluster.World
 	client *http.Client
 }
 
@@ -100,20 +112,42 @@ type forgery struct {
 	path, kind, resource string
 	operation            admissionv1.Operation
 	object, old          client.Object
+	// says is the kind that the review claims to be about; empty is kind.
+	says string
+}
+
+// strange are reviews about strangers' namespaces, without their UID, which claim a kind that their path doesn't judge,
+// or hold two objects.
+func strange() []forgery {
+	const namespaces, tenants, configurations = "/validate--v1-namespace", "/validate-tenancy-warren-dev-v1alpha1-lnamespace",
+		"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration"
+	known := build.Root("payments")
+	return []forgery{
+		{namespaces, "Namespace", "namespaces", admissionv1.Delete, nil, build.Root("victim"), "X"},
+		{namespaces, "Namespace", "namespaces", admissionv1.Delete, nil, build.Root("victim"), ""},
+		{namespaces, "Namespace", "namespaces", admissionv1.Update, build.Namespace("victim"), build.Root("victim"), "X"},
+		{namespaces, "Namespace", "namespaces", admissionv1.Update, build.Namespace("victim"), known, ""},
+		{tenants, "LNamespace", "lnamespaces", admissionv1.Delete, nil, build.Tenant("victim").Object(), "SubNamespace"},
+		{
+			configurations, "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Update,
+			build.Hierarchy("victim", build.Below("payments")), build.Hierarchy("victim"), "",
+		},
+		{configurations, "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Create, build.Hierarchy("victim"), nil, "Y"},
+	}
 }
 
 // forged are reviews in which the cluster admin seems to ask.
 func forged() []forgery {
 	hc := build.Hierarchy("payments", build.Below("victim"))
 	return []forgery{
-		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil},
-		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("victim").Users("alice").Object(), nil},
-		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Delete, nil, build.Tenant("victim").Object()},
-		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Create, build.SubNamespace("payments", "pay-forged"), nil},
-		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Delete, nil, build.SubNamespace("victim", "victim-web")},
-		{"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration", "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Create, hc, nil},
-		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Create, build.Child("pay-forged", "victim"), nil},
-		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Delete, nil, build.Child("pay-web", "payments")},
+		{"/mutate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("shop").Object(), nil, ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Create, build.Tenant("victim").Users("alice").Object(), nil, ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-lnamespace", "LNamespace", "lnamespaces", admissionv1.Delete, nil, build.Tenant("victim").Object(), ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Create, build.SubNamespace("payments", "pay-forged"), nil, ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-subnamespace", "SubNamespace", "subnamespaces", admissionv1.Delete, nil, build.SubNamespace("victim", "victim-web"), ""},
+		{"/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration", "HierarchyConfiguration", "hierarchyconfigurations", admissionv1.Create, hc, nil, ""},
+		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Create, build.Child("pay-forged", "victim"), nil, ""},
+		{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Delete, nil, build.Child("pay-web", "payments"), ""},
 	}
 }
 
@@ -126,7 +160,7 @@ func (f forgery) review() []byte {
 	}
 	request := &admissionv1.AdmissionRequest{
 		UID: "forged", Operation: f.operation,
-		Kind:     metav1.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: f.kind},
+		Kind:     metav1.GroupVersionKind{Group: gv.Group, Version: gv.Version, Kind: cmp.Or(f.says, f.kind)},
 		Resource: metav1.GroupVersionResource{Group: gv.Group, Version: gv.Version, Resource: f.resource},
 		UserInfo: authenticationv1.UserInfo{Username: "admin", Groups: []string{"system:masters", "system:authenticated"}},
 	}

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	keeper "github.com/warren-tenancy/warren/controllers/certificate"
-	"github.com/warren-tenancy/warren/internal/certificate"
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/internal/servingcert"
 	"github.com/warren-tenancy/warren/test/build"
-	"github.com/warren-tenancy/warren/test/controlplane"
-	"github.com/warren-tenancy/warren/test/process"
 )
 
 var _ = Describe("A rotation", func() {
@@ -28,9 +28,9 @@ var _ = Describe("A rotation", func() {
 		if os.Getenv("TEST_WINDOW") != "full" {
 			Skip("it takes three minutes: with TEST_WINDOW=full")
 		}
-		w := start(ctx, test.Options{})
+		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
-		before := certificate.Contents{Current: madeAt(time.Now().Add(-61*day), names...)}
+		before := servingcert.Contents{Current: madeAt(time.Now().Add(-61*day), names...)}
 		plant(ctx, w, before)
 		Eventually(func() (bool, error) {
 			contents, err := stored(ctx, w)
@@ -44,9 +44,9 @@ var _ = Describe("A rotation", func() {
 
 	// SEC-X3 with three seconds in place of a minute, and another leader in the middle.
 	It("is noticed by nobody, whoever goes on with it", func(ctx SpecContext) {
-		w := start(ctx, test.Options{WithoutOperator: true})
+		w := start(ctx, devcluster.Options{WithoutOperator: true})
 		const settle = 3 * time.Second
-		before := certificate.Contents{Current: madeAt(time.Now().Add(-61*day), names...)}
+		before := servingcert.Contents{Current: madeAt(time.Now().Add(-61*day), names...)}
 		plant(ctx, w, before)
 		elsewhere, err := process.FreePort()
 		Expect(err).NotTo(HaveOccurred())
@@ -73,7 +73,7 @@ var _ = Describe("A rotation", func() {
 })
 
 // stage says how far the rotation is, from what the Secret holds: next, old or neither.
-func stage(ctx context.Context, w *test.World) (string, error) {
+func stage(ctx context.Context, w *devcluster.World) (string, error) {
 	contents, err := stored(ctx, w)
 	switch {
 	case !contents.Next.Empty():
@@ -86,12 +86,12 @@ func stage(ctx context.Context, w *test.World) (string, error) {
 
 // keep runs the keeper of the certificate in this process, as the operator does but with another timing, and webhooks at
 // that port that allow everything. It ends with the case, or when the returned function is called.
-func keep(ctx context.Context, w *test.World, port int, settle time.Duration) (stop func()) {
+func keep(ctx context.Context, w *devcluster.World, port int, settle time.Duration) (stop func()) {
 	GinkgoHelper()
 	serving := &keeper.Serving{}
 	elected, skip := true, true
 	mgr, err := ctrl.NewManager(w.Config(controlplane.Operator), ctrl.Options{
-		Scheme: test.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
+		Scheme: devcluster.Scheme(), Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &skip},
 		LeaderElection: elected, LeaderElectionID: "warren", LeaderElectionNamespace: "warren-system", LeaderElectionReleaseOnCancel: true,
 		WebhookServer: webhook.NewServer(webhook.Options{Port: port, TLSOpts: []func(*tls.Config){func(c *tls.Config) {
 			c.GetCertificate = serving.GetCertificate

@@ -12,17 +12,17 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
 func TestWebhooks(t *testing.T) { suite.Run(t, "Webhooks") }
 
 // start starts a World with webhooks, which ends with the case.
-func start(ctx SpecContext, options test.Options) *test.World {
+func start(ctx SpecContext, options devcluster.Options) *devcluster.World {
 	GinkgoHelper()
 	options.Webhooks = true
-	w, err := test.Start(ctx, options)
+	w, err := devcluster.Start(ctx, options)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(w.Stop)
 	return w

@@ -1,0 +1,318 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// NamespaceName is the name of a namespace.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+type NamespaceName string
+
+// NamespaceReference names one namespace.
+type NamespaceReference struct {
+	// name of the namespace; it need not exist yet.
+	Name NamespaceName `json:"name"`
+}
+
+// Combination says how the options of targets go together.
+// +kubebuilder:validation:Enum=Intersection;Union
+type Combination string
+
+// The combinations.
+const (
+	CombinationIntersection Combination = "Intersection"
+	CombinationUnion        Combination = "Union"
+)
+
+// ConflictPolicy says what happens where an object of that kind and name stands already.
+// +kubebuilder:validation:Enum=Fail;Skip;AdoptIdentical;Overwrite
+type ConflictPolicy string
+
+// The conflict policies.
+const (
+	ConflictFail           ConflictPolicy = "Fail"
+	ConflictSkip           ConflictPolicy = "Skip"
+	ConflictAdoptIdentical ConflictPolicy = "AdoptIdentical"
+	ConflictOverwrite      ConflictPolicy = "Overwrite"
+)
+
+// DriftPolicy says what happens to a copy that somebody has changed.
+// +kubebuilder:validation:Enum=Ignore;Revert
+type DriftPolicy string
+
+// The drift policies.
+const (
+	DriftIgnore DriftPolicy = "Ignore"
+	DriftRevert DriftPolicy = "Revert"
+)
+
+// DeletionPolicy says what happens to a copy whose namespace is a target no longer, or whose distribution is deleted.
+// +kubebuilder:validation:Enum=Delete;Orphan
+type DeletionPolicy string
+
+// The deletion policies.
+const (
+	DeletionDelete DeletionPolicy = "Delete"
+	DeletionOrphan DeletionPolicy = "Orphan"
+)
+
+// DistributionTargets says which namespaces get a copy. Protected and terminating namespaces never do.
+// +kubebuilder:validation:XValidation:rule="!(has(self.allNamespaces) && self.allNamespaces) || !(has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees))",message="allNamespaces can't be combined with includedNamespaces, namespaceLabelSelector or trees"
+// +kubebuilder:validation:XValidation:rule="!has(self.allNamespaces) || self.allNamespaces || has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees)",message="no target: set includedNamespaces, namespaceLabelSelector or trees"
+// +kubebuilder:validation:XValidation:rule="!has(self.combination) || self.combination != 'Union' || !has(self.namespaceLabelSelector) || (has(self.namespaceLabelSelector.matchLabels) && size(self.namespaceLabelSelector.matchLabels) > 0) || (has(self.namespaceLabelSelector.matchExpressions) && size(self.namespaceLabelSelector.matchExpressions) > 0)",message="namespaceLabelSelector: an empty selector would select everything"
+type DistributionTargets struct {
+	// allNamespaces: true says the default aloud.
+	// +optional
+	AllNamespaces *bool `json:"allNamespaces,omitempty"`
+
+	// includedNamespaces get a copy. A name that doesn't exist is reported, and served when it appears.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=500
+	// +optional
+	IncludedNamespaces []NamespaceReference `json:"includedNamespaces,omitempty"`
+
+	// excludedNamespaces never get a copy, whatever the other options say.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=500
+	// +optional
+	ExcludedNamespaces []NamespaceReference `json:"excludedNamespaces,omitempty"`
+
+	// namespaceLabelSelector selects namespaces by their labels. An empty one restricts nothing.
+	// +optional
+	NamespaceLabelSelector *metav1.LabelSelector `json:"namespaceLabelSelector,omitempty"`
+
+	// trees: each of these namespaces and all its descendants in the forest, now and later.
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	Trees []NamespaceName `json:"trees,omitempty"`
+
+	// combination of the options that are set.
+	// +kubebuilder:default=Intersection
+	// +optional
+	Combination Combination `json:"combination,omitempty"`
+}
+
+// DistributionRollout holds back updates of copies that exist. A namespace without a copy always gets the newest at once.
+type DistributionRollout struct {
+	// partition: so many existing copies, or percent of them rounded up, keep what they have.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 0",message="partition must be a number that is not negative, or 0% to 100%"
+	// +optional
+	Partition *intstr.IntOrString `json:"partition,omitempty"`
+
+	// batchSize: so many updates, or percent of the copies, at least 1, follow each other without a pause. Default: 100%.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 1",message="batchSize must be a number of at least 1, or 0% to 100%"
+	// +optional
+	BatchSize *intstr.IntOrString `json:"batchSize,omitempty"`
+
+	// interval is the pause between batches, at most 24h. Default: none.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ms|s|m|h))+$') && duration(self) <= duration('24h')",message="interval must be a duration from 0s to 24h, such as 5m"
+	// +optional
+	Interval *metav1.Duration `json:"interval,omitempty"`
+
+	// first selects the namespaces whose copies are updated before all others.
+	// +optional
+	First *metav1.LabelSelector `json:"first,omitempty"`
+}
+
+// ResourceDistributionSpec holds one object and says which namespaces get a copy of it.
+// +kubebuilder:validation:XValidation:rule="self.resource.apiVersion == oldSelf.resource.apiVersion && self.resource.kind == oldSelf.resource.kind && has(self.resource.metadata.name) == has(oldSelf.resource.metadata.name) && (!has(self.resource.metadata.name) || self.resource.metadata.name == oldSelf.resource.metadata.name)",message="spec.resource: apiVersion, kind and metadata.name are immutable; create another ResourceDistribution"
+type ResourceDistributionSpec struct {
+	// resource is the object that is copied, without a namespace.
+	// +kubebuilder:validation:EmbeddedResource
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	// +mapType=atomic
+	Resource runtime.RawExtension `json:"resource"`
+
+	// targets: {} stands for all namespaces.
+	// +kubebuilder:default={}
+	// +optional
+	Targets DistributionTargets `json:"targets,omitempty"`
+
+	// conflictPolicy says what happens where somebody else's object stands.
+	// +kubebuilder:default=Fail
+	// +optional
+	ConflictPolicy ConflictPolicy `json:"conflictPolicy,omitempty"`
+
+	// driftPolicy says what happens to a copy that somebody has changed.
+	// +kubebuilder:default=Ignore
+	// +optional
+	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
+
+	// deletionPolicy says what happens to a copy that nothing wants any more.
+	// +kubebuilder:default=Delete
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// suspend: nothing is written to any namespace; status.plan says what would be.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// rollout of changes to copies that exist.
+	// +optional
+	Rollout DistributionRollout `json:"rollout,omitempty"`
+}
+
+// ConflictingNamespace is a target in which somebody else's object stands.
+type ConflictingNamespace struct {
+	Name   string `json:"name"`
+	Reason Reason `json:"reason"`
+	// by names who holds the place, where that is known.
+	// +optional
+	By string `json:"by,omitempty"`
+}
+
+// FailedNamespace is a target in which the copy could not be written.
+type FailedNamespace struct {
+	Name   string `json:"name"`
+	Reason Reason `json:"reason"`
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RolloutStatus tells of updates that are under way or held back.
+type RolloutStatus struct {
+	// updated copies have what spec.resource has now.
+	Updated int32 `json:"updated"`
+	// held copies keep what they have because of the partition.
+	Held int32 `json:"held"`
+	// nextBatchTime is when the next updates begin.
+	// +optional
+	NextBatchTime *metav1.Time `json:"nextBatchTime,omitempty"`
+}
+
+// PlannedNamespaces are those in which one thing would be done.
+type PlannedNamespaces struct {
+	Count int32 `json:"count"`
+	// namespaces are the first 50 names.
+	// +listType=atomic
+	// +optional
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// DistributionPlan is what would be done were the ResourceDistribution not suspended.
+type DistributionPlan struct {
+	Create    PlannedNamespaces `json:"create"`
+	Update    PlannedNamespaces `json:"update"`
+	Adopt     PlannedNamespaces `json:"adopt"`
+	Overwrite PlannedNamespaces `json:"overwrite"`
+	Delete    PlannedNamespaces `json:"delete"`
+	Unchanged PlannedNamespaces `json:"unchanged"`
+	Conflict  PlannedNamespaces `json:"conflict"`
+}
+
+// ResourceDistributionStatus is what the operator reports. Its lists are cut, so that it stays below 64 KiB.
+type ResourceDistributionStatus struct {
+	// observedGeneration is the generation that the rest speaks of; -1 until the operator has seen the object.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration"`
+
+	// resourceHash is the content part of the annotation source-hash of a current copy.
+	// +optional
+	ResourceHash string `json:"resourceHash,omitempty"`
+
+	// targets is the number of namespaces that are to have a copy: the sum of the five numbers below.
+	// +optional
+	Targets int32 `json:"targets"`
+	// current copies are what spec.resource says.
+	// +optional
+	Current int32 `json:"current"`
+	// outdated copies are ours, and held back or not written yet.
+	// +optional
+	Outdated int32 `json:"outdated"`
+	// missing: no object stands there yet.
+	// +optional
+	Missing int32 `json:"missing"`
+	// conflicts: somebody else's object stands there.
+	// +optional
+	Conflicts int32 `json:"conflicts"`
+	// failed: the API server refused what was to be written.
+	// +optional
+	Failed int32 `json:"failed"`
+
+	// conflictingNamespaces are the first 100.
+	// +listType=atomic
+	// +optional
+	ConflictingNamespaces []ConflictingNamespace `json:"conflictingNamespaces,omitempty"`
+
+	// failedNamespaces are the first 20.
+	// +listType=atomic
+	// +optional
+	FailedNamespaces []FailedNamespace `json:"failedNamespaces,omitempty"`
+
+	// notFound are the first 20 names in includedNamespaces and trees of which no namespace exists.
+	// +listType=atomic
+	// +optional
+	NotFound []string `json:"notFound,omitempty"`
+
+	// deletionPolicy is the one that is in force on every copy.
+	// +optional
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// admitted is what the check for conflicts before the first copy has passed for.
+	// +optional
+	Admitted string `json:"admitted,omitempty"`
+
+	// rollout stands here only while updates are under way or held back.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// plan stands here only while the ResourceDistribution is suspended.
+	// +optional
+	Plan *DistributionPlan `json:"plan,omitempty"`
+
+	// conditions: Ready, ConflictFree, Stalled.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ResourceDistribution holds one Secret or ConfigMap, of which every chosen namespace, present or future, has a copy.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=rdist,categories=warren
+// +kubebuilder:printcolumn:name="KIND",type=string,JSONPath=`.spec.resource.kind`
+// +kubebuilder:printcolumn:name="RESOURCE",type=string,JSONPath=`.spec.resource.metadata.name`
+// +kubebuilder:printcolumn:name="TARGETS",type=integer,JSONPath=`.status.targets`
+// +kubebuilder:printcolumn:name="CURRENT",type=integer,JSONPath=`.status.current`
+// +kubebuilder:printcolumn:name="CONFLICTS",type=integer,JSONPath=`.status.conflicts`
+// +kubebuilder:printcolumn:name="FAILED",type=integer,JSONPath=`.status.failed`
+// +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="MISSING",type=integer,JSONPath=`.status.missing`,priority=1
+// +kubebuilder:printcolumn:name="OUTDATED",type=integer,JSONPath=`.status.outdated`,priority=1
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be no more than 63 characters"
+type ResourceDistribution struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ResourceDistributionSpec `json:"spec"`
+	// +default={"observedGeneration": -1}
+	// +optional
+	Status ResourceDistributionStatus `json:"status,omitempty"`
+}
+
+// ResourceDistributionList is a list of ResourceDistributions.
+//
+// +kubebuilder:object:root=true
+type ResourceDistributionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []ResourceDistribution `json:"items"`
+}

@@ -1,0 +1,107 @@
+// Package terminal prints what other people have written, such as the names of subjects and the messages of conditions, so
+// that it can neither steer the terminal nor pass for a line of the program.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Escape returns a value on one line, with everything that a terminal would obey, as \n, \x1b or \u202e.
+func Escape(value string) string {
+	if !strings.ContainsFunc(value, obeyed) && utf8.ValidString(value) {
+		return value
+	}
+	return string(appendEscaped(nil, []byte(value), ""))
+}
+
+// obeyed says whether a terminal does something else with r than to show it: control characters, separators of lines and
+// paragraphs, and what turns the direction of the text.
+func obeyed(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff'
+}
+
+// appendEscaped appends text to out, escaped but for the characters in keep.
+func appendEscaped(out, text []byte, keep string) []byte {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			out = fmt.Appendf(out, `\x%02x`, text[0])
+		case !obeyed(r) || strings.ContainsRune(keep, r):
+			out = append(out, text[:size]...)
+		case r == '\n':
+			out = append(out, `\n`...)
+		case r == '\t':
+			out = append(out, `\t`...)
+		case r == '\r':
+			out = append(out, `\r`...)
+		case r < 0x80:
+			out = fmt.Appendf(out, `\x%02x`, r)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+		text = text[size:]
+	}
+	return out
+}
+
+// Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
+func Fprintf(w io.Writer, format string, values ...any) (int, error) {
+	for i, value := range values {
+		values[i] = escaped(value)
+	}
+	return fmt.Fprintf(w, format, values...)
+}
+
+// Fprintln is fmt.Fprintln with every value escaped.
+func Fprintln(w io.Writer, values ...any) (int, error) {
+	for i, value := range values {
+		values[i] = escaped(value)
+	}
+	return fmt.Fprintln(w, values...)
+}
+
+// escaped is a value whose text is escaped. Numbers and booleans stay what they are, for the verbs that print them.
+func escaped(value any) any {
+	switch v := value.(type) {
+	case int, int32, int64, uint, bool, float64:
+		return v
+	default:
+		return Escape(fmt.Sprint(v))
+	}
+}
+
+// writer is the last wall before a terminal: lines and columns stay, all else that a terminal obeys is escaped. It guards
+// what no Fprintf of this package has seen, such as messages of libraries.
+type writer struct {
+	to io.Writer
+	// rest is the beginning of a character whose other bytes have not come yet.
+	rest []byte
+}
+
+// NewWriter returns a writer that passes text on to w with everything escaped that a terminal obeys, but for line feeds and
+// tabs. In JSON the escapes mean the characters that they stand for.
+func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
+
+// Write implements io.Writer.
+func (w *writer) Write(text []byte) (int, error) {
+	all := append(w.rest, text...)
+	end := len(all)
+	for i := 1; i < utf8.UTFMax && i <= len(all); i++ {
+		if b := all[len(all)-i]; utf8.RuneStart(b) {
+			if !utf8.FullRune(all[len(all)-i:]) {
+				end = len(all) - i
+			}
+			break
+		}
+	}
+	w.rest = append([]byte(nil), all[end:]...)
+	if _, err := w.to.Write(appendEscaped(nil, all[:end], "\n\t")); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}

@@ -1,0 +1,136 @@
+package distribution
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Step is what would be done in some namespaces.
+type Step struct {
+	What       string   `json:"what"`
+	Namespaces []string `json:"namespaces"`
+}
+
+// verbs are the steps in the order in which they are shown.
+var verbs = []struct {
+	what  string
+	verbs []distribute.Verb
+}{
+	{"create", []distribute.Verb{distribute.Create}},
+	{"update", []distribute.Verb{distribute.Update, distribute.Remark}},
+	{"adopt if identical", []distribute.Verb{distribute.Examine, distribute.Adopt}},
+	{"overwrite", []distribute.Verb{distribute.Overwrite}},
+	{"delete", []distribute.Verb{distribute.Delete}},
+	{"hand back", []distribute.Verb{distribute.HandBack}},
+	{"unlock", []distribute.Verb{distribute.Unlock}},
+}
+
+// Plan says what the operator would do for rd now, by the same rules. It reads namespaces, and metadata of objects of the
+// kind and name; a roll-out's order and batches, and namespaces that only the operator's configuration protects, are left out.
+func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) ([]Step, error) {
+	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
+	if err != nil {
+		return nil, err
+	}
+	settings := distribute.Settings{AllowOverwrite: true, Protected: protected}
+	settings.Kinds = append(settings.Kinds, template.Kind)
+	d := distribute.Read(rd, settings)
+	if d.Problem != "" {
+		return nil, fmt.Errorf("%s", d.Why)
+	}
+	namespaces := metadataList("v1", "Namespace")
+	if err := api.List(ctx, namespaces); err != nil {
+		return nil, err
+	}
+	f := forest.New(forest.Rules{ProtectedName: protected})
+	for i := range namespaces.Items {
+		f = f.WithNamespace(forest.NamespaceOf(&namespaces.Items[i]))
+	}
+	objects := metadataList(template.Kind.GroupVersion().String(), template.Kind.Kind)
+	if err := api.List(ctx, objects, client.MatchingFields{"metadata.name": template.Name}); err != nil {
+		return nil, err
+	}
+	reader, targets := distribute.NewReader(), map[string]distribute.Target{}
+	for i := range objects.Items {
+		one := &objects.Items[i]
+		t := distribute.Target{}
+		if one.Labels[v1alpha1.LabelDistributedBy] != "" {
+			t.Copy = reader.Copy(template.Slot(one.Namespace), one)
+			t.Copy.Known = true
+		} else {
+			mode := one.Labels[v1alpha1.LabelPropagate]
+			t.Obstacle = distribute.ReadObstacle(one, mode != "" && mode != v1alpha1.ModeNone)
+		}
+		targets[one.Namespace] = t
+	}
+	return steps(d, f, targets), nil
+}
+
+func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]distribute.Target) []Step {
+	by := map[distribute.Verb][]string{}
+	var conflicts, unchanged []string
+	for namespace := range f.All() {
+		t := targets[namespace]
+		t.Namespace, t.Choice = namespace, d.Targets.Choose(f, namespace, protected)
+		a := d.Plan(t, distribute.Gate{Create: true})
+		switch {
+		case a.Verb != distribute.Nothing:
+			by[a.Verb] = append(by[a.Verb], namespace)
+		case a.State == distribute.InConflict:
+			conflicts = append(conflicts, fmt.Sprintf("%s (%s)", namespace, strings.TrimSpace(string(a.Conflict.Reason)+" "+a.Conflict.By)))
+		case a.State == distribute.Current:
+			unchanged = append(unchanged, namespace)
+		}
+	}
+	var all []Step
+	add := func(what string, namespaces []string) {
+		if slices.Sort(namespaces); len(namespaces) > 0 {
+			all = append(all, Step{what, namespaces})
+		}
+	}
+	for _, one := range verbs {
+		var namespaces []string
+		for _, verb := range one.verbs {
+			namespaces = append(namespaces, by[verb]...)
+		}
+		add(one.what, namespaces)
+	}
+	add("conflict", conflicts)
+	add("unchanged", unchanged)
+	return all
+}
+
+// protected are the names that no configuration lets be targets, for the usual namespace of the operator.
+func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
+
+// WritePlan writes a line for each step, with at most so many names as fit.
+func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, all []Step) error {
+	var text strings.Builder
+	held := false
+	for _, step := range all {
+		const most = 50
+		line := strings.Join(step.Namespaces[:min(most, len(step.Namespaces))], ", ")
+		if more := len(step.Namespaces) - most; more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(&text, "%s %d: %s\n", step.What, len(step.Namespaces), line)
+		held = held || step.What == "conflict"
+	}
+	if len(all) == 0 {
+		text.WriteString("spec.targets selects no namespace\n")
+	}
+	if policy := rd.Spec.ConflictPolicy; held && (policy == "" || policy == v1alpha1.ConflictFail || policy == v1alpha1.ConflictAdoptIdentical) {
+		text.WriteString("Before the first copies, and after a change of targets, one conflict keeps all that is to be created from being created.\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

@@ -1,0 +1,101 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// rememberAccounts writes into the status which namespaces the listed service accounts live in, as far as that isn't there yet,
+// and returns what the status says then. An account gets nothing before its namespace is written down: a crash in between would
+// let the next start take a namespace that somebody made anew for the one that was meant.
+func (r *Reconciler) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
+	before := tenant.Status.ServiceAccounts
+	if !tenant.DeletionTimestamp.IsZero() {
+		return before, nil
+	}
+	uids, err := r.uidsOfNew(ctx, tenant)
+	if err != nil {
+		return before, err
+	}
+	remember := func(remembered []v1alpha1.ListedServiceAccount) []v1alpha1.ListedServiceAccount {
+		return grants.RememberAccounts(tenant, remembered, r.belongsTo(tenant), func(namespace string) types.UID { return uids[namespace] })
+	}
+	if slices.Equal(remember(before), before) {
+		return before, nil
+	}
+	var after []v1alpha1.ListedServiceAccount
+	err = r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
+		if s.ObservedGeneration <= tenant.Generation { // else these lists are old, and may lack an account that must not be forgotten
+			s.ServiceAccounts = remember(s.ServiceAccounts)
+		}
+		after = s.ServiceAccounts
+	})
+	if err != nil {
+		return before, fmt.Errorf("writing down the namespaces of the service accounts of LNamespace %s: %w", tenant.Name, err)
+	}
+	return after, nil
+}
+
+// uidsOfNew looks at the namespaces of accounts that the status doesn't know yet. It reads live: what a manager has just made must
+// not be called missing.
+func (r *Reconciler) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
+	uids := map[string]types.UID{}
+	for _, account := range grants.ServiceAccounts(tenant) {
+		known := slices.ContainsFunc(tenant.Status.ServiceAccounts, func(l v1alpha1.ListedServiceAccount) bool {
+			return l.Namespace == account.Namespace && l.Name == account.Name
+		})
+		if _, looked := uids[account.Namespace]; known || looked {
+			continue
+		}
+		namespace := &metav1.PartialObjectMetadata{}
+		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+		err := r.Live.Get(ctx, client.ObjectKey{Name: account.Namespace}, namespace)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading Namespace %s of a service account: %w", account.Namespace, err)
+		}
+		uids[account.Namespace] = namespace.UID
+	}
+	return uids, nil
+}
+
+func (r *Reconciler) belongsTo(tenant *v1alpha1.LNamespace) func(namespace string) bool {
+	return func(namespace string) bool { return r.Forest.BelongsTo(namespace, tenant.Name) }
+}
+
+// Listing asks for the tenants that list service accounts of these namespaces. It must not be called before the manager's cache of
+// LNamespaces has synced.
+func (r *Reconciler) Listing(namespaces []string) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, namespace := range namespaces {
+		tenants := &v1alpha1.LNamespaceList{}
+		if err := r.Client.List(context.Background(), tenants, client.MatchingFields{indexAccounts: namespace}); err != nil {
+			continue // a cache that has synced doesn't fail
+		}
+		for i := range tenants.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: tenants.Items[i].Name}})
+		}
+	}
+	return requests
+}
+
+// accountNamespaces are the values of indexAccounts.
+func accountNamespaces(object client.Object) []string {
+	var namespaces []string
+	for _, account := range grants.ServiceAccounts(object.(*v1alpha1.LNamespace)) {
+		if !slices.Contains(namespaces, account.Namespace) {
+			namespaces = append(namespaces, account.Namespace)
+		}
+	}
+	return namespaces
+}

@@ -1,0 +1,297 @@
+// Package distribution keeps the copies of ResourceDistributions.
+//
+// It watches the metadata of copies (watch.go, tables.go), reviews all targets of a distribution together (review.go), and
+// brings each to what the pure planner says with one guarded write (write.go). The CRD may come and go (served.go).
+package distribution
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// Settings are what the configuration says.
+type Settings struct {
+	distribute.Settings
+	// Covered says whether mode All makes every object of a kind a source of propagation.
+	Covered func(schema.GroupKind) bool
+	// RetryMin and RetryMax bound the back-off of copies that are refused.
+	RetryMin, RetryMax time.Duration
+	Scrub              propagation.Scrub
+}
+
+// Options are what the controller is made of.
+type Options struct {
+	Config      *rest.Config
+	Mapper      meta.RESTMapper
+	Index       *view.View
+	Events      record.EventRecorder
+	Concurrency int
+	Timing      Timing
+}
+
+// Timing holds the controller's time constants, so that tests can shrink them.
+type Timing struct {
+	// Pace is the least time between two writes of a status while work goes on, Last before the one at its end.
+	Pace, Last time.Duration
+	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
+	TransientMin, TransientMax time.Duration
+	// KindMin and KindMax bound the back-off of looks for a kind that is not served.
+	KindMin, KindMax time.Duration
+	// Write bounds one request, and List the one that looks for conflicts.
+	Write, List time.Duration
+	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	LoopWindow time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		Pace: 2 * time.Second, Last: 300 * time.Millisecond,
+		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
+		KindMin: time.Second, KindMax: 5 * time.Minute,
+		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute,
+	}
+}
+
+// Controller distributes. It watches on every replica and writes on the leader.
+type Controller struct {
+	Options
+	writer   *propagation.Writer
+	metadata metadata.Interface
+	objects  rest.Interface // ResourceDistributions
+	reader   *distribute.Reader
+	queue    workqueue.TypedDelayingInterface[key]
+
+	mu       sync.Mutex // guards all below; never held across a request or a call of the queue
+	settings Settings
+	restart  context.CancelFunc // ends the watches, so that they begin with other settings
+	kinds    map[schema.GroupKind]*kind
+	runs     map[string]*run
+	copies   map[family]map[string]*distribute.Copy // by namespace, whoever wrote them
+	named    map[family]map[string]bool             // distributions that want this kind and name
+	synced   bool                                   // all ResourceDistributions are known
+	served   bool                                   // the CRD is there
+	leading  bool
+}
+
+// family are all objects of one kind and name.
+type family struct {
+	kind schema.GroupKind
+	name string
+}
+
+func familyOf(t *distribute.Template) family { return family{t.Kind.GroupKind(), t.Name} }
+
+// New returns a controller that reads and writes with o.Config.
+func New(o Options, s Settings) (*Controller, error) {
+	c := &Controller{
+		Options: o, settings: s, reader: distribute.NewReader(), restart: func() {},
+		kinds: map[schema.GroupKind]*kind{}, runs: map[string]*run{},
+		copies: map[family]map[string]*distribute.Copy{}, named: map[family]map[string]bool{},
+	}
+	var err error
+	if c.writer, err = propagation.NewWriter(o.Config); err != nil {
+		return nil, fmt.Errorf("making the client for copies: %w", err)
+	}
+	if c.metadata, err = metadata.NewForConfig(propagation.OverHTTP1(o.Config)); err != nil {
+		return nil, fmt.Errorf("making the client for watches: %w", err)
+	}
+	if c.objects, err = newObjects(o.Config); err != nil {
+		return nil, fmt.Errorf("making the client for ResourceDistributions: %w", err)
+	}
+	c.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Queue: newTurns()}),
+	})
+	return c, nil
+}
+
+// SetupWithManager runs the controller with mgr.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(gauges{c}); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	if err := mgr.Add(watching{c}); err != nil {
+		return err
+	}
+	return mgr.Add(writing{c})
+}
+
+// watching keeps the tables on every replica, so that a new leader starts warm.
+type watching struct{ *Controller }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (watching) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (w watching) Start(ctx context.Context) error {
+	if err := w.Index.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the manager is stopping
+	}
+	w.Index.Subscribe(w.forestChanged)
+	for ctx.Err() == nil {
+		session, cancel := context.WithCancel(ctx)
+		w.mu.Lock()
+		w.restart = cancel
+		w.mu.Unlock()
+		w.watchDefinition(session) // until Reconfigure, or the end
+		cancel()
+	}
+	return nil
+}
+
+// writing carries out the plans, on the leader alone.
+type writing struct{ *Controller }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (writing) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable. It returns when the writes under way have been answered.
+func (w writing) Start(ctx context.Context) error {
+	w.mu.Lock()
+	w.leading = true
+	keys := w.everything()
+	w.mu.Unlock()
+	w.enqueue(keys...)
+	var workers sync.WaitGroup
+	for range w.Concurrency {
+		workers.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	w.scrub(ctx) // until ctx is done
+	w.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// next works on one key. It returns false when the queue has been shut down.
+func (c *Controller) next(ctx context.Context) bool {
+	k, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(k)
+	if ctx.Err() != nil {
+		return true // drain: only what is under way is finished
+	}
+	// A request that is under way when the process stops is finished, so that its answer is known.
+	ctx = context.WithoutCancel(ctx)
+	if k.namespace == "" {
+		c.review(ctx, k.distribution)
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timing.Write)
+	defer cancel()
+	c.writeTarget(ctx, k)
+	return true
+}
+
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies are known.
+func (c *Controller) Ready(*http.Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.served {
+		return nil
+	}
+	if !c.synced {
+		return fmt.Errorf("the ResourceDistributions are not synced yet")
+	}
+	for gk, kind := range c.kinds {
+		if kind.state == kindSyncing {
+			return fmt.Errorf("copies of %s are not synced yet", gk)
+		}
+	}
+	return nil
+}
+
+// Reconfigure puts other settings in force: everything is watched anew.
+func (c *Controller) Reconfigure(s Settings) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settings, c.synced = s, false
+	c.restart()
+}
+
+// enqueue adds keys on the leader; a standby keeps tables but no work. The caller doesn't hold the lock.
+func (c *Controller) enqueue(keys ...key) {
+	c.mu.Lock()
+	leading := c.leading
+	if leading {
+		for _, k := range keys {
+			if r := c.runs[k.distribution]; r != nil && k.namespace != "" {
+				r.open[k.namespace] = true
+			}
+		}
+	}
+	c.mu.Unlock()
+	if !leading {
+		return
+	}
+	for _, k := range keys {
+		c.queue.Add(k)
+	}
+}
+
+// everything are the reviews of all that is known. The caller holds the lock.
+func (c *Controller) everything() []key {
+	names := map[string]bool{}
+	for name := range c.runs {
+		names[name] = true
+	}
+	for _, all := range c.copies {
+		for _, one := range all {
+			names[one.By] = true
+		}
+	}
+	keys := make([]key, 0, len(names))
+	for name := range names {
+		keys = append(keys, key{distribution: name})
+	}
+	return keys
+}
+
+// forestChanged looks at what a change concerns: namespaces that are targets now, or were before.
+func (c *Controller) forestChanged(change view.Change) {
+	c.mu.Lock()
+	var keys []key
+	for name, r := range c.runs {
+		if r.Problem != "" {
+			continue
+		}
+		mentioned := map[string]bool{}
+		for _, one := range r.Targets.Named() {
+			mentioned[one] = true
+		}
+		for _, namespace := range change.Namespaces {
+			old, now := change.Old.Namespace(namespace), change.New.Namespace(namespace)
+			was, is := r.Targets.Choose(change.Old, namespace, c.settings.Protected), r.Targets.Choose(change.New, namespace, c.settings.Protected)
+			same := change.Old != change.New && was == is && (old == nil) == (now == nil) && (old == nil || old.UID == now.UID)
+			if same && c.planFor(r, change.New, namespace).Verb == distribute.Nothing {
+				continue
+			}
+			keys = append(keys, key{name, namespace})
+			if mentioned[namespace] {
+				keys = append(keys, key{distribution: name})
+			}
+		}
+	}
+	c.mu.Unlock()
+	c.enqueue(keys...)
+}

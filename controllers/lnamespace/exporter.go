@@ -1,0 +1,103 @@
+package lnamespace
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// ExporterTiming holds the time constants of ExporterWatch.
+type ExporterTiming struct {
+	// Look is the time between two looks at the exporter's Lease, Patience how long it may go unrenewed.
+	Look, Patience time.Duration
+}
+
+// DefaultExporterTiming is what production uses. A Lease is renewed every two seconds, and taken over after fifteen.
+func DefaultExporterTiming() ExporterTiming {
+	return ExporterTiming{Look: 5 * time.Second, Patience: 20 * time.Second}
+}
+
+// ExporterWatch says in the status of every tenant that its bills are exported by nobody: a billing driver is configured, and no
+// exporter renews its Lease. All else in condition BillingExported is the exporter's to write.
+type ExporterWatch struct {
+	// Tenants reads from a cache, Live without one.
+	Tenants, Live client.Reader
+	Report        *Reporter
+	// Bills says whether a billing driver is configured.
+	Bills func() bool
+	// Lease of the exporter.
+	Lease  client.ObjectKey
+	Timing ExporterTiming
+
+	// renewed is the Lease's last renewal, and signAt when we saw it: the two clocks needn't agree.
+	renewed time.Time
+	signAt  time.Time
+}
+
+// Start implements manager.Runnable.
+func (w *ExporterWatch) Start(ctx context.Context) error {
+	w.signAt = time.Now()
+	ticker := time.NewTicker(w.Timing.Look)
+	defer ticker.Stop()
+	for {
+		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "looking whether the billing exporter runs")
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (w *ExporterWatch) look(ctx context.Context) error {
+	if !w.Bills() {
+		return w.each(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
+			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBillingExported))
+		})
+	}
+	lease := &coordinationv1.Lease{}
+	// The right to read the Lease comes with the exporter's component: without it, nobody runs.
+	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return fmt.Errorf("reading Lease %s: %w", w.Lease, err)
+	}
+	if held := lease.Spec.HolderIdentity; held != nil && *held != "" && lease.Spec.RenewTime != nil && !lease.Spec.RenewTime.Equal(&metav1.MicroTime{Time: w.renewed}) {
+		w.renewed, w.signAt = lease.Spec.RenewTime.Time, time.Now()
+	}
+	if time.Since(w.signAt) < w.Timing.Patience {
+		return nil
+	}
+	return w.each(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
+		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
+			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+w.Lease.Name)
+	})
+}
+
+// each changes the status of every tenant whose condition must differ.
+func (w *ExporterWatch) each(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
+	var tenants v1alpha1.LNamespaceList
+	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing LNamespaces: %w", err)
+	}
+	for i := range tenants.Items {
+		lns := &tenants.Items[i]
+		was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingExported)
+		if !w.Bills() && was == nil || w.Bills() && was != nil && was.Reason == string(v1alpha1.ReasonNotRunning) {
+			continue
+		}
+		if err := w.Report.Report(ctx, lns.DeepCopy(), func(status *v1alpha1.LNamespaceStatus) { change(status, lns.Generation) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

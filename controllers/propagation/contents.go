@@ -1,0 +1,201 @@
+package propagation
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// contents are what the watches, and the answers to our own writes, have shown. They are not safe for concurrent use:
+// tables guard them with their lock.
+type contents struct {
+	world      *propagate.World
+	rules      propagate.Rules
+	generation int                         // counts the rules that were in force so far
+	lastSeen   map[schema.GroupKind]string // the highest resourceVersion of a copy that a watch has brought
+	bodies     *bodies
+}
+
+// origin says which watch has brought an object.
+type origin struct {
+	kind Kind
+	role role
+}
+
+func (o origin) slotOf(meta *metav1.PartialObjectMetadata) propagate.Slot {
+	return propagate.Slot{Kind: o.kind.GroupKind(), Namespace: meta.Namespace, Name: meta.Name}
+}
+
+func (o origin) bringsSources() bool { return o.role != copiesAlone }
+func (o origin) bringsCopies() bool  { return o.role != sourcesAlone }
+
+// effects are what follows from a change of the tables.
+type effects struct {
+	keys []key
+	// freed are namespaces in which a copy has changed or gone: writes that wait for removals there may go on.
+	freed []string
+}
+
+func (e *effects) add(more effects) {
+	e.keys = append(e.keys, more.keys...)
+	e.freed = append(e.freed, more.freed...)
+}
+
+func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
+	c.noteSeen(o, meta.ResourceVersion)
+	if o.role == sourcesAndCopies {
+		if from := c.unlabelledFrom(o, meta); from != "" {
+			return c.putUnlabelled(o, meta, from)
+		}
+	}
+	var all effects
+	if o.bringsSources() {
+		all.add(c.putSource(o, meta))
+	}
+	if o.bringsCopies() {
+		all.add(c.putCopy(o, meta))
+	}
+	return all
+}
+
+// unlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, or "". In
+// a watch of every object, such a copy would pass for a source; in a watch of labelled objects it merely disappears, and
+// the POST that follows finds it.
+func (c *contents) unlabelledFrom(o origin, meta *metav1.PartialObjectMetadata) string {
+	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	if _, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
+		return ""
+	}
+	sources, _ := c.world.Forest.Sources(meta.Namespace)
+	for _, from := range sources.Names {
+		if hash.Place == propagate.PlaceOf(o.slotOf(meta), from) {
+			return from
+		}
+	}
+	return ""
+}
+
+// putUnlabelled takes a copy that has lost its label for what it is: a copy that drifted.
+func (c *contents) putUnlabelled(o origin, meta *metav1.PartialObjectMetadata, from string) effects {
+	slot := o.slotOf(meta)
+	meta = meta.DeepCopy()
+	metav1.SetMetaDataLabel(&meta.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
+	all := c.putCopy(o, meta)
+	if known := c.world.Copy(slot); known != nil && known.ResourceVersion == meta.ResourceVersion {
+		known.Drifted = true
+		c.world.PutCopy(slot, known)
+	}
+	all.add(c.dropSource(slot))
+	return all
+}
+
+func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effects {
+	slot := o.slotOf(meta)
+	s, ok := c.rules.SourceOf(slot, meta, o.kind.Mode)
+	if !ok {
+		return c.dropSource(slot)
+	}
+	if known := c.world.Source(slot); known != nil && known.ResourceVersion == s.ResourceVersion {
+		return effects{}
+	}
+	c.bodies.fit(slot, s)
+	c.world.PutSource(slot, s)
+	return effects{keys: []key{sourceKey(slot)}}
+}
+
+func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects {
+	slot := o.slotOf(meta)
+	if _, ok := meta.Labels[v1alpha1.LabelInheritedFrom]; !ok {
+		return c.dropCopy(slot)
+	}
+	known := c.world.Copy(slot)
+	if known != nil && known.UID != string(meta.UID) {
+		known = nil
+	}
+	if known != nil && !view.Newer(meta.ResourceVersion, known.ResourceVersion) {
+		return effects{} // the answer to our own write came before the watch
+	}
+	now := c.rules.CopyOf(slot, meta)
+	if known != nil && known.Digest != 0 {
+		now.Digest = c.rules.Digest(meta)
+		now.Drifted = known.Drifted || now.Digest != known.Digest
+	}
+	c.world.PutCopy(slot, now)
+	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
+}
+
+// remove forgets an object that a watch has seen go.
+func (c *contents) remove(o origin, meta *metav1.PartialObjectMetadata) effects {
+	c.noteSeen(o, meta.ResourceVersion)
+	slot, uid := o.slotOf(meta), string(meta.UID)
+	var all effects
+	if s := c.world.Source(slot); o.bringsSources() && s != nil && s.UID == uid {
+		all.add(c.dropSource(slot))
+	}
+	if known := c.world.Copy(slot); o.bringsCopies() && known != nil && known.UID == uid {
+		all.add(c.dropCopy(slot))
+	}
+	return all
+}
+
+// replace makes the tables hold exactly these objects of what the watch brings.
+func (c *contents) replace(o origin, objects []*metav1.PartialObjectMetadata) effects {
+	var all effects
+	exists := make(map[propagate.Slot]bool, len(objects))
+	for _, meta := range objects {
+		exists[o.slotOf(meta)] = true
+		all.add(c.put(o, meta))
+	}
+	sources, copies := c.world.Kind(o.kind.GroupKind())
+	for _, slot := range sources {
+		if o.bringsSources() && !exists[slot] {
+			all.add(c.dropSource(slot))
+		}
+	}
+	for _, slot := range copies {
+		if o.bringsCopies() && !exists[slot] {
+			all.add(c.dropCopy(slot))
+		}
+	}
+	return all
+}
+
+func (c *contents) dropSource(slot propagate.Slot) effects {
+	if c.world.Source(slot) == nil {
+		return effects{}
+	}
+	c.world.DeleteSource(slot)
+	c.bodies.drop(slot)
+	return effects{keys: []key{sourceKey(slot), slotKey(slot)}} // the slot: the source may have been in the way of a copy from above
+}
+
+func (c *contents) dropCopy(slot propagate.Slot) effects {
+	if c.world.Copy(slot) == nil {
+		return effects{}
+	}
+	c.world.DeleteCopy(slot)
+	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
+}
+
+// noteSeen keeps how far the watch of copies has come.
+func (c *contents) noteSeen(o origin, resourceVersion string) {
+	gk := o.kind.GroupKind()
+	if o.bringsCopies() && (view.Newer(resourceVersion, c.lastSeen[gk]) || c.lastSeen[gk] == "") {
+		c.lastSeen[gk] = resourceVersion
+	}
+}
+
+// unchanged is the copy at slot if nothing has happened to it since this version, and the plan sees nothing to do there.
+func (c *contents) unchanged(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
+	known := c.world.Copy(slot)
+	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
+		return nil
+	}
+	if c.world.Source(slot.At(known.From)) == nil || c.world.Plan(slot).Verb != propagate.Nothing {
+		return nil
+	}
+	return known
+}

@@ -1,0 +1,138 @@
+package propagation
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+var (
+	// errObstacle says that somebody else's object stands where a copy should go.
+	errObstacle = errors.New("an object of that name exists")
+	// errBeingDeleted says that the object that stands there is being deleted.
+	errBeingDeleted = errors.New("the object is being deleted")
+)
+
+// handleFailure sorts out why a write or a look did not succeed, reports what a person must know, and tries again later.
+func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err error) {
+	switch {
+	case isNamespaceGone(slot, err):
+		c.measure.endSlot(slot)
+		c.troubles.clear(slot)
+	case errors.Is(err, errBeingDeleted), apierrors.IsConflict(err):
+		noted, _ := c.troubles.note(slot, trouble{text: err.Error()})
+		c.queue.addAfter(slotKey(slot), backoff(time.Second, c.timing.ConflictMax, noted.tries)) // the watch tells sooner
+	case errors.Is(err, errObstacle):
+		c.measure.endSlot(slot)
+		c.noteConflict(slot, action, true)
+	case isRefused(err):
+		c.measure.endSlot(slot)
+		c.noteRejection(slot, action, err)
+	default:
+		c.troubles.retryLater(slotKey(slot), err)
+	}
+}
+
+// noteConflict notes that an unrelated object is in the way. Where the watch doesn't show when the object goes (unseen), it
+// is looked at again with a back-off. In mode create the obstacle satisfies what is wanted: nothing is said.
+func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unseen bool) {
+	source := c.tables.source(action.Source)
+	silent := source != nil && source.Mode == v1alpha1.ModeCreate
+	noted, _ := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace, text: errObstacle.Error(), silent: silent})
+	if source != nil && !silent && c.troubles.announce(slot) {
+		if lower := c.tables.source(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
+			c.notices.tellSource(slot, lower.UID, corev1.EventTypeWarning, v1alpha1.ReasonShadowed,
+				fmt.Sprintf("%s/%s takes precedence: below, its copies stand where those of this object would", action.Source.Namespace, action.Source.Name))
+		}
+		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonConflict,
+			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+	if unseen {
+		s := c.settings.Load()
+		c.queue.addAfter(slotKey(slot), backoff(s.RetryMin, min(s.RetryMax, c.timing.ConflictMax), noted.tries))
+	}
+}
+
+// noteRejection notes that the API server refuses a copy.
+func (c *copies) noteRejection(slot propagate.Slot, action propagate.Action, err error) {
+	said := text.Cut(err.Error(), 512)
+	noted, isNew := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
+	if source := c.tables.source(action.Source); isNew && source != nil {
+		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
+			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
+	}
+	s := c.settings.Load()
+	c.queue.addAfter(slotKey(slot), backoff(s.RetryMin, s.RetryMax, noted.tries))
+}
+
+// clearTrouble forgets the trouble of a slot that is right now, and says so where a conflict had been reported.
+func (c *copies) clearTrouble(slot propagate.Slot, action propagate.Action) {
+	was := c.troubles.clear(slot)
+	if !was.obstructed() || !was.announced || action.Verb == propagate.Nothing {
+		return
+	}
+	if source := c.tables.source(action.Source); source != nil {
+		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeNormal, v1alpha1.ReasonConflictResolved,
+			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+}
+
+// backoff is how long to wait after so many tries: twice as long each time, give or take a fifth.
+func backoff(lowest, highest time.Duration, tries int) time.Duration {
+	d := lowest << min(tries-1, 20)
+	if d > highest || d <= 0 {
+		d = highest
+	}
+	return d*4/5 + rand.N(d*2/5+1)
+}
+
+// isRefused says whether the API server said no, rather than not answering.
+func isRefused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// isImmutable says whether a PUT was refused because of a field that can't change, of which the specification allows to
+// make the copy anew: the role of a RoleBinding, type and content of a Secret or ConfigMap.
+func isImmutable(slot propagate.Slot, err error) bool {
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
+		return false
+	}
+	fields := map[string][]string{
+		"RoleBinding": {"roleRef"},
+		"Secret":      {"type", "data", "stringData", "immutable"},
+		"ConfigMap":   {"data", "binaryData", "immutable"},
+	}[slot.Kind.Kind]
+	for _, cause := range status.Status().Details.Causes {
+		for _, field := range fields {
+			if cause.Field == field || strings.HasPrefix(cause.Field, field+".") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isNamespaceGone says whether a write failed because the namespace is going or gone: nothing to report, nothing to retry.
+func isNamespaceGone(slot propagate.Slot, err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
+}

@@ -1,0 +1,48 @@
+package propagation
+
+import (
+	"testing"
+	"time"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+func TestBackoff(t *testing.T) {
+	t.Run("PROP-I8", func(t *testing.T) {
+		retry := config.Default().Propagation.Retry
+		for range 1000 {
+			tries := 1
+			for at := time.Duration(0); ; tries++ {
+				if at += backoff(retry.Min.Duration, retry.Max.Duration, tries); at > 10*time.Minute {
+					break
+				}
+			}
+			if tries > 12 {
+				t.Fatalf("%d tries in 10 minutes", tries)
+			}
+		}
+	})
+}
+
+// An object that is being deleted, and keeps a finalizer for ever, must not cost two requests a second.
+func TestWhatIsBeingDeletedBacksOff(t *testing.T) {
+	t.Run("PROP-I10", func(t *testing.T) {
+		r, _, _ := removalsOf(tablesOf())
+		c := &copies{timing: DefaultTiming(), queue: r.queue, troubles: r.troubles, measure: newMeasure()}
+		slot := secretsIn("a")
+		for range 7 {
+			c.handleFailure(slot, propagate.Action{Verb: propagate.Create}, errBeingDeleted)
+		}
+		if got := r.troubles.of(slot); got.tries != 7 || !got.blocked() || got.obstructed() {
+			t.Fatalf("got %+v, want seven tries of a slot that is blocked, and no conflict", got)
+		}
+		if low := backoff(time.Second, c.timing.ConflictMax, 7); low < 36*time.Second {
+			t.Fatalf("the next look is after %s, want about %s", low, c.timing.ConflictMax)
+		}
+		r.troubles.known = false
+		if r.troubles.setKnown(nil); !r.troubles.isKnown() {
+			t.Fatal("what may last for ever keeps the report of the whole cluster waiting")
+		}
+	})
+}

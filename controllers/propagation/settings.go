@@ -1,0 +1,78 @@
+package propagation
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// Kind is a kind that is propagated, and how.
+type Kind struct {
+	schema.GroupVersionKind // an empty version means the one that the server prefers
+	Mode                    propagate.KindMode
+}
+
+// Settings are what the configuration says about propagation.
+type Settings struct {
+	Kinds []Kind
+	Rules propagate.Rules
+	// RetryMin and RetryMax bound the back-off of copies that are rejected.
+	RetryMin, RetryMax time.Duration
+	Scrub              Scrub
+}
+
+// Options are what the engine is made of.
+type Options struct {
+	Config      *rest.Config
+	Mapper      meta.RESTMapper
+	Index       *view.View
+	Events      record.EventRecorder
+	Concurrency int
+	Timing      Timing
+	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
+	// the sources. It must not block, nor ask the engine; nil tells nobody.
+	Troubled func(namespaces ...string)
+	// Unprotected says whether the policy that keeps everybody off the copies is missing; nil means that it is in force.
+	Unprotected func() bool
+}
+
+// Timing holds the engine's time constants, so that tests can shrink them.
+type Timing struct {
+	// ConflictMax caps the back-off of looks at an obstacle.
+	ConflictMax time.Duration
+	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
+	TransientMin, TransientMax time.Duration
+	// KindMin and KindMax bound the back-off of looks for a kind that is not served; KindGone is where it begins for one
+	// that was served before.
+	KindMin, KindMax, KindGone time.Duration
+	// EventQuiet is how long a source gets no second Event of one reason.
+	EventQuiet time.Duration
+	// Write bounds one request.
+	Write time.Duration
+	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	LoopWindow time.Duration
+	// ScrubTick is how often it is asked whether a scrub is due.
+	ScrubTick time.Duration
+	// Stuck is how long a namespace waits for removals before that is told.
+	Stuck time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		ConflictMax:  45 * time.Second,
+		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
+		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute, KindGone: 5 * time.Second,
+		EventQuiet: 5 * time.Minute,
+		Write:      30 * time.Second,
+		LoopWindow: 10 * time.Minute,
+		ScrubTick:  time.Second,
+		Stuck:      time.Second,
+	}
+}

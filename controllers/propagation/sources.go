@@ -1,0 +1,128 @@
+package propagation
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// sources read sources once per version, and make sure of those that are missing.
+type sources struct {
+	tables   *tables
+	kinds    *kinds
+	queue    *queue
+	bodies   *bodies
+	writer   *writer
+	troubles *troubles
+	notices  *notices
+	measure  *measure
+	reading  singleflight.Group
+}
+
+// checkSource reads a version of a source that was not read yet, or makes sure that a missing source is gone. Then every
+// slot that the source concerns is queued.
+func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
+	known := s.tables.source(slot)
+	var err error
+	switch {
+	case known == nil && s.tables.lossToVerify(slot):
+		err = s.verifyLoss(ctx, slot)
+	case known == nil:
+	case known.Invalid != "":
+		s.notices.tellSource(slot, known.UID, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSource, known.Invalid)
+	case known.Excluded == "" && known.Content == "" && known.Mode != v1alpha1.ModeNone && !known.Terminating:
+		_, err = s.readSource(ctx, slot)
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		s.troubles.retryLater(sourceKey(slot), err)
+		return
+	}
+	s.troubles.clearTransient(slot)
+	s.announceExclusion(slot)
+	slots := s.tables.slotsOf(slot)
+	s.measure.spreadFanout(slot, slots, s.tables.plan)
+	s.queue.add(slotKeys(slots)...)
+}
+
+// readSource gets a source whole and notes what it shows.
+func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, error) {
+	mapping := s.kinds.mappingOf(slot.Kind)
+	if mapping == nil {
+		return body{}, fmt.Errorf("%s is not served", slot.Kind)
+	}
+	rules, generation := s.tables.currentRules()
+	object, err := s.writer.object(ctx, mapping.Resource, slot)
+	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
+	if err != nil {
+		return body{}, err
+	}
+	u := unstructured.Unstructured{Object: object}
+	read := body{uid: string(u.GetUID()), resourceVersion: u.GetResourceVersion()}
+	if read.Body, err = propagate.Render(slot, object, rules); err != nil {
+		return body{}, err
+	}
+	s.bodies.put(slot, read, generation)
+	s.tables.noteRead(slot, read, generation)
+	return read, nil
+}
+
+// bodyOf is the body of the source at slot with this content; the source is read again if its body is no longer kept.
+func (s *sources) bodyOf(ctx context.Context, slot propagate.Slot, content string) (body, error) {
+	if kept, ok := s.bodies.get(slot, content); ok {
+		return kept, nil
+	}
+	_, generation := s.tables.currentRules() // what is being read by other rules is no answer
+	read, err, _ := s.reading.Do(fmt.Sprintf("%d %s", generation, slot), func() (any, error) { return s.readSource(ctx, slot) })
+	if err != nil {
+		return body{}, err
+	}
+	return read.(body), nil
+}
+
+// verifyLoss looks at a source that the watch no longer shows, and if it is gone at its namespace: a source that goes
+// with its namespace, or that we merely don't see, must not take its copies with it.
+func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
+	mapping := s.kinds.mappingOf(slot.Kind)
+	if mapping == nil {
+		return nil
+	}
+	loss := propagate.Confirmed
+	meta, err := s.writer.metadata(ctx, mapping.Resource, slot.Namespace, slot.Name)
+	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
+	switch {
+	case apierrors.IsNotFound(err):
+		namespace, err := s.writer.metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
+		reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "namespace").Inc()
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		if err != nil || namespace.DeletionTimestamp != nil {
+			loss = propagate.GoneWithNamespace
+		}
+	case err != nil:
+		return err
+	default:
+		rules, _ := s.tables.currentRules()
+		if _, still := rules.SourceOf(slot, meta, s.kinds.modeOf(slot.Kind)); still {
+			loss = propagate.Doubtful // the watch is behind; its event will tell
+		}
+	}
+	s.tables.noteLoss(slot, loss)
+	return nil
+}
+
+// announceExclusion tells the owner of a source that opted in, but is never propagated. An object that is merely covered
+// by mode All is passed over in silence.
+func (s *sources) announceExclusion(slot propagate.Slot) {
+	known := s.tables.source(slot)
+	if known != nil && known.Excluded != "" && known.Maker == propagate.Labelled && known.Mode != v1alpha1.ModeNone {
+		s.notices.tellSource(slot, known.UID, corev1.EventTypeWarning, v1alpha1.ReasonSourceExcluded, known.Excluded)
+	}
+}

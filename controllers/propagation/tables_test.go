@@ -1,0 +1,113 @@
+package propagation
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var (
+	secretKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	secretsIn  = func(namespace string) propagate.Slot {
+		return propagate.Slot{Kind: secretKind.GroupKind(), Namespace: namespace, Name: "db"}
+	}
+)
+
+// object is the metadata of Secret db in a namespace.
+func object(namespace, uid, resourceVersion string, labels map[string]string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "db", UID: types.UID(uid), ResourceVersion: resourceVersion, Labels: labels,
+	}}
+}
+
+// copyOf is a copy of ours, in mode update, of Secret db in from.
+func copyOf(namespace, from, uid, resourceVersion string) *metav1.PartialObjectMetadata {
+	meta := object(namespace, uid, resourceVersion, map[string]string{v1alpha1.LabelInheritedFrom: from})
+	hash := propagate.Hash{Mode: v1alpha1.ModeUpdate, Place: propagate.PlaceOf(secretsIn(namespace), from), Content: "00000000000000000000000000000000"}
+	meta.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: hash.String()}
+	return meta
+}
+
+// tablesOf are tables over the root acme, and a below it, that know all Secrets.
+func tablesOf() *tables {
+	f := forest.New(forest.Rules{}).
+		WithNamespace(&forest.Namespace{Name: "acme", UID: "acme", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}).
+		WithNamespace(&forest.Namespace{Name: "a", UID: "a", Labels: map[string]string{v1alpha1.LabelParent: "acme"}})
+	t := newTables(f, propagate.Rules{}, newBodies())
+	t.setKind(secretKind.GroupKind(), propagate.OptIn, true)
+	return t
+}
+
+var (
+	fromSources = origin{Kind{secretKind, propagate.OptIn}, sourcesAlone}
+	fromCopies  = origin{Kind{secretKind, propagate.OptIn}, copiesAlone}
+	optedIn     = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
+)
+
+func TestTablesKeepWhatIsNewest(t *testing.T) {
+	tb := tablesOf()
+	if e := tb.putObject(fromCopies, copyOf("a", "acme", "u1", "7")); len(e.keys) != 1 || e.keys[0] != slotKey(secretsIn("a")) || len(e.freed) != 1 {
+		t.Fatalf("got %v, want the slot of the copy", e)
+	}
+	if e := tb.putObject(fromCopies, copyOf("a", "acme", "u1", "6")); len(e.keys) != 0 {
+		t.Fatalf("got %v for an older version, want nothing", e)
+	}
+	if e := tb.removeObject(fromCopies, copyOf("a", "acme", "other", "8")); len(e.keys) != 0 {
+		t.Fatalf("got %v: another object of that name has gone", e)
+	}
+	tb.noteAnswer(secretsIn("a"), copyOf("a", "acme", "u1", "9"))
+	if _, c := tb.planWithCopy(secretsIn("a")); c == nil || c.ResourceVersion != "9" || c.Digest == 0 {
+		t.Fatalf("got %v, want the answer to our write", c)
+	}
+	if e := tb.noteAbsent(secretsIn("a"), "u1"); len(e.freed) != 1 {
+		t.Fatalf("got %v, want its namespace freed", e)
+	}
+	tb.noteAnswer(secretsIn("a"), copyOf("a", "acme", "u1", "7"))
+	if _, c := tb.planWithCopy(secretsIn("a")); c != nil {
+		t.Fatal("the watch has been beyond this answer, and has seen the copy go")
+	}
+}
+
+func TestTablesReplace(t *testing.T) {
+	tb := tablesOf()
+	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
+	tb.putObject(fromCopies, copyOf("a", "acme", "u1", "2"))
+	tb.replaceObjects(fromCopies, nil)
+	if tb.source(secretsIn("acme")) == nil {
+		t.Fatal("a list of copies says nothing about sources")
+	}
+	if _, c := tb.planWithCopy(secretsIn("a")); c != nil {
+		t.Fatal("the copy is not in the list")
+	}
+	e := tb.replaceObjects(fromSources, nil)
+	if len(e.keys) != 2 || tb.source(secretsIn("acme")) != nil {
+		t.Fatalf("got %v, want the source gone and looked for", e)
+	}
+}
+
+// A source that was read by the old rules may come after a reload: what it shows counts no more.
+func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
+	tb := tablesOf()
+	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
+	_, generation := tb.currentRules()
+	tb.reset(propagate.Rules{}, []schema.GroupKind{secretKind.GroupKind()})
+	tb.setKind(secretKind.GroupKind(), propagate.OptIn, true)
+	old := body{Body: &propagate.Body{Content: "old"}, uid: "s", resourceVersion: "1"}
+	tb.in.bodies.put(secretsIn("acme"), old, generation)
+	tb.noteRead(secretsIn("acme"), old, generation)
+	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
+	if s := tb.source(secretsIn("acme")); s == nil || s.Content != "" {
+		t.Fatalf("got %v, want a source that is yet to be read", s)
+	}
+	_, generation = tb.currentRules()
+	tb.noteRead(secretsIn("acme"), old, generation)
+	if s := tb.source(secretsIn("acme")); s.Content != "old" {
+		t.Fatal("what is read by the rules in force counts")
+	}
+}

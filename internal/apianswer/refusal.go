@@ -1,0 +1,27 @@
+// Package apianswer reads the API server's answers for all controllers: what an error means, whether a kind is still served,
+// whether a cache can answer yet.
+package apianswer
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// IsRefusal says whether the API server refuses a request for what it asks (4xx), so that the same request will be refused
+// again. 429 is no refusal: it says that the server is busy.
+func IsRefusal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// IsGone says whether a write failed because the object, or the namespace that it should stand in, is deleted or being
+// deleted.
+func IsGone(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}

@@ -1,0 +1,57 @@
+package apianswer_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/internal/apianswer"
+)
+
+func terminating() error {
+	err := apierrors.NewForbidden(secrets, "s", errors.New("the namespace is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
+
+func TestIsRefusal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"None":        {nil, false},
+		"Forbidden":   {apierrors.NewForbidden(secrets, "s", errors.New("no")), true},
+		"Wrapped":     {fmt.Errorf("writing: %w", apierrors.NewBadRequest("no")), true},
+		"Busy":        {apierrors.NewTooManyRequests("later", 1), false},
+		"Unavailable": {apierrors.NewServiceUnavailable("later"), false},
+		"NoAnswer":    {errors.New("connection refused"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := apianswer.IsRefusal(tc.err); got != tc.want {
+				t.Errorf("IsRefusal(%v) is %t", tc.err, got)
+			}
+		})
+	}
+}
+
+func TestIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"None":        {nil, false},
+		"NotFound":    {apierrors.NewNotFound(secrets, "s"), true},
+		"Terminating": {terminating(), true},
+		"Forbidden":   {apierrors.NewForbidden(secrets, "s", errors.New("no")), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := apianswer.IsGone(tc.err); got != tc.want {
+				t.Errorf("IsGone(%v) is %t", tc.err, got)
+			}
+		})
+	}
+}

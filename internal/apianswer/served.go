@@ -1,0 +1,24 @@
+package apianswer
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Served asks the API server whether the CRD of one of our resources is there and not being deleted. The removal of a
+// CRD deletes every object of the kind without asking anybody: it must never be taken for the wish of a user.
+func Served(ctx context.Context, live client.Reader, resource string) (bool, error) {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	err := live.Get(ctx, client.ObjectKey{Name: resource + "." + v1alpha1.Domain}, crd)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && crd.DeletionTimestamp.IsZero(), err
+}

@@ -1,0 +1,41 @@
+package authorizer
+
+import (
+	"context"
+
+	"golang.org/x/time/rate"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Limits on the questions that admission requests cause. A request asks a handful; whoever floods the webhooks must not
+// flood the API server with SubjectAccessReviews.
+const (
+	questionsPerSecond = 200
+	questionsAtOnce    = 1000
+	// namespacesPerRequest bounds for how many namespaces one request asks.
+	namespacesPerRequest = 50
+)
+
+// errTooMany refuses a request whose questions would have to wait for too long; clients try it again after a second.
+var errTooMany = apierrors.NewTooManyRequests("the operator asks the authorizer about too many requests at the moment; try again", 1)
+
+// limited is an Authorizer that asks no more often than its limiter lets it.
+type limited struct {
+	Authorizer
+	limiter *rate.Limiter
+}
+
+// Limit returns an Authorizer that passes on no more questions than all requests together may cause. A question that can't
+// be asked before its context ends is answered at once by an APIStatus of code 429.
+func Limit(a Authorizer) Authorizer {
+	return limited{a, rate.NewLimiter(questionsPerSecond, questionsAtOnce)}
+}
+
+// Review implements Authorizer.
+func (l limited) Review(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	if err := l.limiter.Wait(ctx); err != nil {
+		return false, errTooMany
+	}
+	return l.Authorizer.Review(ctx, spec)
+}

@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/exporter"
+)
+
+func status(ctx context.Context, c *call) error {
+	if err := c.store.Verify(ctx); err != nil {
+		return err
+	}
+	runs, err := c.store.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	t := table{columns: []string{"exporter", "version", "started_at", "complete_until", "run_id"}}
+	for _, r := range runs {
+		t.add(r.Exporter, r.Version, text(r.StartedAt), text(r.CompleteUntil), r.ID)
+	}
+	if len(runs) == 0 && c.format == "table" {
+		_, err := fmt.Fprintln(c.out, "No exporter has completed a comparison of this cluster with the ledger yet.")
+		return err
+	}
+	return t.write(c.out, c.format)
+}
+
+func history(ctx context.Context, c *call) error {
+	periods, err := c.store.History(ctx, c.words[0])
+	if err != nil {
+		return err
+	}
+	if len(periods) == 0 {
+		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists who has", c.words[0])
+	}
+	reasons, err := c.store.Reasons(ctx, c.words[0])
+	if err != nil {
+		return err
+	}
+	corrected := map[string]string{}
+	for _, r := range reasons {
+		corrected[r.EventID] = r.Author + ": " + r.Reason
+	}
+	t := table{columns: append(periodColumns(), "corrected_by")}
+	for _, p := range periods {
+		t.add(append(row(p), corrected[p.EventID])...)
+	}
+	return t.write(c.out, c.format)
+}
+
+func holders(ctx context.Context, c *call) error {
+	at := time.Now()
+	if !strings.EqualFold(c.words[0], "now") {
+		var err error
+		if at, err = instant("TIME", c.words[0]); err != nil {
+			return err
+		}
+	}
+	periods, err := c.store.Holders(ctx, at)
+	if err != nil {
+		return err
+	}
+	t := table{columns: periodColumns()}
+	for _, p := range periods {
+		t.add(row(p)...)
+	}
+	return t.write(c.out, c.format)
+}
+
+// export writes all periods. As CSV it has all of the view's columns.
+func export(ctx context.Context, c *call) error {
+	if c.format == "csv" {
+		return c.store.Export(ctx, c.out)
+	}
+	t := table{columns: periodColumns()}
+	for p, err := range c.store.All(ctx) {
+		if err != nil {
+			return err
+		}
+		t.add(row(p)...)
+	}
+	return t.write(c.out, c.format)
+}
+
+// ddl prints what an administrator runs where the exporter only verifies.
+func ddl(_ context.Context, c *call) error {
+	dialect, err := exporter.Dialect(&c.config.Billing)
+	if err != nil {
+		return err
+	}
+	texts, err := dialect.DDL(c.config.Billing.Table)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(c.out, strings.Join(texts, ";\n\n")+";")
+	return err
+}
+
+func periodColumns() []string {
+	return []string{"namespace", "tenant", "cost_center", "owner", "valid_from", "valid_to"}
+}
+
+func row(p billing.Period) []string {
+	return []string{p.Namespace, p.Tenant, p.CostCenter, p.Owner, text(p.ValidFrom), text(p.ValidTo)}
+}
+
+// text is empty while a period lasts.
+func text(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

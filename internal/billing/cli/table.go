@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// table is an answer, for people and for programs.
+type table struct {
+	columns []string
+	rows    [][]string
+}
+
+func (t *table) add(fields ...string) { t.rows = append(t.rows, fields) }
+
+func (t *table) write(out io.Writer, format string) error {
+	switch format {
+	case "csv":
+		w := csv.NewWriter(out)
+		if err := w.Write(t.columns); err != nil {
+			return err
+		}
+		return w.WriteAll(t.rows)
+	case "json":
+		objects := make([]map[string]string, 0, len(t.rows))
+		for _, row := range t.rows {
+			object := map[string]string{}
+			for i, column := range t.columns {
+				object[column] = row[i]
+			}
+			objects = append(objects, object)
+		}
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(objects)
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(w, strings.ToUpper(strings.ReplaceAll(strings.Join(t.columns, "\t"), "_", " ")))
+	for _, row := range t.rows {
+		for i, field := range row {
+			if field == "" {
+				field = "-"
+			}
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, field)
+		}
+		fmt.Fprintln(w)
+	}
+	return w.Flush()
+}

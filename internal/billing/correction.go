@@ -1,0 +1,111 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+var reasonColumns = []string{"event_id", "author", "reason", "recorded_at"}
+
+// Correction says how the periods of a tenant should have been billed from From until Until.
+type Correction struct {
+	Tenant      string
+	From, Until time.Time
+	// CostCenter and Owner replace what was billed; nil leaves it.
+	CostCenter, Owner *string
+	// Author and Reason are kept beside the events.
+	Author, Reason string
+}
+
+// Reason is why an event corrects what was there.
+type Reason struct {
+	EventID, Author, Reason string
+	RecordedAt              time.Time
+}
+
+// Correct appends what corrects the periods, and never edits one: a SET at the beginning of each period or at From, whichever is
+// later, and at Until one that says again what was billed before. It returns the events that were appended.
+func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	periods, err := s.History(ctx, c.Tenant)
+	if err != nil {
+		return nil, err
+	}
+	var events []Event
+	for _, p := range periods {
+		events = append(events, c.events(p)...)
+	}
+	if len(events) == 0 {
+		return nil, fmt.Errorf("tenant %q: the ledger has no period between %s and %s that the correction would change; "+
+			"`manager billing history %s` shows what it has", c.Tenant, instantText(c.From), instantText(c.Until), c.Tenant)
+	}
+	for _, e := range events { // the reason first: no correction is ever without one
+		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, clean(c.Author), clean(c.Reason)); err != nil {
+			return nil, fmt.Errorf("writing the reason into %s%s: %w", s.options.Table, reasonsSuffix, err)
+		}
+	}
+	_, err = s.Append(ctx, events)
+	return events, err
+}
+
+func (c Correction) validate() error {
+	switch {
+	case c.Author == "" || c.Reason == "":
+		return fmt.Errorf("a correction needs an author and a reason")
+	case c.CostCenter == nil && c.Owner == nil:
+		return fmt.Errorf("a correction changes a cost center or an owner: name at least one")
+	case !c.From.Before(c.Until):
+		return fmt.Errorf("a correction ends after it begins: %s is not before %s", instantText(c.From), instantText(c.Until))
+	}
+	return nil
+}
+
+// events are those for one period: none where it lies outside, or is billed so already.
+func (c Correction) events(p Period) []Event {
+	from, until := c.From, c.Until
+	if from.Before(p.ValidFrom) {
+		from = p.ValidFrom
+	}
+	ended := !p.ValidTo.IsZero() && !p.ValidTo.After(until)
+	if !from.Before(until) || !p.ValidTo.IsZero() && !from.Before(p.ValidTo) {
+		return nil
+	}
+	was := Event{Cluster: p.Cluster, Namespace: p.Namespace, NamespaceUID: p.NamespaceUID, Tenant: p.Tenant, TenantUID: p.TenantUID,
+		Generation: p.Generation, Op: Set, CostCenter: p.CostCenter, Owner: p.Owner, Labels: p.Labels, EffectiveAt: until}
+	is := was
+	is.EffectiveAt = from
+	if c.CostCenter != nil {
+		is.CostCenter = *c.CostCenter
+	}
+	if c.Owner != nil {
+		is.Owner = *c.Owner
+	}
+	is, was = is.Sealed(), was.Sealed()
+	switch {
+	case is.ContentHash == p.ContentHash:
+		return nil
+	case ended: // what comes next is in the ledger already
+		return []Event{is}
+	}
+	return []Event{is, was}
+}
+
+// Reasons are those of the corrections of a tenant, the oldest first.
+func (s *Store) Reasons(ctx context.Context, tenant string) (reasons []Reason, err error) {
+	for reason, err := range read(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
+		var at instant
+		err = rows.Scan(&r.EventID, &r.Author, &r.Reason, &at)
+		r.RecordedAt = at.Time
+		return r, err
+	}, s.options.Cluster, clean(tenant)) {
+		if err != nil {
+			return nil, err
+		}
+		reasons = append(reasons, reason)
+	}
+	return reasons, nil
+}

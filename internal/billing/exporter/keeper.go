@@ -1,0 +1,255 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// Reasons of the Events on the exporter's Deployment.
+const (
+	eventDown      = "BillingWarehouseDown"
+	eventRecovered = "BillingRecovered"
+	eventHeld      = "BillingMassEndHeld"
+)
+
+// keeper takes the outbox to the warehouse, has the tracker compare, and moves the watermark. It runs on standbys too: what an
+// exporter that led before has left in this outbox is drained whoever leads.
+type keeper struct {
+	store   *billing.Store
+	outbox  *billing.Outbox
+	flusher *billing.Flusher
+	tracker *tracker
+	clock   clock.PassiveClock
+	events  record.EventRecorder
+	self    *corev1.ObjectReference
+	run     billing.Run
+	// manage: the exporter makes the table and the view; otherwise it only verifies them.
+	manage bool
+	// flushEvery and compareEvery are the configured intervals, watermarkEvery the engine's.
+	flushEvery, compareEvery, watermarkEvery time.Duration
+	// timeout is for one exchange with the warehouse.
+	timeout time.Duration
+
+	ensured    bool
+	pauseUntil time.Time
+	comparedAt time.Time
+	running    bool
+	markedAt   time.Time
+
+	// mu guards what the reporter reads.
+	mu       sync.Mutex
+	err      error
+	trouble  billing.Trouble
+	compared bool
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (k *keeper) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (k *keeper) Start(ctx context.Context) error {
+	ticker := time.NewTicker(k.flushEvery)
+	defer ticker.Stop()
+	for {
+		k.keep(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// keep does what is due. The first problem ends it until the next time.
+func (k *keeper) keep(ctx context.Context) {
+	began := time.Now()
+	err := k.steps(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	k.conclude(ctx, err, time.Since(began))
+	if waiting, since, err := k.outbox.Waiting(ctx); err == nil {
+		measureOutbox(waiting, since, k.clock.Now())
+	}
+}
+
+func (k *keeper) steps(ctx context.Context) error {
+	if k.clock.Now().Before(k.pauseUntil) {
+		return k.lastError()
+	}
+	settled := time.Time{}
+	if k.tracker.idle() {
+		settled = k.clock.Now()
+	}
+	if err := k.ensure(ctx); err != nil {
+		return err
+	}
+	if err := k.flush(ctx); err != nil {
+		return err
+	}
+	if !k.tracker.ready() {
+		return nil
+	}
+	if k.comparisonDue() {
+		if err := k.compare(ctx); err != nil {
+			return err
+		}
+		return k.flush(ctx)
+	}
+	return k.mark(ctx, settled)
+}
+
+// ensure compares table and view with what they must be, once in the life of the process and after each doubt.
+func (k *keeper) ensure(ctx context.Context) error {
+	if k.ensured {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	look := k.store.Verify
+	if k.manage {
+		look = k.store.Ensure
+	}
+	if err := look(ctx); err != nil {
+		return err
+	}
+	k.ensured = true
+	return nil
+}
+
+func (k *keeper) flush(ctx context.Context) error {
+	done, err := k.flusher.Flush(ctx)
+	flushedRows.Add(float64(done.Added))
+	for _, parked := range done.Parked {
+		parkedRows.Inc()
+		ctrl.LoggerFrom(ctx).WithName("billing").Info("the ledger refused a change as data; it is set aside", "tenant", parked.Event.Tenant,
+			"namespace", parked.Event.Namespace, "reason", parked.Reason)
+	}
+	return err
+}
+
+func (k *keeper) comparisonDue() bool {
+	now := k.clock.Now()
+	return k.comparedAt.IsZero() || now.Sub(k.comparedAt) >= k.compareEvery || now.Before(k.comparedAt)
+}
+
+// compare reads the open periods, and has the tracker queue what is missing. What was set aside is tried again first.
+func (k *keeper) compare(ctx context.Context) error {
+	first := k.comparedAt.IsZero()
+	if err := k.outbox.Unpark(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	var open []billing.Open
+	for period, err := range k.store.OpenPeriods(ctx) {
+		if err != nil {
+			return err
+		}
+		open = append(open, period)
+	}
+	seen := k.clock.Now()
+	plan, err := k.tracker.compare(ctx, k.store, open, seen, k.compareEvery/2)
+	if err != nil {
+		return err
+	}
+	k.comparedAt = seen
+	if !first {
+		driftRows.Add(float64(len(plan.Events())))
+	}
+	comparedMetric.Set(float64(seen.Unix()))
+	heldRows.Set(float64(len(plan.Held)))
+	if len(plan.Held) > 0 {
+		k.events.Event(k.self, corev1.EventTypeWarning, eventHeld, fmt.Sprintf("%d namespaces with open periods belong to no tenant now, of %d: their ends are held back until a "+
+			"comparison in at least %s finds the same; if they were not meant to end, restore their labels or LNamespaces before", len(plan.Held), len(open), k.compareEvery/2))
+	}
+	k.mu.Lock()
+	k.compared = true
+	k.mu.Unlock()
+	return nil
+}
+
+// mark moves the watermark to when everything that had come was in the outbox, which has been emptied since.
+func (k *keeper) mark(ctx context.Context, settled time.Time) error {
+	if settled.IsZero() || settled.Sub(k.markedAt) < k.watermarkEvery {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	defer cancel()
+	if !k.running {
+		k.run.CompleteUntil = settled
+		if err := k.store.StartRun(ctx, k.run); err != nil {
+			return err
+		}
+		k.running = true
+	} else if err := k.store.MoveWatermark(ctx, k.run.ID, settled); err != nil {
+		return err
+	}
+	k.markedAt = settled
+	watermark.Set(float64(settled.Unix()))
+	return nil
+}
+
+// conclude keeps what the reporter tells, and tells of transitions.
+func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
+	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	trouble := billing.Trouble("")
+	if err != nil {
+		trouble = k.troubleOf(err)
+	}
+	k.mu.Lock()
+	was := k.trouble
+	k.err, k.trouble = err, trouble
+	k.mu.Unlock()
+	flushes.WithLabelValues(outcome(trouble)).Inc()
+	flushSeconds.Observe(took.Seconds())
+	switch {
+	case err == nil && was != "":
+		k.events.Event(k.self, corev1.EventTypeNormal, eventRecovered, "the ledger takes changes again; all that waited is on its way")
+		log.Info("the ledger takes changes again")
+	case err != nil && was != trouble:
+		k.events.Event(k.self, corev1.EventTypeWarning, eventDown, fmt.Sprintf("%s: %v; changes wait in the outbox, tenants don't", trouble, err))
+		log.Error(err, "the ledger can't be written; changes wait in the outbox", "trouble", trouble)
+	}
+	if err == nil {
+		lastSuccess.Set(float64(k.clock.Now().Unix()))
+		return
+	}
+	if trouble == billing.Mismatch || trouble == billing.Denied {
+		k.ensured = false
+	}
+	if pause := trouble.Pause(); pause > 0 && !k.clock.Now().Before(k.pauseUntil) {
+		k.pauseUntil = k.clock.Now().Add(pause)
+	}
+}
+
+func (k *keeper) troubleOf(err error) billing.Trouble {
+	var flush *billing.FlushError
+	if errors.As(err, &flush) {
+		return flush.Trouble
+	}
+	return k.store.Trouble(err)
+}
+
+func (k *keeper) lastError() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.err
+}
+
+// state is what the reporter tells of.
+func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.trouble, k.compared, k.err
+}

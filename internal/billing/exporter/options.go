@@ -1,0 +1,154 @@
+// Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces, and appends to the ledger
+// what changes in who owns which namespace and who pays.
+//
+// Three loops share the work, so that none waits for another: the tracker turns what the watches bring into events and puts them
+// into the outbox at once; the keeper takes the outbox to the warehouse and compares cluster and ledger; the reporter writes
+// condition BillingExported. What the warehouse does delays no tenant.
+package exporter
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// LeaseName is the name of the exporter's Lease, beside the operator's: who holds it exports.
+const LeaseName = "warren-billing-exporter"
+
+// options are the flags of the program.
+type options struct {
+	config, namespace, metrics, health string
+}
+
+// Run is the program. It ends with ctx, or with an error that says what must change.
+func Run(ctx context.Context, version string, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("billing-exporter", flag.ContinueOnError)
+	flags.SetOutput(out)
+	var o options
+	flags.StringVar(&o.config, "config", "", "the configuration file, the operator's own")
+	flags.StringVar(&o.namespace, "operator-namespace", "warren-system", "the namespace of the exporter's Lease and Deployment")
+	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "where metrics are served, by HTTP; 0 switches them off")
+	flags.StringVar(&o.health, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 switches them off")
+	kubeconfig := flag.CommandLine.Lookup("kubeconfig")
+	flags.Var(kubeconfig.Value, "kubeconfig", kubeconfig.Usage)
+	logging := zap.Options{}
+	logging.BindFlags(flags)
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unknown argument %q: billing-exporter takes flags alone; see --help", flags.Arg(0))
+	}
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	c, err := LoadConfig(o.config)
+	if err != nil {
+		return err
+	}
+	if c.Billing.Driver == config.DriverNone {
+		return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
+	}
+	return o.run(ctx, c, version)
+}
+
+// LoadConfig reads the operator's configuration, or takes its defaults where there is no file.
+func LoadConfig(path string) (*config.OperatorConfiguration, error) {
+	if path == "" {
+		return config.Default(), nil
+	}
+	return config.Load(path)
+}
+
+func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
+	}
+	cfg.UserAgent = "warren-billing-exporter/" + version
+	clock := &serverClock{}
+	cfg.Wrap(clock.listen)
+	for name, address := range map[string]string{"--metrics-bind-address": o.metrics, "--health-probe-bind-address": o.health} {
+		if err := free(ctx, name, address); err != nil {
+			return err
+		}
+	}
+	identity, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("the host has no name, by which the exporter's Lease would know it: %w", err)
+	}
+	mgr, err := ctrl.NewManager(cfg, o.manager())
+	if err != nil {
+		return fmt.Errorf("making the manager: %w", err)
+	}
+	program, err := assemble(ctx, mgr, c, clock, identity, version, o.namespace)
+	if err != nil {
+		return err
+	}
+	defer program.close()
+	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
+		// Ready throughout: nobody is served by it who would be better off without.
+		if err := add(name, func(*http.Request) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return mgr.Start(ctx)
+}
+
+func (o options) manager() ctrl.Options {
+	return ctrl.Options{
+		Scheme:                        scheme(),
+		Metrics:                       server.Options{BindAddress: o.metrics},
+		HealthProbeBindAddress:        o.health,
+		LeaderElection:                true,
+		LeaderElectionID:              LeaseName,
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&metav1.PartialObjectMetadata{TypeMeta: namespaceType}: {Transform: slimNamespace},
+			&v1alpha1.LNamespace{}:                                 {Transform: slimTenant},
+		}},
+	}
+}
+
+var namespaceType = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
+
+func scheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(s); err != nil {
+			panic(err) // the types are fixed at build time
+		}
+	}
+	return s
+}
+
+// free says early, and with the flag's name, that an address can't be had.
+func free(ctx context.Context, flagName, address string) error {
+	if address == "0" {
+		return nil
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s %q can't be used: %w; choose another port", flagName, address, err)
+	}
+	return l.Close()
+}

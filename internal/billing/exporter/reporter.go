@@ -1,0 +1,179 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// fieldOwner of the one condition that the exporter writes.
+const fieldOwner = "warren-billing-exporter"
+
+// reporter writes condition BillingExported of the LNamespaces, where it differs.
+type reporter struct {
+	client client.Client
+	outbox *billing.Outbox
+	keeper *keeper
+	clock  clock.PassiveClock
+	events record.EventRecorder
+	// pace is the time between two looks, patience how long a change may wait before it is told of.
+	pace, patience time.Duration
+}
+
+// Start implements manager.Runnable.
+func (r *reporter) Start(ctx context.Context) error {
+	ticker := time.NewTicker(r.pace)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := r.report(ctx); err != nil && ctx.Err() == nil {
+			ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "reporting what is exported")
+		}
+	}
+}
+
+// situation is what decides on all conditions.
+type situation struct {
+	err      error
+	trouble  billing.Trouble
+	compared bool
+	// waits is since when the oldest change of a tenant has waited, by UID; parked why one was refused.
+	waits  map[string]time.Time
+	parked map[string]string
+	now    time.Time
+}
+
+func (r *reporter) look(ctx context.Context) (situation, error) {
+	s := situation{waits: map[string]time.Time{}, parked: map[string]string{}, now: r.clock.Now()}
+	s.trouble, s.compared, s.err = r.keeper.state()
+	const many = 100_000
+	waiting, err := r.outbox.Next(ctx, many)
+	if err != nil {
+		return s, err
+	}
+	for _, q := range waiting {
+		if _, ok := s.waits[q.Event.TenantUID]; !ok {
+			s.waits[q.Event.TenantUID] = q.QueuedAt
+		}
+	}
+	parked, err := r.outbox.Parked(ctx, many)
+	for _, p := range parked {
+		s.parked[p.Event.TenantUID] = p.Reason
+	}
+	return s, err
+}
+
+func (r *reporter) report(ctx context.Context) error {
+	s, err := r.look(ctx)
+	if err != nil {
+		return err
+	}
+	var tenants v1alpha1.LNamespaceList
+	if err := r.client.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("listing LNamespaces: %w", err)
+	}
+	for i := range tenants.Items {
+		tenant := &tenants.Items[i]
+		want := s.condition(tenant, r.patience)
+		was := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionBillingExported)
+		if want == nil || was != nil && was.Status == want.Status && was.Reason == want.Reason && was.Message == want.Message {
+			continue
+		}
+		if err := r.write(ctx, tenant, was, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// condition is nil where there is nothing to say yet.
+func (s situation) condition(tenant *v1alpha1.LNamespace, patience time.Duration) *metav1.Condition {
+	since, waits := s.waits[string(tenant.UID)]
+	refused, parked := s.parked[string(tenant.UID)]
+	switch {
+	case parked:
+		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused a change of this tenant as data: "+text.Cut(refused, 512)+
+			"; change what spec.billing says, or have the ledger accept it: it is tried again with each comparison")
+	case s.err != nil && (waits || !s.compared):
+		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
+	case waits && s.now.Sub(since) > patience:
+		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
+	case waits || !s.compared:
+		return nil
+	}
+	return exported(true, v1alpha1.ReasonExported, "the ledger has all that is known of this tenant")
+}
+
+func exported(yes bool, reason v1alpha1.Reason, message string) *metav1.Condition {
+	status := metav1.ConditionFalse
+	if yes {
+		status = metav1.ConditionTrue
+	}
+	return &metav1.Condition{Type: string(v1alpha1.ConditionBillingExported), Status: status, Reason: string(reason), Message: message}
+}
+
+func conditionReason(t billing.Trouble) v1alpha1.Reason {
+	if t == billing.Quota {
+		t = billing.Unavailable
+	}
+	return v1alpha1.Reason(t)
+}
+
+func advice(t billing.Trouble) string {
+	switch t {
+	case billing.Denied:
+		return "the ledger refuses the exporter's account, which an administrator must mend; changes wait"
+	case billing.Mismatch:
+		return "the ledger's table or view isn't what it must be, which an administrator must mend; changes wait"
+	case billing.Quota:
+		return "the ledger's quota is used up; changes wait and are sent again by themselves"
+	}
+	return "the ledger can't be reached; changes wait and are sent again by themselves"
+}
+
+// write applies the one condition, by server-side apply: nothing else in the status is the exporter's.
+func (r *reporter) write(ctx context.Context, tenant *v1alpha1.LNamespace, was, want *metav1.Condition) error {
+	want.ObservedGeneration = tenant.Generation
+	want.LastTransitionTime = metav1.NewTime(r.clock.Now().Truncate(time.Second))
+	if was != nil && was.Status == want.Status {
+		want.LastTransitionTime = was.LastTransitionTime
+	}
+	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err != nil {
+		return fmt.Errorf("writing condition %s: %w", want.Type, err)
+	}
+	status := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": tenant.Name, "uid": string(tenant.UID)},
+		"status":   map[string]any{"conditions": []any{condition}},
+	}}
+	status.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
+	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(fieldOwner), client.ForceOwnership)
+	switch {
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another of its name has come
+		return nil
+	case err != nil:
+		return fmt.Errorf("writing condition %s of LNamespace %s: %w", want.Type, tenant.Name, err)
+	}
+	if want.Reason == string(v1alpha1.ReasonInvalidData) {
+		r.events.Event(tenant, corev1.EventTypeWarning, want.Reason, want.Message)
+	}
+	return nil
+}

@@ -1,0 +1,245 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// tracker turns each change of the cluster into the events that it means, and puts them into the outbox at once: of A, B and C
+// within a second the ledger gets all three.
+type tracker struct {
+	clusterID string
+	rules     forest.Rules
+	informers cache.Informers
+	outbox    *billing.Outbox
+	queue     *queue
+	// interval is how often what couldn't be put into the outbox is tried again.
+	interval time.Duration
+	// mostUnsaved bounds unsaved; what is more is found by the next comparison.
+	mostUnsaved int
+
+	// mu guards what follows. It is held during a comparison, which may ask the warehouse; the watches fill the queue meanwhile.
+	mu sync.Mutex
+	// cluster is nil until everything that exists has been read.
+	cluster *cluster
+	// open is what the ledger will say once the outbox is empty, by namespace.
+	open map[string]billing.Open
+	// ended is when a namespace's last period ended, and leftSince counts the ENDs of namespaces that are still there.
+	ended map[string]time.Time
+	left  int
+	// unsaved are events that the outbox didn't take.
+	unsaved []billing.Event
+}
+
+// Start implements manager.Runnable. Only the leader tracks.
+func (t *tracker) Start(ctx context.Context) error {
+	if err := t.queue.follow(ctx, t.informers); err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	t.begin()
+	ticker := time.NewTicker(t.interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.queue.signal:
+		case <-ticker.C:
+		}
+		t.advance(ctx)
+	}
+}
+
+// begin takes all that exists as the ledger's state, until the first comparison tells what the ledger has.
+func (t *tracker) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := newCluster(t.rules)
+	for _, change := range t.queue.take() {
+		c.apply(change)
+	}
+	t.open, t.ended = map[string]billing.Open{}, map[string]time.Time{}
+	desired, _ := c.all()
+	for name, d := range desired {
+		t.open[name] = d.Opened(t.clusterID, name)
+	}
+	t.cluster = c
+}
+
+// apply takes one change. It returns whose bills may differ now, and whether what changed is new.
+func (c *cluster) apply(change change) (names []string, fresh bool) {
+	switch object := change.object.(type) {
+	case *metav1.PartialObjectMetadata:
+		if change.gone {
+			return c.namespaceGone(object.Name, object.UID), false
+		}
+		return c.namespaceSeen(object)
+	case *v1alpha1.LNamespace:
+		if change.gone {
+			return c.tenantGone(object.Name, object.UID), false
+		}
+		return c.tenantSeen(object)
+	}
+	return nil, false
+}
+
+// advance applies what has come, and saves what it means.
+func (t *tracker) advance(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applyQueued()
+	t.save(ctx)
+}
+
+func (t *tracker) applyQueued() {
+	for _, change := range t.queue.take() {
+		names, fresh := t.cluster.apply(change)
+		for _, name := range names {
+			if event, ok := t.event(name, change.seen, fresh); ok {
+				t.remember(event)
+				t.unsaved = append(t.unsaved, event)
+			}
+		}
+	}
+}
+
+// event is what takes the ledger from what it says of a namespace to what is.
+func (t *tracker) event(name string, seen time.Time, fresh bool) (billing.Event, bool) {
+	open, was := t.open[name]
+	desired, holding := t.cluster.desired(name)
+	switch {
+	case holding == held && !was:
+		if !fresh { // it was there before it came to the tenant
+			desired.Since = seen
+		}
+		return desired.Begin(t.clusterID, name, t.ended[name]), true
+	case holding == held:
+		return open.Change(t.clusterID, desired, seen)
+	case holding == unheld && was && t.mayEnd(name):
+		return open.End(t.clusterID, seen), true
+	}
+	return billing.Event{}, false
+}
+
+// mayEnd: a namespace that is gone has ended. Of those that are there and belong to nobody any more, a comparison judges where
+// they are many: a tree whose label was lost must not close the books of half a cluster.
+func (t *tracker) mayEnd(name string) bool {
+	if t.cluster.forest.Namespace(name) == nil {
+		return true
+	}
+	if t.left++; t.left > max(1, len(t.open)/5) {
+		return false // the next comparison looks again
+	}
+	return true
+}
+
+func (t *tracker) remember(event billing.Event) {
+	if event.Op == billing.End {
+		delete(t.open, event.Namespace)
+		t.ended[event.Namespace] = event.EffectiveAt
+		return
+	}
+	delete(t.ended, event.Namespace)
+	t.open[event.Namespace] = event.Opened()
+}
+
+// save puts what is unsaved into the outbox. What it doesn't take stays, as far as there is room.
+func (t *tracker) save(ctx context.Context) {
+	if len(t.unsaved) == 0 {
+		return
+	}
+	err := t.outbox.Put(ctx, t.unsaved...)
+	if err == nil {
+		t.unsaved = nil
+		return
+	}
+	if len(t.unsaved) > t.mostUnsaved {
+		t.unsaved = nil // the next comparison finds them
+	}
+	outboxFailures.Inc()
+	ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
+}
+
+// idle says whether every change that came is in the outbox.
+func (t *tracker) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue.mu.Lock()
+	defer t.queue.mu.Unlock()
+	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0
+}
+
+// ready says whether everything that exists was read.
+func (t *tracker) ready() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cluster != nil
+}
+
+// ledger is what a comparison asks the warehouse.
+type ledger interface {
+	Latest(ctx context.Context, namespaces []string) (billing.Latest, error)
+}
+
+// compare brings together what is, what the ledger says and what waits, and queues what is missing. The open periods were read
+// just before by the caller, who flushes nothing meanwhile.
+func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, seen time.Time, holdFor time.Duration) (billing.Plan, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.applyQueued()
+	t.save(ctx)
+	waiting, err := t.outbox.All(ctx)
+	if err != nil {
+		return billing.Plan{}, err
+	}
+	waiting = append(waiting, t.unsaved...)
+	heldBack, err := t.outbox.Held(ctx)
+	if err != nil {
+		return billing.Plan{}, err
+	}
+	now := map[string]billing.Open{}
+	collect := func(yield func(billing.Open, error) bool) {
+		for period, err := range billing.Overlaid(billing.Stream(open), waiting) {
+			if err == nil {
+				now[period.Namespace] = period
+			}
+			if !yield(period, err) {
+				return
+			}
+		}
+	}
+	desired, unknown := t.cluster.all()
+	plan, err := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
+		Open: collect, Held: heldBack, HoldFor: holdFor})
+	if err != nil {
+		return billing.Plan{}, err
+	}
+	latest, err := store.Latest(ctx, plan.Namespaces())
+	if err != nil {
+		return billing.Plan{}, err
+	}
+	plan = plan.After(latest.With(waiting))
+	if err := t.outbox.Hold(ctx, plan.Held); err != nil {
+		return billing.Plan{}, err
+	}
+	t.open = now
+	for _, event := range plan.Events() {
+		t.remember(event)
+	}
+	t.unsaved = append(t.unsaved, plan.Events()...)
+	maps.DeleteFunc(t.ended, func(string, time.Time) bool { return true })
+	t.left = 0
+	t.save(ctx)
+	return plan, nil
+}

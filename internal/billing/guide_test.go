@@ -1,0 +1,121 @@
+package billing_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+var sqlBlock = regexp.MustCompile("(?s)```sql ?(\\w*)\n(.*?)```")
+
+// guide is the SQL of docs/guides/billing.md for an engine, by the heading above it.
+func guide(t *testing.T, engine string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/guides/billing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, section := range strings.Split(string(text), "\n### ")[1:] {
+		heading, body, _ := strings.Cut(section, "\n")
+		for _, block := range sqlBlock.FindAllStringSubmatch(body, -1) {
+			if block[1] == "" || block[1] == engine {
+				found[heading] = block[2]
+			}
+		}
+	}
+	return found
+}
+
+// answer is what a query gives, a row a line.
+func answer(t *testing.T, db *sql.DB, query string) (lines []string) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, query)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rows.Next() {
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		line := strings.TrimSpace(fmt.Sprintln(values...))
+		line = strings.NewReplacer("true", "1").Replace(line) // SQLite has no boolean
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestGuide(t *testing.T) {
+	onEngines(t, func(t *testing.T, e engine) {
+		t.Run("BILL-40 the questions of finance", func(t *testing.T) {
+			const acme = "acme-prod/europe-west1/main"
+			db := e.open(t)
+			store, err := billing.NewStore(db, e.dialect, billing.Options{Table: "tenant_billing", Cluster: acme, MaxRows: 500, MaxBytes: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := store.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			day := func(month, day int) time.Time { return time.Date(2026, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
+			row := func(namespace, tenant, costCenter string, at time.Time) billing.Event {
+				return billing.Event{Cluster: acme, Namespace: namespace, NamespaceUID: "u-" + namespace, Tenant: tenant, TenantUID: "t-" + tenant, Generation: 1,
+					Op: billing.Set, CostCenter: costCenter, Owner: tenant + "@example.com", EffectiveAt: at}
+			}
+			// pay changes its cost center on the 11th; its pay-web moves to shop on the 21st; lab pays nobody, and began a year ago.
+			appended(t, store, row("pay", "pay", "4711", day(3, 1)), row("pay-web", "pay", "4711", day(3, 1)), row("pay", "pay", "4712", day(3, 11)),
+				row("pay-web", "pay", "4712", day(3, 11)), row("pay-web", "shop", "0815", day(3, 21)), row("lab", "lab", "", day(3, 1).AddDate(-1, 0, 0)))
+			if err := store.StartRun(t.Context(), billing.Run{ID: "r", StartedAt: day(3, 1), CompleteUntil: day(4, 1)}); err != nil {
+				t.Fatal(err)
+			}
+			instant := map[string]string{"sqlite": "TEXT", "postgres": "timestamptz"}[e.dialect.Name]
+			mustExec(t, db, `CREATE TABLE focus ("x_Cluster" TEXT, "x_Namespace" TEXT, "ChargePeriodStart" `+instant+`, "EffectiveCost" INTEGER)`)
+			for _, charge := range []string{"'pay-web', '2026-03-10T23:00:00.000000Z', 1", "'pay-web', '2026-03-11T00:00:00.000000Z', 10",
+				"'pay-web', '2026-03-21T00:00:00.000000Z', 100", "'kube-system', '2026-03-21T00:00:00.000000Z', 7"} {
+				mustExec(t, db, "INSERT INTO focus VALUES ('"+acme+"', "+charge+")")
+			}
+			questions := guide(t, e.dialect.Name)
+			for heading, want := range map[string][]string{
+				"Namespace hours of each cost center in a month":                    {"744", "0815 264", "4711 480", "4712 744"},
+				"Who held a namespace at an instant":                                {"pay 4712 pay@example.com"},
+				"Tenants without a cost center":                                     {"lab lab@example.com 1"},
+				"Is the ledger complete?":                                           {acme + " 1"},
+				"Cost of each tenant, from a cost export with the columns of FOCUS": {"(no tenant)  7", "pay 4711 1", "pay 4712 10", "shop 0815 100"},
+			} {
+				got := answer(t, db, questions[heading])
+				for i := range got {
+					got[i] = strings.TrimSuffix(got[i], ".0")
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%s: %s", heading, diff)
+				}
+				delete(questions, heading)
+			}
+			const changed = "What changed since the last close"
+			if got := answer(t, db, strings.ReplaceAll(questions[changed], "2026-04-02", "2000-01-01")); len(got) != 6 {
+				t.Errorf("%s: %d rows, want 6: %q", changed, len(got), got)
+			}
+			delete(questions, changed)
+			if len(questions) > 0 {
+				t.Errorf("questions of the guide that nobody asks here: %v", questions)
+			}
+		})
+	})
+}

@@ -1,0 +1,59 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+var runColumns = []string{"run_id", "cluster", "exporter", "version", "started_at", "complete_until", "recorded_at"}
+
+// Run is one exporter's time as the leader. Rows of the runs tell an idle ledger from a dead exporter: whatever the cluster
+// showed until CompleteUntil is in the ledger.
+type Run struct {
+	// ID is unique; Exporter is the pod's name, Version the program's.
+	ID, Exporter, Version string
+	StartedAt             time.Time
+	// CompleteUntil is the watermark.
+	CompleteUntil time.Time
+}
+
+// WatermarkInterval is how often the engine lets the watermark move, at most; 0: as often as one likes.
+func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEvery }
+
+// StartRun writes the row of a run. It comes after the first comparison: before, the run is complete until nowhere.
+func (s *Store) StartRun(ctx context.Context, r Run) error {
+	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, clean(r.Exporter), clean(r.Version), instantText(r.StartedAt),
+		instantText(r.CompleteUntil))
+	return s.wrapRun("starting", err)
+}
+
+// MoveWatermark says that all that the cluster showed until then is in the ledger.
+func (s *Store) MoveWatermark(ctx context.Context, id string, until time.Time) error {
+	_, err := s.db.ExecContext(ctx, s.text.moveWatermark, instantText(until), id)
+	return s.wrapRun("moving the watermark of", err)
+}
+
+func (s *Store) wrapRun(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s a run in %s%s: %w", doing, s.options.Table, runsSuffix, err)
+}
+
+// Runs are the latest runs of the cluster, the newest first, at most 20.
+func (s *Store) Runs(ctx context.Context) (runs []Run, err error) {
+	for run, err := range read(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
+		var started, until instant
+		err = rows.Scan(&r.ID, &r.Exporter, &r.Version, &started, &until)
+		r.StartedAt, r.CompleteUntil = started.Time, until.Time
+		return r, err
+	}, s.options.Cluster) {
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
+}

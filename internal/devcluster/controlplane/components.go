@@ -1,0 +1,109 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+)
+
+// audit records who asked what. Health checks would drown the rest.
+const audit = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  nonResourceURLs: [/readyz*, /livez*, /healthz*]
+- level: Metadata
+`
+
+func (cp *ControlPlane) file(name string) string { return filepath.Join(cp.Dir, name) }
+
+func (cp *ControlPlane) newProcess(name string, args []string) *process.Process {
+	return process.New(filepath.Join(cp.bin, name), args, nil, cp.LogFile(name))
+}
+
+func (cp *ControlPlane) startEtcd(ctx context.Context) error {
+	return process.OnFreePort(func(port int) (*process.Process, error) {
+		address := "http://127.0.0.1:" + strconv.Itoa(port)
+		cp.Etcd = cp.newProcess("etcd", []string{
+			"--data-dir", cp.file("etcd"),
+			"--listen-client-urls", address, "--advertise-client-urls", address,
+			// A single member talks to no peer: any port will do.
+			"--listen-peer-urls", "http://127.0.0.1:0",
+			// It elects itself after one such timeout; the default is a second.
+			"--heartbeat-interval", "20", "--election-timeout", "200",
+			"--unsafe-no-fsync", "--log-level", "error", "--quota-backend-bytes", "8589934592",
+		})
+		cp.etcdURL = address
+		return cp.Etcd, cp.Etcd.StartReady(ctx, process.HTTPOK(nil, address+"/readyz"))
+	})
+}
+
+func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
+	return process.OnFreePort(func(port int) (*process.Process, error) {
+		args, err := cp.apiServerArgs(port)
+		if err != nil {
+			return nil, err
+		}
+		cp.APIServer = cp.newProcess("kube-apiserver", args)
+		if err := cp.users.writeKubeconfigs(cp.Access, "https://127.0.0.1:"+strconv.Itoa(port)); err != nil {
+			return nil, err
+		}
+		serves, err := cp.checkServer()
+		if err != nil {
+			return nil, err
+		}
+		return cp.APIServer, cp.APIServer.StartReady(ctx, serves)
+	})
+}
+
+func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
+	args := []string{
+		"--etcd-servers", cp.etcdURL,
+		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
+		// Else it looks for a default route, and does not start on a machine without one.
+		"--advertise-address", "127.0.0.1", "--external-hostname", "localhost",
+		"--tls-cert-file", cp.users.path("apiserver.crt"), "--tls-private-key-file", cp.users.path("apiserver.key"),
+		"--cert-dir", cp.file("certs"),
+		"--service-account-issuer", "https://kubernetes.default.svc",
+		"--service-account-key-file", cp.users.path("sa.key"),
+		"--service-account-signing-key-file", cp.users.path("sa.key"),
+		"--token-auth-file", cp.users.path("tokens.csv"), "--authorization-mode", "RBAC",
+		"--service-cluster-ip-range", "10.96.0.0/16", "--allow-privileged",
+		// A loopback address is refused as the endpoint of Service kubernetes; nobody here needs it.
+		"--endpoint-reconciler-type", "none",
+	}
+	if v := cp.options.EmulatedVersion; v != "" {
+		args = append(args, "--emulated-version", v)
+	}
+	if cp.options.Audit {
+		policy := cp.file("audit-policy.yaml")
+		if err := os.WriteFile(policy, []byte(audit), 0o600); err != nil {
+			return nil, fmt.Errorf("writing the audit policy: %w", err)
+		}
+		args = append(args, "--audit-policy-file", policy, "--audit-log-path", cp.AuditLog(),
+			// Blocking: what was answered is in the log. Never rotated: a reader keeps its place by offset.
+			"--audit-log-mode", "blocking", "--audit-log-maxsize", "100000")
+	}
+	return append(args, cp.options.APIServerArgs...), nil
+}
+
+func (cp *ControlPlane) startControllers(ctx context.Context) error {
+	kubeconfig := cp.Kubeconfig(controllerManager)
+	cp.Controllers = cp.newProcess("kube-controller-manager", append([]string{
+		"--kubeconfig", kubeconfig,
+		"--service-account-private-key-file", cp.users.path("sa.key"), "--root-ca-file", cp.users.path("apiserver.crt"),
+		"--use-service-account-credentials", "--leader-elect=false",
+		"--secure-port", "0", // it serves nothing that anyone here asks for
+		"--kube-api-qps", "1000", "--kube-api-burst", "2000", "--concurrent-namespace-syncs", "20",
+	}, cp.options.ControllerManagerArgs...))
+	controls, err := cp.checkControllers()
+	if err != nil {
+		return err
+	}
+	return cp.Controllers.StartReady(ctx, controls)
+}

@@ -1,0 +1,62 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+)
+
+// checkServer checks that the API server is ready for requests.
+func (cp *ControlPlane) checkServer() (func(context.Context) error, error) {
+	config := cp.Config(Admin)
+	c, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the API server: %w", err)
+	}
+	return process.HTTPOK(c, config.Host+"/readyz"), nil
+}
+
+// checkControllers checks that the controller manager does its work: every namespace gets its ServiceAccount, and the
+// aggregated ClusterRoles their rules, which are empty before.
+func (cp *ControlPlane) checkControllers() (func(context.Context) error, error) {
+	c, err := kubernetes.NewForConfig(cp.Config(Admin))
+	if err != nil {
+		return nil, fmt.Errorf("making a client of the API server: %w", err)
+	}
+	return func(ctx context.Context) error {
+		if _, err := c.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{}); err != nil {
+			return err
+		}
+		for _, name := range []string{"admin", "edit", "view"} {
+			role, err := c.RbacV1().ClusterRoles().Get(ctx, name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			if len(role.Rules) == 0 {
+				return fmt.Errorf("ClusterRole %s has no rules yet", name)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// Ready waits until the API server and the controllers do their work; of use after one of them was started again.
+func (cp *ControlPlane) Ready(ctx context.Context) error {
+	serves, err := cp.checkServer()
+	if err != nil {
+		return err
+	}
+	if err := cp.APIServer.WaitReady(ctx, serves); err != nil || cp.Controllers == nil {
+		return err
+	}
+	controls, err := cp.checkControllers()
+	if err != nil {
+		return err
+	}
+	return cp.Controllers.WaitReady(ctx, controls)
+}

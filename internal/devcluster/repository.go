@@ -1,0 +1,59 @@
+package devcluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// Root returns the folder of the clone: the nearest one above the working directory that has our PROJECT file.
+func Root() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the clone: %w", err)
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "PROJECT")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s is in no clone of warren (no PROJECT file here or above): change into one", start)
+		}
+	}
+}
+
+// BuildManager builds the operator into bin/test and returns its path, in a second where nothing changed: a suite
+// never tests a stale binary. With WARREN_RACE=1 it has the race detector.
+func BuildManager(ctx context.Context) (string, error) {
+	root, err := Root()
+	if err != nil {
+		return "", err
+	}
+	// As `make build` does it, so that both share Go's cache.
+	name, env, flags := "manager", "CGO_ENABLED=0", "-trimpath"
+	if os.Getenv("WARREN_RACE") == "1" {
+		name, env, flags = "manager-race", "CGO_ENABLED=1", "-race"
+	}
+	dir := filepath.Join(root, "bin", "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("building the operator: %w", err)
+	}
+	lock := flock.New(filepath.Join(dir, ".lock")) // suites of several packages may run at once
+	if err := lock.Lock(); err != nil {
+		return "", fmt.Errorf("building the operator: %w", err)
+	}
+	defer func() { _ = lock.Unlock() }()
+	out := filepath.Join(dir, name)
+	cmd := exec.CommandContext(ctx, "go", "build", flags, "-o", out, ".")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), env)
+	if answer, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the operator: %w\n%s", err, bytes.TrimSpace(answer))
+	}
+	return out, nil
+}

@@ -1,0 +1,253 @@
+// Package devcluster runs a real control plane on loopback for tests, benchmarks, the demo and the playground, with our manifests
+// installed, the operator as a process under its own service account, and a client for each user.
+//
+// A suite whose cases run in several processes starts one World in the first of them and connects from all:
+//
+//	var world *devcluster.World
+//
+//	var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+//		w, err := devcluster.Start(ctx, devcluster.Options{})
+//		Expect(err).NotTo(HaveOccurred())
+//		DeferCleanup(w.Stop)
+//		return w.Bytes()
+//	}, func(data []byte) {
+//		var err error
+//		world, err = devcluster.Connect(data)
+//		Expect(err).NotTo(HaveOccurred())
+//	})
+//
+// The cases share it, each with tenants of its own names. A case that stops something starts a World of its own.
+package devcluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+)
+
+// EmulatedVersionEnv is the environment variable that has all API servers behave as an older minor version, such as 1.35.
+const EmulatedVersionEnv = "WARREN_EMULATED_VERSION"
+
+// Options say how a World differs from the usual one: overlay standard without webhooks, an audit log, one operator, all
+// policies in force. The policies and the operator's rights fit the kinds of its configuration.
+type Options struct {
+	// ControlPlane's options. The hook BeforeControllers runs when our CRDs are there; Audit is always on. Where no
+	// EmulatedVersion is said, that of EmulatedVersionEnv counts.
+	ControlPlane controlplane.Options
+	// Overlay is the kustomization that is applied; empty means config/overlays/standard, or loopback with Webhooks.
+	Overlay string
+	// Components are added to it, such as config/components/open-access.
+	Components []string
+	// Webhooks lets the operator serve them and the API server call them. Without, reconcilers and policies stand alone,
+	// as they must be able to.
+	Webhooks bool
+	// Operator's options; Kubeconfig and Dir are filled in, and Config is that of the overlay unless it is given.
+	Operator OperatorOptions
+	// WithoutOperator starts none; StartOperator then does.
+	WithoutOperator bool
+	// PlacesFreely leaves out component strict-placement, as an overlay of one's own does: a namespace joins a tree without a
+	// cluster admin's mark.
+	PlacesFreely bool
+	// WithoutPolicies leaves out the admission policies, for what the specification says of a cluster without them.
+	WithoutPolicies bool
+}
+
+// World is one control plane with our manifests and an operator.
+type World struct {
+	controlplane.Access
+	// Plugins is the folder of our kubectl plugins.
+	Plugins string
+	// OperatorConfig is the text of the configuration file that the overlay deploys.
+	OperatorConfig string
+	// WebhookPort is where the API server calls the operator's webhooks, 0 without Webhooks.
+	WebhookPort int
+	// Operator that runs, nil if there is none. In a process that only connected it can be read, not stopped.
+	Operator *Operator
+
+	// ControlPlane is nil in a process that only connected.
+	ControlPlane *controlplane.ControlPlane `json:"-"`
+	options      Options
+	clients      *clients
+}
+
+// Start starts a World. When it fails, nothing is left behind.
+func Start(ctx context.Context, options Options) (*World, error) {
+	switch {
+	case options.Overlay != "":
+	case options.Webhooks:
+		options.Overlay = "config/overlays/loopback"
+	default:
+		options.Overlay = "config/overlays/standard"
+	}
+	root, err := Root()
+	if err != nil {
+		return nil, err
+	}
+	manifests, err := options.manifestsToApply()
+	if err != nil {
+		return nil, err
+	}
+	options.ControlPlane.Audit = true
+	if options.ControlPlane.EmulatedVersion == "" {
+		options.ControlPlane.EmulatedVersion = os.Getenv(EmulatedVersionEnv)
+	}
+	before := options.ControlPlane.BeforeControllers
+	options.ControlPlane.BeforeControllers = func(cp *controlplane.ControlPlane) error {
+		if err := Apply(ctx, cp.Config(controlplane.Admin), manifests.Definitions()); err != nil || before == nil {
+			return err
+		}
+		return before(cp)
+	}
+	if options.Webhooks {
+		options.Operator.WebhookPort, err = process.FreePort()
+		if err != nil {
+			return nil, err
+		}
+		if err := manifests.callAt(options.Operator.WebhookPort); err != nil {
+			return nil, err
+		}
+	}
+	cp, err := controlplane.Start(ctx, options.ControlPlane)
+	if err != nil {
+		return nil, err
+	}
+	w := &World{
+		Access: cp.Access, Plugins: filepath.Join(root, "bin"), OperatorConfig: manifests.Configuration(), WebhookPort: options.Operator.WebhookPort,
+		ControlPlane: cp, options: options,
+	}
+	if err := w.furnishCluster(ctx, manifests.Rest()); err != nil {
+		return nil, errors.Join(err, w.Stop())
+	}
+	return w, nil
+}
+
+// manifestsToApply are what is applied.
+func (o Options) manifestsToApply() (Manifests, error) {
+	manifests, err := RenderWith(o.Overlay, o.Components...)
+	if o.PlacesFreely {
+		manifests = manifests.where(func(u *unstructured.Unstructured) bool { return u.GetName() != "warren-strict-placement" })
+	}
+	if err != nil || o.Webhooks {
+		return manifests, err
+	}
+	return manifests.withoutWebhooks(), nil
+}
+
+// kindsConfiguration returns the configuration that says which kinds the operator may write.
+func (w *World) kindsConfiguration() (string, error) {
+	switch options := w.options.Operator; {
+	case options.Config != "":
+		return options.Config, nil
+	case options.ConfigFile != "":
+		text, err := os.ReadFile(options.ConfigFile)
+		return string(text), err
+	}
+	return w.OperatorConfig, nil
+}
+
+func (w *World) furnishCluster(ctx context.Context, rest Manifests) error {
+	configuration, err := w.kindsConfiguration()
+	if err != nil {
+		return err
+	}
+	if rest, err = rest.withKindsOf(configuration); err != nil {
+		return err
+	}
+	if w.options.WithoutPolicies {
+		rest = rest.withoutPolicies()
+	}
+	if err := Apply(ctx, w.Config(controlplane.Admin), rest); err != nil {
+		return err
+	}
+	if err := w.connectClients(); err != nil {
+		return err
+	}
+	if w.ControlPlane.Controllers != nil {
+		if err := waitForAggregation(ctx, w.Admin(), rest); err != nil {
+			return err
+		}
+	}
+	if !w.options.WithoutPolicies {
+		if err := w.inForce(ctx); err != nil {
+			return err
+		}
+	}
+	if w.options.WithoutOperator {
+		return nil
+	}
+	_, err = w.StartOperator(ctx)
+	return err
+}
+
+// StartOperator starts the operator of a World that has none yet.
+func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
+	options := w.options.Operator
+	options.Kubeconfig = w.Kubeconfig(controlplane.Operator)
+	if options.Dir == "" {
+		options.Dir = filepath.Join(w.Dir, "operator")
+	}
+	if options.Config == "" && options.ConfigFile == "" {
+		options.Config = w.OperatorConfig
+	}
+	o, err := StartOperator(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	w.Operator = o
+	if w.options.Webhooks {
+		if err := w.waitForWebhooks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// Stop ends the operator, then the control plane, and removes all files. An operator that ends badly, or whose log has a
+// data race or a panic, is an error. A process that only connected stops nothing.
+func (w *World) Stop() error {
+	if w.ControlPlane == nil {
+		return nil
+	}
+	var err error
+	if w.Operator != nil {
+		err = w.Operator.endProcess()
+	}
+	return errors.Join(err, w.ControlPlane.Stop())
+}
+
+// Bytes describes the World for Connect in another process.
+func (w *World) Bytes() []byte {
+	data, err := json.Marshal(w)
+	if err != nil { // it holds nothing but strings
+		panic(fmt.Sprintf("describing the world: %v", err))
+	}
+	return data
+}
+
+// Connect returns a World that another process started and described by Bytes.
+func Connect(data []byte) (*World, error) {
+	w := &World{}
+	if err := json.Unmarshal(data, w); err != nil {
+		return nil, fmt.Errorf("connecting to the world of another process: %w", err)
+	}
+	return w, w.connectClients()
+}
+
+// Kubectl runs kubectl as a user, with our plugins. The code is kubectl's exit code, -1 if it didn't run.
+func (w *World) Kubectl(ctx context.Context, user string, args ...string) (stdout, stderr string, code int) {
+	return w.KubectlWith(ctx, user, "", args...)
+}
+
+// KubectlWith runs kubectl as a user with some input, for `apply -f -`.
+func (w *World) KubectlWith(ctx context.Context, user, stdin string, args ...string) (stdout, stderr string, code int) {
+	k := Kubectl{Path: w.KubectlPath, Plugins: w.Plugins, Home: filepath.Join(w.Dir, "home")}
+	return k.Run(ctx, w.Kubeconfig(user), user, stdin, args...)
+}

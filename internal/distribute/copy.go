@@ -1,0 +1,229 @@
+package distribute
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unique"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Kind is the kind of the objects that own copies.
+const Kind = "ResourceDistribution"
+
+// Copy is what is known of an object with the label distributed-by, from its metadata alone.
+type Copy struct {
+	UID, ResourceVersion string
+	// By is the ResourceDistribution that the label names. Ours says that the place in the hash fits it: anything else is
+	// somebody's object.
+	By   string
+	Ours bool
+	// Content is the content part of the hash.
+	Content string
+	// Owner is the UID in the ownerReference to By; "" where there is none.
+	Owner                        string
+	Terminating, Locked, Adopted bool
+	// Foreign says that somebody else owns, or we own no longer, what a driftless copy has: what shows drift after a start.
+	Foreign bool
+	// Digest covers who owns which field, and the values that are ours. Where our own last write has left another, the copy
+	// has drifted.
+	Digest uint64
+	// Drifted and Known are for who keeps the tables: Digest was compared with that of our own last write.
+	Drifted, Known bool
+	// Kept is what others added and a PUT carries over; nil for nearly all.
+	Kept *propagate.Kept
+}
+
+// Over is the copy as a write needs it.
+func (c *Copy) Over(t *Template) *propagate.Copy {
+	over := &propagate.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
+	if c.Kept != nil {
+		kept, ours := *c.Kept, t.Body
+		labels, annotations := ours.Metadata()
+		kept.Labels, kept.Annotations = without(kept.Labels, labels), without(kept.Annotations, annotations)
+		over.Kept = &kept
+	}
+	return over
+}
+
+// without are the keys of all that ours lacks: where both have one, ours is written.
+func without(all, ours map[string]string) map[string]string {
+	left := maps.Clone(all)
+	maps.DeleteFunc(left, func(key, _ string) bool { _, has := ours[key]; return has })
+	return left
+}
+
+// owned are the fields that one entry of managedFields owns.
+type owned struct {
+	labels, annotations map[string]bool
+	content             bool   // anything but metadata and status
+	text                string // of the content
+}
+
+// Reader reads copies. It remembers what entries of managedFields mean: all copies of a template have the same ones.
+type Reader struct{ memo *lru.Cache[string, *owned] }
+
+// NewReader returns a Reader.
+func NewReader() *Reader {
+	memo, _ := lru.New[string, *owned](256) // fails for a size of 0 only
+	return &Reader{memo}
+}
+
+const memoText = 4096 // longer entries are read each time
+
+// Copy reads what stands at slot.
+func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *Copy {
+	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	c := &Copy{
+		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
+		By:          unique.Make(meta.Labels[v1alpha1.LabelDistributedBy]).Value(),
+		Content:     unique.Make(hash.Content).Value(),
+		Terminating: meta.DeletionTimestamp != nil,
+		Locked:      meta.Annotations[v1alpha1.AnnotationLocked] == v1alpha1.True,
+		Adopted:     meta.Annotations[v1alpha1.AnnotationAdopted] == v1alpha1.True,
+	}
+	c.Ours = c.By != "" && hash.Mode != "" && hash.Place == propagate.PlaceOf(slot, c.By)
+	for _, reference := range meta.OwnerReferences {
+		if isOwner(reference, c.By) {
+			c.Owner = unique.Make(string(reference.UID)).Value()
+		}
+	}
+	r.readFields(meta, c)
+	return c
+}
+
+func isOwner(reference metav1.OwnerReference, by string) bool {
+	return reference.Kind == Kind && reference.APIVersion == v1alpha1.GroupVersion.String() && reference.Name == by
+}
+
+// readFields takes what managedFields tell: what others added, and whether they changed what is ours.
+func (r *Reader) readFields(meta *metav1.PartialObjectMetadata, c *Copy) {
+	mine := owned{}
+	h := fnv.New64a()
+	var others []string
+	for _, entry := range meta.ManagedFields {
+		fields := r.fields(entry)
+		switch {
+		case entry.Manager == v1alpha1.OperatorName && entry.Subresource == "":
+			mine = *fields
+			_, _ = io.WriteString(h, fields.text+"\x01")
+		case fields.content:
+			c.Foreign = true
+			when := ""
+			if entry.Time != nil {
+				when = entry.Time.UTC().Format(time.RFC3339)
+			}
+			others = append(others, strings.Join([]string{entry.Manager, string(entry.Operation), when, fields.text}, "\x00"))
+		}
+	}
+	slices.Sort(others)
+	_, _ = io.WriteString(h, strings.Join(others, "\x01"))
+	digestOwned(h, meta.Labels, mine.labels)
+	digestOwned(h, meta.Annotations, mine.annotations)
+	c.Digest = max(h.Sum64(), 1)
+	k := &propagate.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels), Annotations: notOurs(meta.Annotations, mine.annotations)}
+	for _, reference := range meta.OwnerReferences {
+		if !isOwner(reference, c.By) {
+			k.OwnerReferences = append(k.OwnerReferences, reference)
+		}
+	}
+	if len(k.Finalizers) > 0 || len(k.OwnerReferences) > 0 || len(k.Labels) > 0 || len(k.Annotations) > 0 {
+		c.Kept = k
+	}
+}
+
+func digestOwned(w io.Writer, all map[string]string, ours map[string]bool) {
+	for _, key := range slices.Sorted(maps.Keys(ours)) {
+		_, _ = io.WriteString(w, key+"\x00"+all[key]+"\x01")
+	}
+}
+
+// notOurs are the keys that others added: not reserved, and not owned by the operator.
+func notOurs(all map[string]string, ours map[string]bool) map[string]string {
+	var keys map[string]string
+	for key, value := range all {
+		if !ours[key] && !v1alpha1.IsReservedKey(key) {
+			if keys == nil {
+				keys = map[string]string{}
+			}
+			keys[key] = value
+		}
+	}
+	return keys
+}
+
+func (r *Reader) fields(entry metav1.ManagedFieldsEntry) *owned {
+	if entry.FieldsV1 == nil || entry.Subresource == "status" {
+		return &owned{}
+	}
+	raw := string(entry.FieldsV1.GetRawBytes())
+	if known, ok := r.memo.Get(raw); ok && len(raw) <= memoText {
+		return known
+	}
+	fields := parseFields(raw)
+	if len(raw) <= memoText {
+		r.memo.Add(raw, fields)
+	}
+	return fields
+}
+
+func parseFields(raw string) *owned {
+	fields := map[string]any{}
+	if json.Unmarshal([]byte(raw), &fields) != nil {
+		return &owned{}
+	}
+	o := &owned{}
+	if meta, ok := fields["f:metadata"].(map[string]any); ok {
+		o.labels, o.annotations = ownedKeys(meta["f:labels"]), ownedKeys(meta["f:annotations"])
+	}
+	delete(fields, "f:metadata")
+	delete(fields, "f:status")
+	if o.content = len(fields) > 0; o.content {
+		text, _ := json.Marshal(fields) // maps of maps: can't fail; keys come out sorted
+		o.text = string(text)
+	}
+	return o
+}
+
+func ownedKeys(field any) map[string]bool {
+	all, _ := field.(map[string]any)
+	keys := make(map[string]bool, len(all))
+	for key := range all {
+		if bare, ok := strings.CutPrefix(key, "f:"); ok {
+			keys[bare] = true
+		}
+	}
+	return keys
+}
+
+// Marks are what a copy of d carries; adopted ones have no owner.
+func (d *Distribution) Marks(namespace string, adopted bool) propagate.Marks {
+	return d.marks(namespace, adopted, d.Template.Content)
+}
+
+func (d *Distribution) marks(namespace string, adopted bool, content string) propagate.Marks {
+	hash := propagate.Hash{Mode: v1alpha1.ModeUpdate, Place: propagate.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
+	m := propagate.Marks{
+		Labels:      map[string]string{v1alpha1.LabelDistributedBy: d.Name},
+		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
+	}
+	if d.Drift == v1alpha1.DriftRevert {
+		m.Annotations[v1alpha1.AnnotationLocked] = v1alpha1.True
+	}
+	switch {
+	case adopted:
+		m.Annotations[v1alpha1.AnnotationAdopted] = v1alpha1.True
+	case d.Deletion == v1alpha1.DeletionDelete:
+		m.OwnerReferences = []metav1.OwnerReference{d.Reference()}
+	}
+	return m
+}

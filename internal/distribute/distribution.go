@@ -1,0 +1,133 @@
+package distribute
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Distribution is a ResourceDistribution as plans need it.
+type Distribution struct {
+	Name, UID, ResourceVersion string
+	Generation                 int64
+	// Problem is why nothing can be distributed: KindNotAllowed or InvalidResource, with a sentence; "" where all is well.
+	Problem v1alpha1.Reason
+	Why     string
+	// Template is nil where spec.resource is invalid.
+	Template *Template
+	Targets  Targets
+	Conflict v1alpha1.ConflictPolicy
+	Drift    v1alpha1.DriftPolicy
+	Deletion v1alpha1.DeletionPolicy
+	Suspend  bool
+	// Deleting says that it is on its way out: the garbage collector has the word, and takes the ownerReferences off or not.
+	Deleting bool
+	Rollout  Rollout
+	// Check identifies what a check for conflicts holds for: the object, its targets and its conflictPolicy.
+	Check string
+}
+
+// Settings are what the configuration says.
+type Settings struct {
+	// Kinds that may be distributed, in the order of the file.
+	Kinds []schema.GroupVersionKind
+	// AllowOverwrite allows conflictPolicy Overwrite.
+	AllowOverwrite bool
+	// Protected says which names are never targets.
+	Protected func(namespace string) bool
+}
+
+// Allows says whether a kind may be distributed.
+func (s Settings) Allows(kind schema.GroupVersionKind) bool {
+	for _, one := range s.Kinds {
+		if one == kind {
+			return true
+		}
+	}
+	return false
+}
+
+// Read takes a ResourceDistribution.
+func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
+	d := &Distribution{
+		Name: rd.Name, UID: string(rd.UID), ResourceVersion: rd.ResourceVersion, Generation: rd.Generation,
+		Conflict: orDefault(rd.Spec.ConflictPolicy, v1alpha1.ConflictFail),
+		Drift:    orDefault(rd.Spec.DriftPolicy, v1alpha1.DriftIgnore),
+		Deletion: orDefault(rd.Spec.DeletionPolicy, v1alpha1.DeletionDelete),
+		Suspend:  rd.Spec.Suspend,
+		Deleting: rd.DeletionTimestamp != nil,
+	}
+	var err error
+	if d.Template, err = ReadTemplate(rd.Spec.Resource.Raw); err == nil {
+		d.Targets, err = ReadTargets(rd.Spec.Targets)
+	}
+	if err == nil {
+		d.Rollout, err = readRollout(rd.Spec.Rollout)
+	}
+	switch {
+	case err != nil:
+		d.Problem, d.Why = v1alpha1.ReasonInvalidResource, err.Error()
+	case !s.Allows(d.Template.Kind):
+		d.Problem, d.Why = v1alpha1.ReasonKindNotAllowed, KindNotAllowed(d.Template.Kind, s)
+	case d.Conflict == v1alpha1.ConflictOverwrite && !s.AllowOverwrite:
+		d.Problem, d.Why = v1alpha1.ReasonInvalidResource, OverwriteDisabled
+	}
+	d.Check = checkOf(rd)
+	return d
+}
+
+// OverwriteDisabled refuses conflictPolicy Overwrite.
+const OverwriteDisabled = "Overwrite is disabled by the configuration: distribution.allowOverwrite is false"
+
+// KindNotAllowed refuses a kind.
+func KindNotAllowed(kind schema.GroupVersionKind, s Settings) string {
+	allowed := map[string]bool{}
+	for _, one := range s.Kinds {
+		allowed[one.Kind] = true
+	}
+	return "kind " + kind.Kind + " is not allowed: allowed are " + joined(allowed) + " (distribution.kinds of the configuration)"
+}
+
+func orDefault[T ~string](value, otherwise T) T {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+func checkOf(rd *v1alpha1.ResourceDistribution) string {
+	text, _ := json.Marshal([]any{rd.UID, rd.Spec.Targets, orDefault(rd.Spec.ConflictPolicy, v1alpha1.ConflictFail)}) // no channels, no functions
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Reference is the ownerReference of copies that go with the distribution.
+func (d *Distribution) Reference() metav1.OwnerReference {
+	yes := true
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: Kind, Name: d.Name, UID: types.UID(d.UID),
+		Controller: &yes, BlockOwnerDeletion: &yes,
+	}
+}
+
+// AllOrNothing says whether no copy is made while one target is in conflict.
+func (d *Distribution) AllOrNothing() bool {
+	return d.Conflict == v1alpha1.ConflictFail || d.Conflict == v1alpha1.ConflictAdoptIdentical
+}
+
+// Distributes says whether anything may be written for d.
+func (d *Distribution) Distributes() bool { return d.Problem == "" && !d.Suspend && !d.Deleting }
+
+func seconds(d *metav1.Duration) time.Duration {
+	if d == nil {
+		return 0
+	}
+	return d.Duration
+}

@@ -1,0 +1,171 @@
+package distribute
+
+import (
+	"fmt"
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func distribution(t testing.TB, conflict v1alpha1.ConflictPolicy, drift v1alpha1.DriftPolicy, deletion v1alpha1.DeletionPolicy) *Distribution {
+	t.Helper()
+	template, err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"regcred"},"data":{"k":"dg=="}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Distribution{Name: "regcred", UID: "uid", Template: template, Conflict: conflict, Drift: drift, Deletion: deletion}
+}
+
+func TestPlan(t *testing.T) {
+	open, shut := Gate{Create: true}, Gate{}
+	held := Gate{Create: true, Held: map[string]bool{"d1": true}}
+	ours := func(d *Distribution, change func(*Copy)) *Copy {
+		c := &Copy{By: "regcred", Ours: true, Content: d.Template.Content, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}
+		if d.Deletion == v1alpha1.DeletionDelete {
+			c.Owner = d.UID
+		}
+		if change != nil {
+			change(c)
+		}
+		return c
+	}
+	revert, orphan := v1alpha1.DriftRevert, v1alpha1.DeletionOrphan
+	for name, c := range map[string]struct {
+		conflict v1alpha1.ConflictPolicy
+		drift    v1alpha1.DriftPolicy
+		deletion v1alpha1.DeletionPolicy
+		choice   Choice
+		copy     func(*Distribution) *Copy
+		obstacle *Obstacle
+		gate     Gate
+		verb     Verb
+		state    State
+	}{
+		"nothing there":                       {choice: Chosen, gate: open, verb: Create, state: Missing},
+		"nothing there, the check is out":     {choice: Chosen, gate: shut, verb: Nothing, state: Missing},
+		"frozen":                              {choice: Frozen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
+		"current":                             {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, nil) }, state: Current},
+		"other content":                       {choice: Chosen, gate: shut, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, verb: Update, state: Outdated},
+		"other content, held":                 {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content = "old" }) }, state: Outdated},
+		"other content, held, another owner":  {choice: Chosen, gate: held, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Content, c.Owner = "old", "x" }) }, verb: Remark, state: Outdated},
+		"DIST-D36 drift is ignored":           {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted, c.Foreign = true, true }) }, state: Current},
+		"DIST-D39 drift is reverted":          {drift: revert, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Drifted = true }) }, verb: Update, state: Outdated},
+		"after a start it is looked at":       {drift: revert, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Known = false }) }, verb: Inspect, state: Current},
+		"DIST-D48 another owner":              {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "old" }) }, verb: Remark, state: Current},
+		"DIST-D12 no target any more":         {choice: Unchosen, gate: shut, copy: func(d *Distribution) *Copy { return ours(d, nil) }, verb: Delete},
+		"no target, adopted":                  {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Adopted, c.Owner = true, "" }) }, verb: HandBack},
+		"no target, left behind once":         {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Owner = "" }) }},
+		"no target, orphan":                   {deletion: orphan, choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, nil) }},
+		"no target, orphan, locked":           {deletion: orphan, drift: revert, choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, nil) }, verb: Unlock},
+		"DIST-D50 it goes":                    {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Terminating = true }) }, state: InConflict},
+		"DIST-D78 a copy of a copy":           {choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }, state: InConflict},
+		"DIST-D78 the same where none is due": {choice: Unchosen, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.Ours = false }) }},
+		"DIST-D33 somebody else's copy":       {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open, copy: func(d *Distribution) *Copy { return ours(d, func(c *Copy) { c.By = "other" }) }, state: InConflict},
+		"DIST-D21 an obstacle":                {choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, state: InConflict},
+		"DIST-D28 an obstacle to look at":     {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Examine, state: InConflict},
+		"DIST-D28 an equal obstacle":          {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, verb: Adopt, state: InConflict},
+		"DIST-D28 equal, the check is out":    {conflict: v1alpha1.ConflictAdoptIdentical, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated, Examined: true, Identical: true}, state: InConflict},
+		"DIST-D31 overwritten":                {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: shut, obstacle: &Obstacle{Reason: v1alpha1.ReasonUnrelated}, verb: Overwrite, state: InConflict},
+		"DIST-D32 never over a controller's":  {conflict: v1alpha1.ConflictOverwrite, choice: Chosen, gate: open, obstacle: &Obstacle{Reason: v1alpha1.ReasonControlled}, state: InConflict},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := distribution(t, orDefault(c.conflict, v1alpha1.ConflictFail), orDefault(c.drift, v1alpha1.DriftIgnore), orDefault(c.deletion, v1alpha1.DeletionDelete))
+			target := Target{Namespace: "d1", Choice: c.choice, Obstacle: c.obstacle}
+			if c.copy != nil {
+				target.Copy = c.copy(d)
+			}
+			if got := d.Plan(target, c.gate); got.Verb != c.verb || got.State != c.state {
+				t.Errorf("got verb %d in state %d, want %d in %d", got.Verb, got.State, c.verb, c.state)
+			}
+		})
+	}
+}
+
+// FuzzPlan: whatever stands in a namespace, nothing that isn't ours is written over or removed unless the policy says so,
+// and what is planned again after the action was done is Nothing.
+func FuzzPlan(f *testing.F) {
+	for seed := range uint32(64) {
+		f.Add(seed * 2654435761)
+	}
+	f.Fuzz(func(t *testing.T, bits uint32) {
+		take := func(n uint32) uint32 { v := bits % n; bits /= n; return v }
+		flag := func() bool { return take(2) == 1 }
+		conflicts := []v1alpha1.ConflictPolicy{v1alpha1.ConflictFail, v1alpha1.ConflictSkip, v1alpha1.ConflictAdoptIdentical, v1alpha1.ConflictOverwrite}
+		d := distribution(t, conflicts[take(4)], []v1alpha1.DriftPolicy{v1alpha1.DriftIgnore, v1alpha1.DriftRevert}[take(2)],
+			[]v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionOrphan}[take(2)])
+		at := Target{Namespace: "d1", Choice: Choice(take(3))}
+		gate := Gate{Create: flag()}
+		if flag() {
+			gate.Held = map[string]bool{"d1": true}
+		}
+		switch take(3) {
+		case 1:
+			at.Copy = &Copy{
+				By: []string{"regcred", "other"}[take(2)], Ours: flag(), Content: []string{d.Template.Content, "old"}[take(2)],
+				Owner: []string{"", d.UID, "dead"}[take(3)], Terminating: flag(), Locked: flag(), Adopted: flag(), Drifted: flag(), Known: flag(),
+			}
+		case 2:
+			at.Obstacle = &Obstacle{Reason: []v1alpha1.Reason{v1alpha1.ReasonUnrelated, v1alpha1.ReasonPropagated, v1alpha1.ReasonControlled, v1alpha1.ReasonBeingDeleted}[take(4)],
+				Examined: flag(), Identical: flag()}
+		}
+		before := fmt.Sprintf("%+v %+v %+v", at, at.Copy, at.Obstacle)
+		a := d.Plan(at, gate)
+		mine := at.Copy != nil && at.Copy.Ours && at.Copy.By == d.Name
+		switch a.Verb {
+		case Create:
+			if at.Copy != nil || at.Obstacle != nil || at.Choice != Chosen || !gate.Create {
+				t.Fatalf("makes a copy: %s", before)
+			}
+		case Update, Remark, Inspect, Unlock, HandBack:
+			if !mine {
+				t.Fatalf("verb %d on what is not ours: %s", a.Verb, before)
+			}
+		case Delete:
+			if !mine || at.Choice != Unchosen || at.Copy.Adopted || at.Copy.Owner == "" || d.Deletion != v1alpha1.DeletionDelete {
+				t.Fatalf("deletes: %s", before)
+			}
+		case Adopt, Overwrite:
+			if at.Obstacle == nil || at.Obstacle.Reason != v1alpha1.ReasonUnrelated || d.Conflict != v1alpha1.ConflictAdoptIdentical && d.Conflict != v1alpha1.ConflictOverwrite {
+				t.Fatalf("takes: %s", before)
+			}
+		}
+		if again := d.Plan(done(d, at, a.Verb), gate); again.Verb != Nothing {
+			t.Fatalf("after verb %d comes verb %d: %s", a.Verb, again.Verb, before)
+		}
+	})
+}
+
+// done is what stands there after the action: the model of the API server.
+func done(d *Distribution, at Target, verb Verb) Target {
+	written := func(content string, adopted bool) *Copy {
+		c := &Copy{By: d.Name, Ours: true, Content: content, Adopted: adopted, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}
+		if d.Deletion == v1alpha1.DeletionDelete && !adopted {
+			c.Owner = d.UID
+		}
+		return c
+	}
+	switch verb {
+	case Create:
+		at.Copy = written(d.Template.Content, false)
+	case Update:
+		at.Copy = written(d.Template.Content, at.Copy.Adopted)
+	case Remark, Inspect:
+		at.Copy = written(at.Copy.Content, at.Copy.Adopted)
+	case Adopt, Overwrite:
+		at.Copy, at.Obstacle = written(d.Template.Content, true), nil
+	case Examine:
+		o := *at.Obstacle
+		o.Examined, o.Reason = true, v1alpha1.ReasonNotIdentical
+		at.Obstacle = &o
+	case Delete:
+		at.Copy = nil
+	case HandBack:
+		at.Copy = nil
+		at.Obstacle = &Obstacle{Reason: v1alpha1.ReasonControlled}
+	case Unlock:
+		c := *at.Copy
+		c.Locked = false
+		at.Copy = &c
+	}
+	return at
+}

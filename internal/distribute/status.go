@@ -1,0 +1,255 @@
+package distribute
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// How much of each list the status holds, so that it stays below 64 KiB.
+const (
+	maxConflicts, maxFailures, maxNotFound, maxPlanned, maxNamed = 100, 20, 20, 50, 10
+	maxMessage                                                   = 256 // bytes
+)
+
+// Failure is why the API server did not take what was to be written.
+type Failure struct {
+	Reason  v1alpha1.Reason
+	Message string
+	// Final says that it will not pass by itself.
+	Final bool
+}
+
+// Result is what a review found in one namespace.
+type Result struct {
+	Namespace string
+	Action
+	Failure *Failure
+	// Unmarked is a copy of ours without the marks that it should bear.
+	Unmarked bool
+}
+
+// Review is what is known of all targets together.
+type Review struct {
+	// Results of all targets, and of what is to be removed elsewhere, by name.
+	Results  []Result
+	NotFound []string
+	// Checked says that it is known where somebody's object stands.
+	Checked bool
+	// Unobserved is why the copies can't be seen, or "".
+	Unobserved string
+	// Admitted is the check that has passed.
+	Admitted string
+	// Held copies keep what they have; NextBatch is when others are updated, zero if nothing waits for it.
+	Held      int
+	NextBatch time.Time
+}
+
+// Status is what is to be reported. was is what was reported before: conditions keep their times, and the policy that is in
+// force stays until another is on every copy.
+func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
+	s := v1alpha1.ResourceDistributionStatus{
+		ObservedGeneration: d.Generation, DeletionPolicy: was.DeletionPolicy, Admitted: r.Admitted,
+		NotFound: r.NotFound[:min(len(r.NotFound), maxNotFound)], Conditions: slices.Clone(was.Conditions),
+	}
+	if d.Template != nil {
+		s.ResourceHash = d.Template.Content
+	}
+	if d.Problem != "" || r.Unobserved != "" {
+		keepNumbers(&s, was)
+	} else {
+		d.count(r, &s)
+	}
+	d.setConditions(r, &s)
+	return s
+}
+
+// keepNumbers leaves what was known: nothing can be counted now.
+func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
+	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing, was.Conflicts, was.Failed
+	s.ConflictingNamespaces, s.FailedNamespaces, s.NotFound = was.ConflictingNamespaces, was.FailedNamespaces, was.NotFound
+}
+
+func (d *Distribution) count(r Review, s *v1alpha1.ResourceDistributionStatus) {
+	inForce := true
+	for _, one := range r.Results {
+		inForce = inForce && !one.Unmarked
+		if one.State == None {
+			continue
+		}
+		s.Targets++
+		switch {
+		case one.Failure != nil && one.State != InConflict:
+			s.Failed++
+			if len(s.FailedNamespaces) < maxFailures {
+				s.FailedNamespaces = append(s.FailedNamespaces, v1alpha1.FailedNamespace{
+					Name: one.Namespace, Reason: one.Failure.Reason, Message: text.Cut(one.Failure.Message, maxMessage),
+				})
+			}
+		case one.State == Current:
+			s.Current++
+		case one.State == Outdated:
+			s.Outdated++
+		case one.State == Missing:
+			s.Missing++
+		case one.State == InConflict:
+			s.Conflicts++
+			if len(s.ConflictingNamespaces) < maxConflicts {
+				s.ConflictingNamespaces = append(s.ConflictingNamespaces, v1alpha1.ConflictingNamespace{
+					Name: one.Namespace, Reason: one.Conflict.Reason, By: one.Conflict.By,
+				})
+			}
+		}
+	}
+	if inForce {
+		s.DeletionPolicy = d.Deletion
+	}
+	if d.Suspend {
+		s.Plan = planned(r.Results)
+	} else if s.Outdated > 0 {
+		s.Rollout = &v1alpha1.RolloutStatus{Updated: s.Current, Held: int32(r.Held)}
+		if !r.NextBatch.IsZero() {
+			next := metav1.NewTime(r.NextBatch)
+			s.Rollout.NextBatchTime = &next
+		}
+	}
+}
+
+// planned sorts the namespaces by what would be done there.
+func planned(results []Result) *v1alpha1.DistributionPlan {
+	p := &v1alpha1.DistributionPlan{}
+	for _, one := range results {
+		to := &p.Unchanged
+		switch one.Verb {
+		case Create:
+			to = &p.Create
+		case Update, Remark:
+			to = &p.Update
+		case Adopt:
+			to = &p.Adopt
+		case Overwrite:
+			to = &p.Overwrite
+		case Delete, HandBack, Unlock:
+			to = &p.Delete
+		default:
+			switch one.State {
+			case InConflict:
+				to = &p.Conflict
+			case Missing: // what would be made were there no conflict elsewhere
+				to = &p.Create
+			case None:
+				continue
+			}
+		}
+		to.Count++
+		if len(to.Namespaces) < maxPlanned {
+			to.Namespaces = append(to.Namespaces, one.Namespace)
+		}
+	}
+	return p
+}
+
+func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionStatus) {
+	status, reason, message := d.ready(r, s)
+	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionReady, status, reason, message)
+	switch {
+	case d.Problem != "" || r.Unobserved != "" || !r.Checked && s.Conflicts == 0:
+		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionUnknown, v1alpha1.ReasonNotChecked,
+			"it is not known yet whether other objects stand where copies are to be")
+	case s.Conflicts > 0:
+		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(s))
+	default:
+		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionTrue, v1alpha1.ReasonNoConflict,
+			"no other object stands where copies are to be")
+	}
+	stalled := v1alpha1.Reason("")
+	switch reason {
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNamespaceNotFound:
+		stalled = reason
+	case v1alpha1.ReasonFailed:
+		if slices.ContainsFunc(r.Results, func(one Result) bool { return one.Failure != nil && one.Failure.Final }) {
+			stalled = v1alpha1.ReasonRejected
+		}
+	}
+	if stalled == "" {
+		s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return c.Type == string(v1alpha1.ConditionStalled) })
+		return
+	}
+	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, stalled, message)
+}
+
+// ready is the condition Ready: the first reason that holds.
+func (d *Distribution) ready(r Review, s *v1alpha1.ResourceDistributionStatus) (metav1.ConditionStatus, v1alpha1.Reason, string) {
+	removing := slices.ContainsFunc(r.Results, func(one Result) bool { return one.State == None && one.Verb != Nothing })
+	unmarked := slices.ContainsFunc(r.Results, func(one Result) bool { return one.Unmarked })
+	switch {
+	case d.Problem != "":
+		return metav1.ConditionFalse, d.Problem, text.Cut(d.Why, 1024)
+	case r.Unobserved != "":
+		return metav1.ConditionFalse, v1alpha1.ReasonNotObserved, r.Unobserved
+	case d.Suspend:
+		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is written; status.plan says what would be"
+	case s.Conflicts > 0 && d.AllOrNothing():
+		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(s)
+	case s.Failed > 0:
+		first := s.FailedNamespaces[0]
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s", countOf(s.Failed, "namespace"), first.Name, first.Message)
+	case len(s.NotFound) > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound, fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
+			countOf(int32(len(r.NotFound)), "namespace"), isOrAre(len(r.NotFound))+" missing", strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
+	case s.Missing > 0, s.Outdated > int32(r.Held), removing, unmarked:
+		return metav1.ConditionFalse, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d copies are current", s.Current, s.Targets)
+	case s.Targets == 0:
+		return metav1.ConditionTrue, v1alpha1.ReasonNoTargets, "spec.targets selects no namespace"
+	case s.Outdated > 0:
+		return metav1.ConditionTrue, v1alpha1.ReasonPartitioned, fmt.Sprintf("%d of %d copies are current; the partition holds back %d", s.Current, s.Targets, s.Outdated)
+	case s.Conflicts > 0:
+		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(s)
+	}
+	return metav1.ConditionTrue, v1alpha1.ReasonDistributed, fmt.Sprintf("all %d copies are current", s.Targets)
+}
+
+// conflictMessage tells how many namespaces are in conflict, and how to see them all.
+func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) string {
+	var names []string
+	for _, one := range s.ConflictingNamespaces[:min(maxNamed, len(s.ConflictingNamespaces))] {
+		names = append(names, one.Name)
+	}
+	more := ""
+	if int(s.Conflicts) > len(names) {
+		more = fmt.Sprintf(" and %d more", int(s.Conflicts)-len(names))
+	}
+	return fmt.Sprintf("%s already a %s %s that is not ours: %s%s; kubectl get %s -A --field-selector metadata.name=%s -l '%s!=%s' lists all",
+		countOf(s.Conflicts, "namespace")+has(s.Conflicts), d.Template.Kind.Kind, d.Template.Name, strings.Join(names, ", "), more,
+		strings.ToLower(d.Template.Kind.Kind)+"s", d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
+}
+
+func countOf(n int32, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func has(n int32) string {
+	if n == 1 {
+		return " has"
+	}
+	return " have"
+}
+
+func isOrAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func joined(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }

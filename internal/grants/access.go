@@ -1,0 +1,112 @@
+// Package grants says which RBAC objects a tenant implies, whether an object that exists is one of them, and in which
+// order what is becomes what should be. It decides; controllers/access reads and writes.
+package grants
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Object is a ClusterRole, a ClusterRoleBinding or a RoleBinding.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Facts are what the objects of a tenant depend on besides its LNamespace.
+type Facts struct {
+	// Mode is what sudoers are told. While the mode is switched, it is the one that is left.
+	Mode v1alpha1.SudoMode
+	// Forms are those that the rules hold.
+	Forms Forms
+	// UserClusterRole is what users are bound to.
+	UserClusterRole string
+	// Refused are subjects that are listed and get nothing; see Refusals.
+	Refused []Refusal
+}
+
+// Pair is a ClusterRole and the ClusterRoleBinding of its name.
+type Pair struct {
+	Role    *rbacv1.ClusterRole
+	Binding *rbacv1.ClusterRoleBinding
+}
+
+// Objects are all access objects of one tenant. In a self pair the only owner is this tenant; the pair that exists may have
+// more.
+type Objects struct {
+	Forms   Forms
+	Sudoers *rbacv1.RoleBinding
+	Users   *rbacv1.RoleBinding
+	// SudoOn lets sudoers use the constrained form in the tree. It is wanted only if the rules hold that form.
+	SudoOn *rbacv1.RoleBinding
+	Sudo   Pair
+	Edit   Pair
+	Self   []Pair // one for each sudoer who is a User, in the order of the list
+}
+
+// For returns the objects that the tenant implies.
+func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
+	name := tenant.Name
+	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
+	sudoers := granted(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
+	managers := granted(tenant.Spec.Managers, ListManagers, facts.Refused)
+
+	objects := Objects{
+		Forms:   facts.Forms,
+		Sudoers: roleBinding(tenant, SudoersBinding, v1alpha1.AccessSudoers, clusterAdmin, []v1alpha1.Subject{group}),
+		Users:   roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole, granted(tenant.Spec.Users, ListUsers, facts.Refused)),
+		SudoOn:  roleBinding(tenant, SudoOnBinding, v1alpha1.AccessSudo, ImpersonateOnRole, sudoers),
+		Sudo:    tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudo(name, needsSudoUser(sudoers)), sudoers),
+		Edit:    tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), append(managers, group)),
+	}
+	for _, sudoer := range sudoers {
+		if sudoer.Kind == v1alpha1.SubjectUser {
+			objects.Self = append(objects.Self, selfPair(sudoer.Name, []metav1.OwnerReference{Reference(tenant)}, facts.Forms))
+		}
+	}
+	return objects
+}
+
+// SudoStatus tells sudoers what to type. Nobody but a User can impersonate itself: a Group or a ServiceAccount becomes
+// SudoUser instead.
+func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
+	sudoers := granted(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
+	group := v1alpha1.SudoersGroup(tenant.Name)
+	status := &v1alpha1.SudoStatus{Group: group, Mode: facts.Mode, Command: "kubectl --as=$USER --as-group=" + group}
+	if !needsSudoUser(sudoers) {
+		return status
+	}
+	status.User = SudoUser(tenant.Name)
+	for _, sudoer := range sudoers {
+		if sudoer.Kind == v1alpha1.SubjectUser {
+			return status
+		}
+	}
+	status.Command = "kubectl --as=" + status.User + " --as-group=" + group
+	return status
+}
+
+// pairs lists all pairs in the order in which they are written.
+func (o Objects) pairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self...) }
+
+// all lists every object; a role stands before its binding, the sudoers' RoleBinding before the users'.
+func (o Objects) all() []Object {
+	objects := []Object{o.Sudoers, o.Users, o.SudoOn}
+	for _, pair := range o.pairs() {
+		objects = append(objects, pair.Role, pair.Binding)
+	}
+	return objects
+}
+
+// Keys names every object of the tenant, whether it exists or not.
+func (o Objects) Keys() []Key {
+	objects := o.all()
+	keys := make([]Key, 0, len(objects))
+	for _, object := range objects {
+		keys = append(keys, KeyOf(object))
+	}
+	return keys
+}

@@ -1,0 +1,234 @@
+package grants_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+func user(name string) v1alpha1.Subject {
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: name}
+}
+
+func group(name string) v1alpha1.Subject {
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: name}
+}
+
+func account(namespace, name string) v1alpha1.Subject {
+	return v1alpha1.Subject{Kind: v1alpha1.SubjectServiceAccount, Namespace: namespace, Name: name}
+}
+
+// payments is the tenant of the samples.
+func payments() *v1alpha1.LNamespace {
+	return &v1alpha1.LNamespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "payments", UID: "UID_PAYMENTS"},
+		Spec: v1alpha1.LNamespaceSpec{
+			Users:    []v1alpha1.Subject{user("alice"), group("pay-devs")},
+			Managers: []v1alpha1.Subject{user("mia")},
+			Sudoers:  []v1alpha1.Subject{user("bob"), group("pay-oncall"), account("ci", "deployer")},
+		},
+	}
+}
+
+var legacy = grants.Facts{Mode: v1alpha1.SudoLegacy, Forms: grants.FormsOf(v1alpha1.SudoLegacy), UserClusterRole: "admin"}
+
+func collect(objects grants.Objects) grants.Actual {
+	result := grants.Actual{}
+	result.Put(grants.KeyOf(objects.Users), objects.Users)
+	result.Put(grants.KeyOf(objects.Sudoers), objects.Sudoers)
+	if objects.Forms.Constrained {
+		result.Put(grants.KeyOf(objects.SudoOn), objects.SudoOn)
+	}
+	for _, pair := range append([]grants.Pair{objects.Sudo, objects.Edit}, objects.Self...) {
+		result.Put(grants.KeyOf(pair.Role), pair.Role)
+		result.Put(grants.KeyOf(pair.Binding), pair.Binding)
+	}
+	return result
+}
+
+func TestForIsWhatTheSpecificationShows(t *testing.T) {
+	got := collect(grants.For(payments(), legacy))
+	if diff := cmp.Diff(samples(t), got, cmpopts.IgnoreTypes(metav1.TypeMeta{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("objects of payments (-want +got):\n%s", diff)
+	}
+}
+
+func TestSudoRulesFollowTheKindsOfSudoers(t *testing.T) {
+	cases := map[string]struct {
+		sudoers []v1alpha1.Subject
+		want    int
+	}{
+		"none":              {want: 2},
+		"a user":            {sudoers: []v1alpha1.Subject{user("bob")}, want: 2},
+		"a group":           {sudoers: []v1alpha1.Subject{group("ops")}, want: 3},
+		"a service account": {sudoers: []v1alpha1.Subject{account("ci", "deployer")}, want: 3},
+	}
+	for name, c := range cases {
+		t.Run("ACC-S22 "+name, func(t *testing.T) {
+			tenant := payments()
+			tenant.Spec.Sudoers = c.sudoers
+			if got := grants.For(tenant, legacy).Sudo.Role.Rules; len(got) != c.want {
+				t.Errorf("want %d rules, got %v", c.want, got)
+			}
+		})
+	}
+}
+
+func TestEmptyListsGrantNothing(t *testing.T) {
+	t.Run("ACC-R07", func(t *testing.T) {
+		tenant := payments()
+		tenant.Spec = v1alpha1.LNamespaceSpec{}
+		objects := grants.For(tenant, legacy)
+		if n := len(objects.Users.Subjects) + len(objects.Sudo.Binding.Subjects) + len(objects.Self); n != 0 {
+			t.Errorf("want no subject, got %d", n)
+		}
+		want := []rbacv1.Subject{{Kind: "Group", APIGroup: "rbac.authorization.k8s.io", Name: "payments-sudoers"}}
+		if diff := cmp.Diff(want, objects.Edit.Binding.Subjects); diff != "" {
+			t.Errorf("subjects of warren:edit (-want +got):\n%s", diff)
+		}
+		for key, object := range collect(objects) {
+			if role, ok := object.(*rbacv1.ClusterRole); ok {
+				for _, rule := range role.Rules {
+					if len(rule.ResourceNames) == 0 && rule.Resources[0] != "userextras/tenancy.warren.dev/reason" {
+						t.Errorf("%s has a rule without resourceNames: %v", key, rule)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSudoStatus(t *testing.T) {
+	const mine = "kubectl --as=$USER --as-group=payments-sudoers"
+	cases := map[string]struct {
+		sudoers []v1alpha1.Subject
+		want    v1alpha1.SudoStatus
+	}{
+		"users": {[]v1alpha1.Subject{user("bob")},
+			v1alpha1.SudoStatus{Group: "payments-sudoers", Mode: v1alpha1.SudoLegacy, Command: mine}},
+		"a user and a group": {[]v1alpha1.Subject{group("ops"), user("bob")},
+			v1alpha1.SudoStatus{Group: "payments-sudoers", User: "warren:sudo:payments", Mode: v1alpha1.SudoLegacy, Command: mine}},
+		"groups only": {[]v1alpha1.Subject{group("ops")},
+			v1alpha1.SudoStatus{Group: "payments-sudoers", User: "warren:sudo:payments", Mode: v1alpha1.SudoLegacy,
+				Command: "kubectl --as=warren:sudo:payments --as-group=payments-sudoers"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			tenant := payments()
+			tenant.Spec.Sudoers = c.sudoers
+			if diff := cmp.Diff(&c.want, grants.SudoStatus(tenant, legacy)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	tree := func(namespace string) bool { return namespace == "payments" || namespace == "pay-web" }
+	cases := map[string]struct {
+		subject v1alpha1.Subject
+		want    string
+	}{
+		"ACC-S12 in the tree": {account("pay-web", "robot"), "ServiceAccount pay-web/robot lives in the tree of payments, whose users can all act as it, so it can't be among the sudoers: list an account of another namespace, or bind this one to a Role"},
+		"outside the tree":    {account("ci", "deployer"), ""},
+		"of the operator":     {account("warren-system", "x"), "ServiceAccount warren-system/x lives in a namespace of the system, whose service accounts can't be listed"},
+		"reserved by us":      {group("warren:x"), "Group warren:x has a reserved name: names that start with system: or warren: can't be listed"},
+		"a user":              {user("foo-sudoers"), ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			tenant := payments()
+			tenant.Spec.Sudoers = []v1alpha1.Subject{user("bob"), c.subject}
+			refusals := grants.Refusals(tenant, around(tree))
+			got := ""
+			for _, r := range refusals {
+				got += r.Why
+			}
+			if got != c.want {
+				t.Errorf("want %q, got %q", c.want, got)
+			}
+			bound := len(grants.For(tenant, grants.Facts{Refused: refusals}).Sudo.Binding.Subjects)
+			if want := 2 - len(refusals); bound != want {
+				t.Errorf("want %d subjects bound, got %d", want, bound)
+			}
+		})
+	}
+}
+
+// A part of ACC-S28.
+func TestAccountsOfTheTreeAreOnNoList(t *testing.T) {
+	tenant := payments()
+	robot := account("payments", "robot")
+	tenant.Spec.Users, tenant.Spec.Managers, tenant.Spec.Sudoers = []v1alpha1.Subject{robot}, []v1alpha1.Subject{robot}, []v1alpha1.Subject{robot}
+	refusals := grants.Refusals(tenant, around(func(string) bool { return true }))
+	if len(refusals) != 3 {
+		t.Fatalf("want the account refused in each list, got %v", refusals)
+	}
+	for key, object := range collect(grants.For(tenant, grants.Facts{Refused: refusals})) {
+		if slices.ContainsFunc(grants.Subjects(object), func(s rbacv1.Subject) bool { return s.Name == "robot" }) {
+			t.Errorf("%s binds it", key)
+		}
+	}
+}
+
+func TestRememberAccounts(t *testing.T) {
+	tenant := payments()
+	tenant.Spec.Users = []v1alpha1.Subject{account("ci", "deployer"), user("alice")}
+	tenant.Spec.Managers = []v1alpha1.Subject{account("ci", "deployer"), account("n", "robot")}
+	tenant.Spec.Sudoers = []v1alpha1.Subject{account("missing", "x")}
+	uids := map[string]types.UID{"ci": "uid-ci", "n": "uid-n"}
+	uidOf := func(namespace string) types.UID { return uids[namespace] }
+	inTree := func(namespace string) bool { return namespace == "tree" }
+	listed := func(namespace, name string, uid types.UID) v1alpha1.ListedServiceAccount {
+		return v1alpha1.ListedServiceAccount{Namespace: namespace, Name: name, NamespaceUID: uid}
+	}
+	first := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", "uid-ci"), listed("n", "robot", "uid-n"), listed("missing", "x", "")}
+	if diff := cmp.Diff(first, grants.RememberAccounts(tenant, nil, inTree, uidOf)); diff != "" {
+		t.Errorf("what is listed first -want +got:\n%s", diff)
+	}
+
+	uids = map[string]types.UID{"ci": "another", "n": "another", "missing": "made"}
+	if diff := cmp.Diff(first, grants.RememberAccounts(tenant, first, inTree, uidOf)); diff != "" {
+		t.Errorf("what is known stays -want +got:\n%s", diff)
+	}
+	for _, s := range grants.ServiceAccounts(tenant) {
+		if why := grants.DoubtAccount(s, first, uidOf(s.Namespace)); why == "" {
+			t.Errorf("%s is taken for the one that was listed", s)
+		}
+	}
+	if why := grants.DoubtAccount(account("ci", "deployer"), first, "uid-ci"); why != "" {
+		t.Errorf("ci/deployer is the one that was listed, and yet %q", why)
+	}
+
+	everywhere := func(string) bool { return true }
+	spoiled := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", ""), listed("n", "robot", ""), listed("missing", "x", "")}
+	if diff := cmp.Diff(spoiled, grants.RememberAccounts(tenant, first, everywhere, uidOf)); diff != "" {
+		t.Errorf("what came into the tree is spoiled -want +got:\n%s", diff)
+	}
+	tenant.Spec = v1alpha1.LNamespaceSpec{}
+	if got := grants.RememberAccounts(tenant, first, inTree, uidOf); len(got) != 0 {
+		t.Errorf("what is on no list is forgotten, got %v", got)
+	}
+}
+
+func around(inTree func(string) bool) grants.Surroundings {
+	return grants.Surroundings{OperatorNamespace: "warren-system", InTree: inTree, Doubt: func(v1alpha1.Subject) string { return "" }}
+}
+
+func owned(names ...string) []metav1.OwnerReference {
+	references := make([]metav1.OwnerReference, 0, len(names))
+	for i := 0; i < len(names); i += 2 {
+		references = append(references, metav1.OwnerReference{
+			APIVersion: "tenancy.warren.dev/v1alpha1", Kind: "LNamespace", Name: names[i], UID: types.UID(names[i+1]),
+		})
+	}
+	return references
+}

@@ -1,0 +1,100 @@
+package grants
+
+import (
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Forms are the forms of impersonation that the rules of sudo hold: one, or both while one takes the other's place. The API
+// server tries the constrained form first, and the legacy one where that doesn't allow a request.
+type Forms struct{ Legacy, Constrained bool }
+
+// FormsOf is the one form of a mode.
+func FormsOf(mode v1alpha1.SudoMode) Forms {
+	return Forms{Legacy: mode != v1alpha1.SudoConstrained, Constrained: mode == v1alpha1.SudoConstrained}
+}
+
+// Or returns the forms that either has.
+func (f Forms) Or(other Forms) Forms {
+	return Forms{Legacy: f.Legacy || other.Legacy, Constrained: f.Constrained || other.Constrained}
+}
+
+// FormsIn says which forms the rules of an existing role hold.
+func FormsIn(role *rbacv1.ClusterRole) Forms {
+	var f Forms
+	for _, rule := range role.Rules {
+		for _, verb := range rule.Verbs {
+			f.Legacy = f.Legacy || verb == legacyVerb
+			f.Constrained = f.Constrained || strings.HasPrefix(verb, legacyVerb+":")
+		}
+	}
+	return f
+}
+
+// GrantsSudo says whether role is one of ours that holds forms.
+func GrantsSudo(role *rbacv1.ClusterRole) bool {
+	kind := role.Labels[v1alpha1.LabelAccess]
+	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf
+}
+
+// Verbs of both forms. The second constrained one is followed by the verb of the request that is made as somebody else.
+const (
+	legacyVerb      = "impersonate"
+	constrainedVerb = "impersonate:user-info"
+	onVerb          = "impersonate-on:user-info:"
+)
+
+// reasonExtra is the user-extra key in which a sudoer may say why; it ends up in the audit log.
+const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
+
+// impersonate always names exactly one user or group: without a name the rule would let its holder become anybody.
+func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
+	var rules []rbacv1.PolicyRule
+	add := func(group, verb string) {
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{verb}})
+	}
+	if f.Legacy {
+		add("", legacyVerb)
+	}
+	if f.Constrained {
+		add(authenticationv1.GroupName, constrainedVerb)
+	}
+	return rules
+}
+
+// sudo are the rules with which sudoers become the group of their tenant, and a user if one of them is no User.
+func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
+	become := func(one Forms, verb string) []rbacv1.PolicyRule {
+		rules := one.impersonate("groups", v1alpha1.SudoersGroup(tenant))
+		if needsUser {
+			rules = append(rules, one.impersonate("users", SudoUser(tenant))...)
+		}
+		return append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{authenticationv1.GroupName}, Resources: []string{reasonExtra}, Verbs: []string{verb},
+		})
+	}
+	var rules []rbacv1.PolicyRule
+	if f.Legacy {
+		rules = become(Forms{Legacy: true}, legacyVerb)
+	}
+	if f.Constrained {
+		rules = append(append(rules, become(Forms{Constrained: true}, constrainedVerb)...), onNothingNamespaced(tenant)...)
+	}
+	return rules
+}
+
+// onNothingNamespaced are the requests outside of namespaces that sudo may make in the constrained form: for its LNamespace,
+// and those without which kubectl itself fails. What it may do in the tree is bound there.
+func onNothingNamespaced(tenant string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant}, Verbs: []string{onVerb + "get", onVerb + "update", onVerb + "patch"}},
+		{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}, Verbs: []string{onVerb + "create"}},
+		{APIGroups: []string{authenticationv1.GroupName}, Resources: []string{"selfsubjectreviews"}, Verbs: []string{onVerb + "create"}},
+		{NonResourceURLs: []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*", "/version", "/version/"}, Verbs: []string{onVerb + "get"}},
+	}
+}

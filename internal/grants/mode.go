@@ -1,0 +1,108 @@
+package grants
+
+import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+
+// Answer is what the API server says to a harmless request in the constrained form.
+type Answer string
+
+// The answers of a probe.
+const (
+	// Yes: the API server knows the constrained form.
+	Yes Answer = "yes"
+	// No: it doesn't.
+	No Answer = "no"
+	// Unknown: it gave no answer, or one that says nothing.
+	Unknown Answer = "unknown"
+)
+
+// patience is how many times in a row the API server has to say no before sudo that is granted in the constrained form is
+// taken to work no longer.
+const patience = 3
+
+// Mode is the form in which sudo is granted, to all tenants at once: the pair of a sudoer belongs to several. A switch goes
+// by rules of both forms, so that sudo is never interrupted. The zero Mode is that of an operator which nothing was asked yet.
+type Mode struct {
+	// Told is what status.sudo.mode says: Legacy or Constrained. It follows Forms when a switch is over.
+	Told v1alpha1.SudoMode
+	// Forms are those that rules hold now; none before the first Next of an operator that found none.
+	Forms Forms
+	// Unavailable says that the constrained form alone is wanted and the API server doesn't know it. Then nothing is switched,
+	// and nobody gets sudo who doesn't have it.
+	Unavailable bool
+
+	target  v1alpha1.SudoMode
+	refused int // answers No in a row
+}
+
+// ModeOf is the mode of an operator that found rules of these forms.
+func ModeOf(found Forms) Mode {
+	m := Mode{Forms: found, Told: v1alpha1.SudoLegacy}
+	if found == FormsOf(v1alpha1.SudoConstrained) {
+		m.Told = v1alpha1.SudoConstrained
+	}
+	return m
+}
+
+// Next is the mode after the configuration was looked at (Legacy, Constrained, or anything else for whatever the API server
+// can do), and the API server asked, where its answer matters.
+func (m Mode) Next(configured v1alpha1.SudoMode, answer Answer) Mode {
+	switch answer {
+	case Yes:
+		m.refused = 0
+	case No:
+		m.refused++
+	}
+	lost := answer == No && (m.refused >= patience || !m.Forms.Constrained)
+	switch configured {
+	case v1alpha1.SudoLegacy:
+		return m.towards(v1alpha1.SudoLegacy)
+	case v1alpha1.SudoConstrained:
+		if answer != Yes && (lost || m.Unavailable || m.target != v1alpha1.SudoConstrained) {
+			return m.halted()
+		}
+		return m.towards(v1alpha1.SudoConstrained)
+	}
+	switch {
+	case answer == Yes:
+		return m.towards(v1alpha1.SudoConstrained)
+	case lost:
+		return m.towards(v1alpha1.SudoLegacy)
+	case m.target == "":
+		return m.towards(m.Told)
+	}
+	return m.towards(m.target)
+}
+
+func (m Mode) towards(target v1alpha1.SudoMode) Mode {
+	m.Unavailable, m.target = false, target
+	if m.Forms == (Forms{}) || m.Forms == FormsOf(target) {
+		return m.Finish()
+	}
+	m.Forms = Forms{Legacy: true, Constrained: true}
+	return m
+}
+
+func (m Mode) halted() Mode {
+	m.Unavailable, m.target = true, v1alpha1.SudoConstrained
+	if m.Forms == (Forms{}) {
+		m.Forms, m.Told = FormsOf(m.target), m.target
+	}
+	return m
+}
+
+// Same says whether tenants have the same rules in both modes, and are told the same.
+func (m Mode) Same(other Mode) bool {
+	return m.Told == other.Told && m.Forms == other.Forms && m.Unavailable == other.Unavailable
+}
+
+// Switching says whether rules hold both forms until they are in place everywhere; Finish ends it.
+func (m Mode) Switching() bool { return !m.Unavailable && m.Forms != FormsOf(m.target) }
+
+// Towards is the mode that a switch leads to.
+func (m Mode) Towards() v1alpha1.SudoMode { return m.target }
+
+// Finish drops the form that isn't wanted.
+func (m Mode) Finish() Mode {
+	m.Forms, m.Told = FormsOf(m.target), m.target
+	return m
+}

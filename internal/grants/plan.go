@@ -1,0 +1,247 @@
+package grants
+
+import (
+	"slices"
+	"strings"
+)
+
+// Deed is what a step does to one object.
+type Deed string
+
+// The deeds of a Step.
+const (
+	// DeedNarrow takes from a binding the subjects that the desired one doesn't have.
+	DeedNarrow Deed = "narrow"
+	// DeedRemove deletes an object.
+	DeedRemove Deed = "remove"
+	// DeedRelease gives up this tenant's ownership of a shared object.
+	DeedRelease Deed = "release"
+	// DeedEnsure makes an object as desired.
+	DeedEnsure Deed = "ensure"
+)
+
+// Step is one deed on one object. What exists is looked up when it is done, for an earlier step may have written it.
+type Step struct {
+	Deed    Deed
+	Desired Object
+	// Needs names the ClusterRole that must be as desired before this binding to it is written. Zero: none.
+	Needs Key
+	// Last says that a shared object is deleted rather than marked where no one else owns it.
+	Last bool
+	// Revokes says that the step takes a right away. Nothing is granted before all of these have succeeded.
+	Revokes bool
+}
+
+// Plan takes a tenant's objects from what is to what should be: first all that takes a right away, then roles before their
+// bindings. It is empty where nothing is to be done.
+type Plan struct {
+	Steps     []Step
+	Conflicts []Key // names that someone else's object holds
+}
+
+// Withheld says what of a tenant's access is not granted at present. What of it exists is taken back.
+type Withheld struct {
+	Everything bool
+	Sudo       bool // the pair that lets sudoers become their group, and what lets them use it in the tree
+	Users      bool // the users' RoleBinding
+	// SudoAdditions: the pair keeps what it has, less who left the list. Additions: so does every object.
+	SudoAdditions, Additions bool
+}
+
+// Actual is what exists, by name.
+type Actual map[Key]Object
+
+// Put notes what exists under the name, nil for nothing.
+func (a Actual) Put(key Key, object Object) {
+	if object == nil {
+		delete(a, key)
+		return
+	}
+	a[key] = object
+}
+
+// Judge is the verdict on what exists under the name of desired; absent is Drift.
+func (a Actual) Judge(desired Object) Verdict {
+	existing, ok := a[KeyOf(desired)]
+	if !ok {
+		return Drift
+	}
+	return Judge(existing, desired)
+}
+
+// PlanFor plans for one tenant. actual must hold all that exists under the names of objects, and every self pair of which the
+// tenant is an owner.
+func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
+	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
+	if withheld.Everything {
+		p.withdraw()
+		return p.plan
+	}
+	p.revoke()
+	p.releaseSelfPairs(false)
+	if !withheld.Additions {
+		p.grant()
+	}
+	return p.plan
+}
+
+type planner struct {
+	tenant   string
+	objects  Objects
+	withheld Withheld
+	actual   Actual
+	plan     Plan
+	planned  map[Key]bool // ensured by an earlier step
+}
+
+func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
+
+// revoke comes before everything else: whoever left a list has its right no longer than one write takes.
+func (p *planner) revoke() {
+	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo)
+	p.revokeFrom(p.objects.SudoOn, nil, p.withheld.Sudo || !p.objects.Forms.Constrained)
+	p.revokeFrom(p.objects.Users, nil, p.withheld.Users)
+	p.revokeFrom(p.objects.Edit.Binding, p.objects.Edit.Role, false)
+	p.revokeFrom(p.objects.Sudoers, nil, false)
+	for _, pair := range p.objects.Self {
+		p.revokeFrom(pair.Binding, pair.Role, false)
+	}
+	if p.withheld.Sudo {
+		p.remove(p.objects.Sudo.Role)
+	}
+	for i := range p.plan.Steps {
+		p.plan.Steps[i].Revokes = true
+	}
+}
+
+// revokeFrom plans what takes rights from one binding. role is nil where it is not ours to write.
+func (p *planner) revokeFrom(binding, role Object, withheld bool) {
+	existing, ok := p.actual[KeyOf(binding)]
+	if !ok {
+		return
+	}
+	roleVerdict := Equal
+	if role != nil {
+		roleVerdict = p.actual.Judge(role)
+	}
+	if withheld || roleVerdict == Conflict {
+		p.remove(binding)
+		return
+	}
+	_, narrower := Narrow(existing, binding)
+	recreate := MustRecreate(existing, binding)
+	if p.actual.Judge(binding) != Drift || (!narrower && !recreate) {
+		return
+	}
+	switch {
+	case roleVerdict == Equal && !p.frozen(binding):
+		p.ensure(binding, nil)
+	case recreate:
+		p.remove(binding)
+	default:
+		p.add(Step{Deed: DeedNarrow, Desired: binding})
+	}
+}
+
+// frozen says whether an object may only lose rights.
+func (p *planner) frozen(binding Object) bool {
+	return p.withheld.Additions || (p.withheld.SudoAdditions && slices.Contains([]string{p.objects.Sudo.Binding.Name, SudoOnBinding}, binding.GetName()))
+}
+
+func (p *planner) grant() {
+	p.ensure(p.objects.Sudoers, nil) // first, so that no user can take its name
+	if !p.withheld.Users {
+		p.ensure(p.objects.Users, nil)
+	}
+	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
+		p.ensure(p.objects.SudoOn, nil)
+	}
+	for _, pair := range p.objects.pairs() {
+		if pair == p.objects.Sudo && (p.withheld.Sudo || p.withheld.SudoAdditions) {
+			continue
+		}
+		p.ensure(pair.Role, nil)
+		if p.actual.Judge(pair.Role) != Conflict {
+			p.ensure(pair.Binding, pair.Role)
+		}
+	}
+}
+
+// ensure plans to make object as desired, once, unless it is so or is someone else's.
+func (p *planner) ensure(object, role Object) {
+	key := KeyOf(object)
+	if p.planned[key] {
+		return
+	}
+	switch p.actual.Judge(object) {
+	case Conflict:
+		p.plan.Conflicts = append(p.plan.Conflicts, key)
+	case Drift:
+		p.planned[key] = true
+		step := Step{Deed: DeedEnsure, Desired: object}
+		if role != nil {
+			step.Needs = KeyOf(role)
+		}
+		p.add(step)
+	}
+}
+
+func (p *planner) remove(object Object) {
+	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
+		p.add(Step{Deed: DeedRemove, Desired: object})
+	}
+}
+
+// releaseSelfPairs gives up the pairs of users who are no sudoers (any more): all that the tenant owns if it is leaving.
+func (p *planner) releaseSelfPairs(leaving bool) {
+	kept := map[Key]bool{}
+	if !leaving {
+		for _, pair := range p.objects.Self {
+			kept[KeyOf(pair.Role)], kept[KeyOf(pair.Binding)] = true, true
+		}
+	}
+	var released []Key
+	for key := range p.actual {
+		if strings.HasPrefix(key.Name, selfPrefix) && !kept[key] {
+			released = append(released, key)
+		}
+	}
+	slices.SortFunc(released, func(a, b Key) int { return strings.Compare(a.Name+" "+a.Kind, b.Name+" "+b.Kind) })
+	for _, key := range released {
+		existing := p.actual[key]
+		expected, ok := Expected(existing)
+		if !ok || !Removable(existing, expected) {
+			continue
+		}
+		if _, owned := Release(existing, p.tenant); owned || (leaving && ownsMarked(existing, p.tenant)) {
+			p.add(Step{Deed: DeedRelease, Desired: expected, Last: leaving})
+		}
+	}
+}
+
+// ownsMarked says that the tenant marked its reference earlier. When it leaves for good it doesn't wait for the collector.
+func ownsMarked(existing Object, tenant string) bool {
+	for _, owner := range Owners(existing) {
+		if owner.Name == tenant && owner.UID == Marked {
+			return LastOwner(existing, tenant)
+		}
+	}
+	return false
+}
+
+// withdraw takes everything back. The sudo binding loses its subjects by an update first: that one write ends sudo, whatever
+// becomes of the others. edit goes last, so that managers keep their way in as long as possible.
+func (p *planner) withdraw() {
+	sudo := p.objects.Sudo.Binding
+	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {
+		p.add(Step{Deed: DeedNarrow, Desired: Without(sudo)})
+	}
+	p.releaseSelfPairs(true)
+	for _, object := range []Object{
+		p.objects.SudoOn, p.objects.Users, p.objects.Sudoers,
+		sudo, p.objects.Sudo.Role,
+		p.objects.Edit.Binding, p.objects.Edit.Role,
+	} {
+		p.remove(object)
+	}
+}

@@ -1,0 +1,82 @@
+package grants
+
+import (
+	"fmt"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Refusal is a subject that is listed and gets nothing.
+type Refusal struct {
+	List    List
+	Subject v1alpha1.Subject
+	// Why is a sentence for whoever edits the list; it begins with the subject.
+	Why string
+}
+
+// Surroundings are what decides on a subject besides its name.
+type Surroundings struct {
+	// OperatorNamespace is where the operator runs.
+	OperatorNamespace string
+	// InTree says whether a namespace counts as part of the tree of this tenant, sound or halted.
+	InTree func(namespace string) bool
+	// Doubt says why the namespace of a service account isn't the one that was meant when the account was listed; "" where it is.
+	Doubt func(account v1alpha1.Subject) string
+}
+
+// Refusals are the subjects of the three lists that get nothing. One that the operator's cage would refuse has to be left out
+// here, for the cage refuses the whole binding with it.
+func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
+	var refusals []Refusal
+	for _, list := range Lists() {
+		for _, s := range list.Of(tenant) {
+			if why := around.refuse(tenant, list, s); why != "" {
+				refusals = append(refusals, Refusal{List: list, Subject: s, Why: why})
+			}
+		}
+	}
+	return refusals
+}
+
+// refuse says why the subject of a list gets nothing; "" where nothing speaks against it.
+func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
+	if s.Kind != v1alpha1.SubjectServiceAccount {
+		return refuseName(s)
+	}
+	switch {
+	case s.Namespace == a.OperatorNamespace || strings.HasPrefix(s.Namespace, "kube-"):
+		return fmt.Sprintf("%s lives in a namespace of the system, whose service accounts can't be listed", s)
+	case a.InTree(s.Namespace):
+		// Users of the tree may create tokens of its service accounts, and act as them.
+		return fmt.Sprintf("%s lives in the tree of %s, whose users can all act as it, so it can't be among the %s: "+
+			"list an account of another namespace, or bind this one to a Role", s, tenant.Name, list)
+	}
+	return a.Doubt(s)
+}
+
+// refuseName says why a User or a Group of this name gets nothing. The schema refuses such names too, unless the CRD is older.
+func refuseName(s v1alpha1.Subject) string {
+	switch {
+	case strings.HasPrefix(s.Name, "system:"), strings.HasPrefix(s.Name, "warren:"):
+		return fmt.Sprintf("%s has a reserved name: names that start with system: or warren: can't be listed", s)
+	case s.Kind == v1alpha1.SubjectGroup && strings.HasSuffix(s.Name, v1alpha1.SudoersSuffix):
+		return fmt.Sprintf("%s has a reserved name: group names that end in %s can't be listed", s, v1alpha1.SudoersSuffix)
+	}
+	return ""
+}
+
+// granted are the subjects of a list that are not refused, in its order. The result is a slice of its own.
+func granted(subjects []v1alpha1.Subject, list List, refused []Refusal) []v1alpha1.Subject {
+	result := make([]v1alpha1.Subject, 0, len(subjects)+1)
+next:
+	for _, s := range subjects {
+		for _, r := range refused {
+			if r.List == list && r.Subject == s {
+				continue next
+			}
+		}
+		result = append(result, s)
+	}
+	return result
+}

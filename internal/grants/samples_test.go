@@ -1,0 +1,119 @@
+package grants_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// book is where the documentation is.
+const book = "../../docs"
+
+// sampleFiles are those that the source of the design names, and one that it doesn't.
+var sampleFiles = []string{
+	"self-impersonator-cluster-role.yaml", "self-impersonator-cluster-role-binding.yaml",
+	"sudoer-impersonator-cluster-role.yaml", "sudoer-impersonator-cluster-role-binding.yaml",
+	"sudoer-group-cluster-admin-role-binding.yaml",
+	"sudoer-lnamespace-edit-cluster-role.yaml", "sudoer-lnamespace-edit-cluster-role-binding.yaml",
+	"users-role-binding.yaml",
+}
+
+// samples are the objects of payments as the book shows them, without the second owner of the shared pair.
+func samples(t *testing.T) grants.Actual {
+	t.Helper()
+	return ofOneOwner(asShown(t))
+}
+
+// read reads a file of access objects, without the second owner of the shared pair.
+func read(t *testing.T, path string) grants.Actual {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ofOneOwner(objectsIn(t, string(text)))
+}
+
+func ofOneOwner(objects grants.Actual) grants.Actual {
+	for _, object := range objects {
+		if references := object.GetOwnerReferences(); len(references) == 2 {
+			object.SetOwnerReferences(references[:1])
+		}
+	}
+	return objects
+}
+
+// asShown reads the files of docs/resource-samples, one object each.
+func asShown(t *testing.T) grants.Actual {
+	t.Helper()
+	result := grants.Actual{}
+	for _, file := range sampleFiles {
+		text, err := os.ReadFile(filepath.Join(book, "resource-samples", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := objectsIn(t, string(text))
+		if len(objects) != 1 {
+			t.Fatalf("%s holds %d objects, want 1", file, len(objects))
+		}
+		for key, object := range objects {
+			result[key] = object
+		}
+	}
+	return result
+}
+
+// objectsIn reads access objects, one a document.
+func objectsIn(t *testing.T, text string) grants.Actual {
+	t.Helper()
+	result := grants.Actual{}
+	decoder := yaml.NewYAMLReader(newBuffered([]byte(text)))
+	for {
+		document, err := decoder.Read()
+		if errors.Is(err, io.EOF) {
+			return result
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := metav1.TypeMeta{}
+		if err := yaml.Unmarshal(document, &kind); err != nil {
+			t.Fatal(err)
+		}
+		object := grants.Key{Kind: kind.Kind}.New()
+		if err := yaml.UnmarshalStrict(document, object); err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		result[grants.KeyOf(object)] = object
+	}
+}
+
+// A part of ACC-R01.
+func TestSamplesAreWhatTheSpecificationShows(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(book, "behaviour", "access.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n### 2.4 ")
+	_, block, _ := strings.Cut(section, "\n```yaml\n")
+	block, _, found := strings.Cut(block, "\n```\n")
+	if !found {
+		t.Fatal("section 2.4 of docs/behaviour/access.md has no block of YAML")
+	}
+	if diff := cmp.Diff(objectsIn(t, block), asShown(t)); diff != "" {
+		t.Errorf("docs/resource-samples (-specification +samples):\n%s", diff)
+	}
+	files, err := filepath.Glob(filepath.Join(book, "resource-samples", "*role*.yaml"))
+	if err != nil || len(files) != len(sampleFiles) {
+		t.Errorf("docs/resource-samples holds %q, %v; want %q", files, err, sampleFiles)
+	}
+}

@@ -1,0 +1,90 @@
+package grants
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Subjects are those of a binding; a ClusterRole has none.
+func Subjects(object Object) []rbacv1.Subject {
+	switch binding := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return binding.Subjects
+	case *rbacv1.RoleBinding:
+		return binding.Subjects
+	}
+	return nil
+}
+
+func setSubjects(object Object, subjects []rbacv1.Subject) {
+	switch binding := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		binding.Subjects = slices.Clone(subjects)
+	case *rbacv1.RoleBinding:
+		binding.Subjects = slices.Clone(subjects)
+	}
+}
+
+func roleRef(object Object) (*rbacv1.RoleRef, bool) {
+	switch binding := object.(type) {
+	case *rbacv1.ClusterRoleBinding:
+		return &binding.RoleRef, true
+	case *rbacv1.RoleBinding:
+		return &binding.RoleRef, true
+	}
+	return nil, false
+}
+
+// SameSubjects says whether both have the same subjects in the same order.
+func SameSubjects(a, b Object) bool { return slices.Equal(Subjects(a), Subjects(b)) }
+
+// Narrow returns the binding without the subjects that desired doesn't have, or false if there is none. Nothing else changes.
+func Narrow(existing, desired Object) (Object, bool) {
+	keep := Subjects(desired)
+	narrowed := slices.DeleteFunc(slices.Clone(Subjects(existing)), func(s rbacv1.Subject) bool { return !slices.Contains(keep, s) })
+	if len(narrowed) == len(Subjects(existing)) {
+		return nil, false
+	}
+	binding := existing.DeepCopyObject().(Object)
+	setSubjects(binding, narrowed)
+	return binding, true
+}
+
+// Holding returns the tenant with those of its sudoers who can sudo by what exists.
+func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
+	var holders []rbacv1.Subject
+	if binding := actual[Key{Kind: kindClusterRoleBinding, Name: SudoName(tenant.Name)}]; binding != nil {
+		holders = Subjects(binding)
+	}
+	holding := tenant.DeepCopy()
+	holding.Spec.Sudoers = slices.DeleteFunc(holding.Spec.Sudoers, func(s v1alpha1.Subject) bool {
+		return !slices.Contains(holders, bound([]v1alpha1.Subject{s})[0])
+	})
+	return holding
+}
+
+// Without returns the binding with no subject at all.
+func Without(binding Object) Object {
+	empty := binding.DeepCopyObject().(Object)
+	setSubjects(empty, nil)
+	return empty
+}
+
+// Minus names the subjects of one binding that the other doesn't have, as in "ServiceAccount ci/deployer". Either may be nil.
+func Minus(one, other Object) []string {
+	var names []string
+	for _, s := range Subjects(one) {
+		if slices.Contains(Subjects(other), s) {
+			continue
+		}
+		if s.Namespace != "" {
+			names = append(names, s.Kind+" "+s.Namespace+"/"+s.Name)
+		} else {
+			names = append(names, s.Kind+" "+s.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,112 @@
+// Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, counts
+// each request, and shows the shared view what the API server answered before the watch brings it.
+package namespaces
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// requests counts what the Writer asked of the API server.
+var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "warren_namespace_writes_total", Help: "Writes to Namespaces.",
+}, []string{"verb", "result"})
+
+func init() { metrics.Registry.MustRegister(requests) }
+
+// View takes Namespaces as the API server answered them.
+type View interface{ Observe(metav1.Object) }
+
+// Writer writes Namespaces.
+type Writer struct {
+	Client client.Client
+	// Live reads without a cache.
+	Live client.Reader
+	View View
+}
+
+// Create makes n with all its labels and annotations in the first version. n never gets an ownerReference: the garbage
+// collector would delete the namespace when the CRD of its owner is removed.
+func (w *Writer) Create(ctx context.Context, n *forest.Namespace) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, Annotations: n.Annotations}}
+	err := w.Client.Create(ctx, namespace, client.FieldOwner(v1alpha1.OperatorName))
+	countRequest("create", err)
+	if err == nil {
+		w.View.Observe(namespace)
+	}
+	return err
+}
+
+// Patch applies change to the labels and annotations of n in one request. The API server refuses it with 409 unless the
+// Namespace still has the UID and the resourceVersion of n. Patch returns the new resourceVersion.
+func (w *Writer) Patch(ctx context.Context, n *forest.Namespace, change forest.Change) (resourceVersion string, err error) {
+	meta := map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}
+	if len(change.Labels) > 0 {
+		meta["labels"] = change.Labels
+	}
+	if len(change.Annotations) > 0 {
+		meta["annotations"] = change.Annotations
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		return "", fmt.Errorf("writing a patch of Namespace %s: %w", n.Name, err)
+	}
+	written := metadataOf(n.Name)
+	err = w.Client.Patch(ctx, written, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1alpha1.OperatorName))
+	countRequest("patch", err)
+	if err != nil {
+		return "", err
+	}
+	w.View.Observe(written)
+	return written.ResourceVersion, nil
+}
+
+// Delete asks for the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and,
+// where resourceVersion isn't empty, that version.
+func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) error {
+	id := types.UID(uid)
+	preconditions := client.Preconditions{UID: &id}
+	if resourceVersion != "" {
+		preconditions.ResourceVersion = &resourceVersion
+	}
+	err := w.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, preconditions)
+	countRequest("delete", err)
+	return err
+}
+
+// Reread shows the view the Namespace as the API server has it now: a name that could not be taken may belong to a namespace
+// that this operator made in an earlier life and that the watch has not brought yet.
+func (w *Writer) Reread(ctx context.Context, name string) error {
+	n := metadataOf(name)
+	if err := w.Live.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {
+		return err
+	}
+	w.View.Observe(n)
+	return nil
+}
+
+func metadataOf(name string) *metav1.PartialObjectMetadata {
+	n := &metav1.PartialObjectMetadata{}
+	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	n.Name = name
+	return n
+}
+
+func countRequest(verb string, err error) {
+	result := "success"
+	if err != nil {
+		result = "error"
+	}
+	requests.WithLabelValues(verb, result).Inc()
+}

@@ -1,0 +1,182 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/guard"
+)
+
+// Options are the flags that say where and how the manager runs.
+type Options struct {
+	OperatorNamespace string
+	LeaderElect       bool
+	MetricsAddress    string
+	MetricsSecure     bool
+	HealthAddress     string
+	// AllowOtherIdentity lets the manager run as somebody whom the policies don't name.
+	AllowOtherIdentity bool
+	Webhooks           WebhookOptions
+}
+
+// BindFlags declares the flags of o.
+func (o *Options) BindFlags(fs *flag.FlagSet) {
+	fs.StringVar(&o.OperatorNamespace, "operator-namespace", "warren-system", "the namespace of the operator's Lease and Deployment")
+	fs.BoolVar(&o.LeaderElect, "leader-elect", false, "of several replicas, let one write")
+	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "where metrics are served; 0 switches them off")
+	fs.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics by HTTPS to those who may get /metrics; false only on a loopback address")
+	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
+	fs.BoolVar(&o.AllowOtherIdentity, "allow-other-identity", false, "start although the policies name another identity")
+	o.Webhooks.bindFlags(fs)
+}
+
+// validate refuses what can't be, and what would serve metrics to anybody.
+func (o *Options) validate() error {
+	if err := o.Webhooks.validate(); err != nil {
+		return err
+	}
+	if o.MetricsSecure || o.MetricsAddress == "0" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(o.MetricsAddress)
+	if err != nil {
+		return fmt.Errorf("--metrics-bind-address %q: %w", o.MetricsAddress, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--metrics-secure=false with --metrics-bind-address %q: insecure metrics need a loopback address", o.MetricsAddress)
+	}
+	return nil
+}
+
+// startTimeout is how long the API server may take to answer at the start.
+const startTimeout = 10 * time.Second
+
+// NewManager makes the manager: its client without a limit of its own, its cache of what concerns us alone, its servers.
+func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration, userAgent string) (*Manager, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(checkAddressFree("--metrics-bind-address", o.MetricsAddress), checkAddressFree("--health-probe-bind-address", o.HealthAddress),
+		checkAddressFree("--webhook-port", o.Webhooks.listenAddress())); err != nil {
+		return nil, err
+	}
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
+	}
+	cfg.UserAgent = userAgent
+	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
+	if cfg.QPS == 0 {
+		cfg.QPS = -1 // the API server's own fairness is the limit
+	}
+	if err := checkServerAnswers(ctx, cfg); err != nil {
+		return nil, err
+	}
+	if !o.AllowOtherIdentity {
+		if err := guard.CheckIdentity(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	refusals := guard.See(cfg)
+	options := o.managerOptions(cfg)
+	if options.WebhookServer, err = o.Webhooks.makeServer(); err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
+	return withProbes(mgr, o.HealthAddress)
+}
+
+func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			panic(err) // the types are fixed at build time
+		}
+	}
+	ours, err := labels.Parse(v1alpha1.LabelAccess + ",!" + v1alpha1.LabelInheritedFrom)
+	if err != nil {
+		panic(err) // the same
+	}
+	metrics := server.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure}
+	if o.MetricsSecure {
+		metrics.FilterProvider = guardMetrics
+		metrics.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }}
+	}
+	return ctrl.Options{
+		Scheme: scheme,
+		Cache: cache.Options{
+			DefaultTransform: trim,
+			ByObject: map[client.Object]cache.ByObject{
+				&rbacv1.ClusterRole{}:        {Label: ours},
+				&rbacv1.ClusterRoleBinding{}: {Label: ours},
+				&rbacv1.RoleBinding{}:        {Label: ours},
+			},
+		},
+		Metrics:                       metrics,
+		HealthProbeBindAddress:        "0", // withProbes serves them
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              v1alpha1.OperatorName,
+		LeaderElectionNamespace:       o.OperatorNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaderElectionConfig:          cfg,
+	}
+}
+
+// checkAddressFree says early, and with the flag's name, that an address can't be had.
+func checkAddressFree(flagName, address string) error {
+	if address == "0" {
+		return nil
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s %q can't be used: %w; choose another port", flagName, address, err)
+	}
+	return l.Close()
+}
+
+// checkServerAnswers makes sure that somebody answers, so that a wrong address is told in one sentence.
+func checkServerAnswers(ctx context.Context, cfg *rest.Config) error {
+	d, err := discovery.NewDiscoveryClientForConfig(cfg)
+	if err != nil {
+		return fmt.Errorf("the access to the API server at %s is not usable: %w", cfg.Host, err)
+	}
+	var last error
+	err = wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
+		last = d.RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		return last == nil || apierrors.IsUnauthorized(last), nil
+	})
+	switch {
+	case apierrors.IsUnauthorized(last):
+		return fmt.Errorf("the API server at %s does not accept the credentials; check the token: %w", cfg.Host, last)
+	case err != nil:
+		return fmt.Errorf("the API server at %s does not answer; check the address: %w", cfg.Host, errors.Join(last, ctx.Err()))
+	}
+	return nil
+}

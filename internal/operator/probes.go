@@ -1,0 +1,70 @@
+package operator
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Manager is controller-runtime's, with probes that say more: /readyz?verbose also has what is wrong and must not stop anybody.
+type Manager struct {
+	ctrl.Manager
+	live, ready map[string]healthz.Checker
+	notes       []func() []string
+}
+
+// withProbes serves /healthz and /readyz at an address, "0" for nowhere. mgr must serve none.
+func withProbes(mgr ctrl.Manager, address string) (*Manager, error) {
+	m := &Manager{Manager: mgr, live: map[string]healthz.Checker{"ping": healthz.Ping}, ready: map[string]healthz.Checker{"ping": healthz.Ping}}
+	if address == "0" {
+		return m, nil
+	}
+	return m, mgr.Add(&manager.Server{Name: "health probe", Server: &http.Server{
+		Addr: address, Handler: m.serveProbes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second,
+	}})
+}
+
+// AddHealthzCheck implements ctrl.Manager. It is called before Start.
+func (m *Manager) AddHealthzCheck(name string, check healthz.Checker) error {
+	return add(m.live, "health", name, check)
+}
+
+// AddReadyzCheck implements ctrl.Manager. It is called before Start.
+func (m *Manager) AddReadyzCheck(name string, check healthz.Checker) error {
+	return add(m.ready, "readiness", name, check)
+}
+
+func add(checks map[string]healthz.Checker, kind, name string, check healthz.Checker) error {
+	if checks[name] != nil {
+		return fmt.Errorf("two %s checks are called %q", kind, name)
+	}
+	checks[name] = check
+	return nil
+}
+
+// AddNotes has sentences shown by /readyz?verbose. It is called before Start; notes may be called at any time.
+func (m *Manager) AddNotes(notes func() []string) { m.notes = append(m.notes, notes) }
+
+func (m *Manager) serveProbes() http.Handler {
+	mux := http.NewServeMux()
+	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": m.live, "/readyz": m.ready} {
+		handler := http.StripPrefix(path, &healthz.Handler{Checks: checks})
+		mux.Handle(path+"/", handler)
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			handler.ServeHTTP(w, r)
+			if _, verbose := r.URL.Query()["verbose"]; !verbose || path != "/readyz" {
+				return
+			}
+			for _, notes := range m.notes {
+				for _, note := range notes() {
+					fmt.Fprintf(w, "[!]%s\n", note)
+				}
+			}
+		})
+	}
+	return mux
+}

@@ -1,0 +1,180 @@
+// Package release is the subcommand release: it takes the operator off a cluster and leaves the tenants.
+package release
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+const releaseHelp = `Takes the operator off a cluster: manager release [--kubeconfig FILE] [--operator-namespace NAME]
+
+It deletes Warren's webhook configurations, policy bindings and policies, scales the operator's Deployment to 0, waits
+until its pods are gone, and takes Warren's finalizers off LNamespaces and SubNamespaces. No namespace and no object of
+a user is deleted. It asks nothing, may be said again at any time, and goes on where it was interrupted.
+Run it as a cluster admin.
+`
+
+// releaser takes the operator off one cluster.
+type releaser struct {
+	namespace string // the operator's own
+	api       kubernetes.Interface
+	metadata  metadata.Interface
+	out       io.Writer
+}
+
+// Run takes the operator off the cluster that args name, and writes what it does to out. The order matters: what refuses requests goes first, so that nothing that follows
+// can be refused; the operator goes before the finalizers, which it would put back.
+func Run(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the error is told once, by the caller
+	kubeconfig := flags.String("kubeconfig", "", "")
+	namespace := flags.String("operator-namespace", "warren-system", "")
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(out, releaseHelp)
+		return nil
+	case err != nil:
+		return fmt.Errorf("release: %w; see manager release --help", err)
+	case flags.NArg() > 0:
+		return fmt.Errorf("release: unknown argument %q; see manager release --help", flags.Arg(0))
+	}
+	r, err := newReleaser(*kubeconfig, *namespace, out)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func(context.Context) error{r.deleteWebhooks, r.deletePolicies, r.stopOperator, r.removeFinalizers, r.printRemains} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newReleaser(kubeconfig, namespace string, out io.Writer) (*releaser, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG: %w", err)
+	}
+	cfg.QPS = -1 // the API server's own fairness is the limit
+	return releaserOf(cfg, namespace, out)
+}
+
+func releaserOf(cfg *rest.Config, namespace string, out io.Writer) (*releaser, error) {
+	r := &releaser{namespace: namespace, out: out}
+	var err error
+	if r.api, err = kubernetes.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("the access to the API server at %s is not usable: %w", cfg.Host, err)
+	}
+	if r.metadata, err = metadata.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("the access to the API server at %s is not usable: %w", cfg.Host, err)
+	}
+	return r, nil
+}
+
+func (r *releaser) printLine(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
+
+// deleteWebhooks deletes our two webhook configurations: without the operator each request that they match would be refused.
+func (r *releaser) deleteWebhooks(ctx context.Context) error {
+	admission := r.api.AdmissionregistrationV1()
+	for _, kind := range []struct {
+		name   string
+		delete func(context.Context, string, metav1.DeleteOptions) error
+	}{
+		{"ValidatingWebhookConfiguration", admission.ValidatingWebhookConfigurations().Delete},
+		{"MutatingWebhookConfiguration", admission.MutatingWebhookConfigurations().Delete},
+	} {
+		if err := r.deleteObject(ctx, kind.name, v1alpha1.OperatorName, kind.delete); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// policyPrefix begins the name of each of our policies, those of components included, and of no one else's that has our
+// label too.
+const policyPrefix = v1alpha1.OperatorName + "-"
+
+// deletePolicies deletes the bindings first: a policy without a binding refuses nothing, a binding without its policy is an
+// error in somebody's dashboard.
+func (r *releaser) deletePolicies(ctx context.Context) error {
+	admission := r.api.AdmissionregistrationV1()
+	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + v1alpha1.OperatorName}
+	bindings, err := admission.ValidatingAdmissionPolicyBindings().List(ctx, ours)
+	if err != nil {
+		return fmt.Errorf("listing policy bindings: %w", err)
+	}
+	for i := range bindings.Items {
+		b := &bindings.Items[i]
+		if !strings.HasPrefix(b.Spec.PolicyName, policyPrefix) {
+			continue
+		}
+		if err := r.deleteObject(ctx, "ValidatingAdmissionPolicyBinding", b.Name, admission.ValidatingAdmissionPolicyBindings().Delete); err != nil {
+			return err
+		}
+	}
+	policies, err := admission.ValidatingAdmissionPolicies().List(ctx, ours)
+	if err != nil {
+		return fmt.Errorf("listing policies: %w", err)
+	}
+	for i := range policies.Items {
+		name := policies.Items[i].Name
+		if !strings.HasPrefix(name, policyPrefix) {
+			continue
+		}
+		if err := r.deleteObject(ctx, "ValidatingAdmissionPolicy", name, admission.ValidatingAdmissionPolicies().Delete); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteObject deletes a cluster-scoped object, or finds that it is gone.
+func (r *releaser) deleteObject(ctx context.Context, kind, name string, del func(context.Context, string, metav1.DeleteOptions) error) error {
+	err := del(ctx, name, metav1.DeleteOptions{})
+	switch {
+	case err == nil:
+		r.printLine("deleted %s %s", kind, name)
+	case !isGone(err):
+		return fmt.Errorf("deleting %s %s: %w", kind, name, err)
+	}
+	return nil
+}
+
+// printRemains tells what is left, and how to go on.
+func (r *releaser) printRemains(ctx context.Context) error {
+	tenants, err := r.countObjects(ctx, lnamespaces)
+	if err != nil {
+		return err
+	}
+	subs, err := r.countObjects(ctx, subNamespaces)
+	if err != nil {
+		return err
+	}
+	r.printLine(`
+The operator is off this cluster. What stays: its CRDs, %d LNamespaces, %d SubNamespaces, all namespaces, copies, and the
+rights that the tenants' lists give; ClusterRole warren:impersonate-on, which bindings of tenants may name.
+The wall is down: a sudoer may now edit the Namespace objects of his tree, their pod-security labels included, and
+whoever may write in a namespace may change the copies there. Nothing follows a change of a list, a source or a label.
+To come back: make deploy IMG=…, or apply your manifests again. To go on: make undeploy removes the operator's RBAC and
+namespace %s too. Everybody's sudo ends with the CRDs: make deploy, then make undeploy CRDS=true.`, tenants, subs, r.namespace)
+	return nil
+}
+
+// podsTimeout is how long the operator's pods may take to end: twice their grace period and some more.
+const podsTimeout = 60 * time.Second

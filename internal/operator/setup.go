@@ -1,0 +1,243 @@
+// Package operator is the process of the operator: its flags, its manager, its probes and metrics, and the wiring of the
+// reconcilers and webhooks.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/access"
+	"github.com/warren-tenancy/warren/controllers/certificate"
+	"github.com/warren-tenancy/warren/controllers/distribution"
+	"github.com/warren-tenancy/warren/controllers/guard"
+	"github.com/warren-tenancy/warren/controllers/hierarchy"
+	"github.com/warren-tenancy/warren/controllers/lnamespace"
+	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/controllers/subnamespace"
+	"github.com/warren-tenancy/warren/controllers/vetting"
+	"github.com/warren-tenancy/warren/internal/billing/exporter"
+	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/manifests"
+	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// Timing holds the time constants of the operator, so that tests can shrink them.
+type Timing struct {
+	Propagation  propagation.Timing
+	Distribution distribution.Timing
+	Access       access.Timing
+	Guard        guard.Timing
+	Certificate  certificate.Timing
+	Vetting      vetting.Timing
+	// RetryMax caps the back-off of namespaces that the API server refuses to make.
+	RetryMax time.Duration
+	// ReportPace is the least time between two looks at what is to be reported of one namespace.
+	ReportPace time.Duration
+	// MemoryLook is how often it is asked whether memory can be given back.
+	MemoryLook time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		Propagation: propagation.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
+		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second,
+	}
+}
+
+// setup is what the reconcilers have in common.
+type setup struct {
+	mgr               *Manager
+	store             *configfile.Store
+	namespace         string // the operator's own
+	asked             bool   // webhooks ask whoever makes an LNamespace
+	timing            Timing
+	index             *view.View
+	events            record.EventRecorder
+	namespaces        *namespaces.Writer
+	hierarchy         *hierarchy.Reconciler
+	hierarchyReporter *hierarchy.Reporter
+	access            *access.Reconciler
+	vetter            *vetting.Vetter
+	tenantReporter    *lnamespace.Reporter
+	guard             *guard.Guard
+}
+
+// Setup runs every controller that the configuration enables with mgr.
+func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Options, timing Timing) error {
+	operatorNamespace := o.OperatorNamespace
+	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, asked: o.Webhooks.Enabled, timing: timing}
+	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
+	s.index = view.New(forestRules(store.Current(), operatorNamespace))
+	if err := s.index.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	store.Subscribe(func(_, now *config.OperatorConfiguration) { s.index.Reconfigure(forestRules(now, operatorNamespace)) })
+	if err := mgr.Add(memoryKeeper{interval: timing.MemoryLook}); err != nil {
+		return err
+	}
+	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.index}
+	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
+	s.hierarchyReporter = &hierarchy.Reporter{
+		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
+	}
+	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	s.vetter = s.newVetter()
+	s.access = s.newAccess()
+	store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.access.Reconfigured() })
+	if err := s.addGuard(); err != nil {
+		return err
+	}
+	for _, c := range []struct {
+		name string
+		add  func(context.Context) error
+	}{
+		{config.ControllerAccess, s.addAccess},
+		{config.ControllerLNamespace, s.addTenants},
+		{config.ControllerSubNamespace, s.addSubNamespaces},
+		{config.ControllerPropagation, s.addPropagation},
+		{config.ControllerDistribution, s.addDistribution},
+		{config.ControllerHierarchy, s.addHierarchy},
+	} {
+		if !store.Current().Enabled(c.name) {
+			continue
+		}
+		if err := c.add(ctx); err != nil {
+			return fmt.Errorf("starting controller %s: %w", c.name, err)
+		}
+	}
+	return s.addWebhooks(ctx, o.Webhooks)
+}
+
+// addGuard has the policies watched, by the configuration in force.
+func (s *setup) addGuard() error {
+	s.guard = &guard.Guard{
+		Live: s.mgr.GetAPIReader(), Mapper: s.mgr.GetRESTMapper(), Events: s.events, Timing: s.timing.Guard,
+		Kinds:      func() []schema.GroupKind { return manifests.Kinds(s.store.Current()) },
+		Deployment: guard.Deployment(s.namespace), Elected: s.mgr.Elected(),
+	}
+	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.guard.Again() })
+	s.mgr.AddNotes(s.guard.Notes)
+	return s.guard.SetupWithManager(s.mgr)
+}
+
+// newVetter has the ClusterRole of users compared with the list of its rights that was vetted.
+func (s *setup) newVetter() *vetting.Vetter {
+	return &vetting.Vetter{
+		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events, Timing: s.timing.Vetting,
+		Role: func() string { return s.store.Current().Access.UserClusterRole },
+	}
+}
+
+func (s *setup) newAccess() *access.Reconciler {
+	r := &access.Reconciler{
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
+		Forest: s.index, Report: s.tenantReporter.Report,
+		Unvetted: s.vetter.Unvetted, Vetting: s.vetter.Changes(),
+		Config:  func() access.Settings { return accessSettings(s.store.Current(), s.namespace) },
+		Timing:  s.timing.Access,
+		Workers: s.store.Current().Concurrency,
+	}
+	r.Changes = s.index.Source(func(c view.Change) []reconcile.Request {
+		return append(lnamespace.Concerned(c), r.Listing(c.Namespaces)...)
+	})
+	return r
+}
+
+func (s *setup) addAccess(context.Context) error {
+	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.vetter.Again() })
+	if err := s.vetter.SetupWithManager(s.mgr); err != nil {
+		return err
+	}
+	return s.access.SetupWithManager(s.mgr)
+}
+
+func (s *setup) addTenants(context.Context) error {
+	bills := func() bool { return s.store.Current().Billing.Driver != config.DriverNone }
+	if err := s.mgr.Add(&lnamespace.ExporterWatch{
+		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Report: s.tenantReporter, Bills: bills,
+		Lease: client.ObjectKey{Namespace: s.namespace, Name: exporter.LeaseName}, Timing: lnamespace.DefaultExporterTiming(),
+	}); err != nil {
+		return err
+	}
+	return (&lnamespace.Reconciler{
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, Index: s.index, Events: s.events,
+		Reserved:      func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
+		MaxPerCreator: func() int { return s.store.Current().Tenants.MaxPerCreator },
+		Asked:         s.asked,
+		Bills:         bills,
+		Access:        s.access,
+		Report:        s.tenantReporter,
+		RetryMax:      s.timing.RetryMax,
+		Concurrency:   s.store.Current().Concurrency,
+	}).SetupWithManager(s.mgr)
+}
+
+func (s *setup) addSubNamespaces(context.Context) error {
+	return (&subnamespace.Reconciler{
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, Index: s.index, Events: s.events,
+		Rejected:    s.hierarchy.Rejected,
+		RetryMax:    s.timing.RetryMax,
+		Concurrency: s.store.Current().Concurrency,
+	}).SetupWithManager(s.mgr)
+}
+
+// addHierarchy comes after propagation, of which it reports.
+func (s *setup) addHierarchy(context.Context) error {
+	if err := s.hierarchy.SetupWithManager(s.mgr); err != nil {
+		return err
+	}
+	return s.hierarchyReporter.SetupWithManager(s.mgr)
+}
+
+func (s *setup) addPropagation(ctx context.Context) error {
+	engine, err := propagation.New(propagation.Options{
+		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
+		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
+		Troubled:    s.hierarchyReporter.Again,
+		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
+	}, propagationSettings(s.store.Current()))
+	if err != nil {
+		return err
+	}
+	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
+		if propagationChanged(old, now) {
+			engine.Reconfigure(ctx, propagationSettings(now))
+		}
+	})
+	if err := s.mgr.AddReadyzCheck("propagation", engine.Ready); err != nil {
+		return err
+	}
+	s.hierarchyReporter.Copies = engine
+	return engine.SetupWithManager(s.mgr)
+}
+
+// addDistribution runs whether or not the CRD is there, which a component brings.
+func (s *setup) addDistribution(context.Context) error {
+	c, err := distribution.New(distribution.Options{
+		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
+		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Distribution,
+	}, distributionSettings(s.store.Current(), s.namespace))
+	if err != nil {
+		return err
+	}
+	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
+		if distributionChanged(old, now) {
+			c.Reconfigure(distributionSettings(now, s.namespace))
+		}
+	})
+	if err := s.mgr.AddReadyzCheck("distribution", c.Ready); err != nil {
+		return err
+	}
+	return c.SetupWithManager(s.mgr)
+}

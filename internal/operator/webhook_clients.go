@@ -1,0 +1,85 @@
+package operator
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// clientCA lets only those call the webhooks who show a certificate that the CA in a file has signed. The file is read
+// again when it changes.
+type clientCA struct {
+	file string
+	// names are the common names of whom it lets in; empty means everybody whom the CA has signed for.
+	names []string
+
+	// mu guards what follows.
+	mu       sync.Mutex
+	modified time.Time
+	pool     *x509.CertPool
+}
+
+// newClientCA reads the file once, so that a wrong one is told at the start.
+func newClientCA(file string, names []string) (*clientCA, error) {
+	c := &clientCA{file: file, names: names}
+	_, err := c.current()
+	return c, err
+}
+
+// current is what the file holds; what it held before where it can't be read now.
+func (c *clientCA) current() (*x509.CertPool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.file)
+	if err == nil && info.ModTime().Equal(c.modified) {
+		return c.pool, nil
+	}
+	var pool *x509.CertPool
+	if err == nil {
+		pool, err = cert.NewPool(c.file)
+	}
+	switch {
+	case err == nil:
+		c.pool, c.modified = pool, info.ModTime()
+	case c.pool == nil:
+		return nil, fmt.Errorf("--webhook-client-ca %q holds no certificate of a CA: %w", c.file, err)
+	}
+	return c.pool, nil
+}
+
+// configure makes a server ask every client for a certificate.
+func (c *clientCA) configure(config *tls.Config) {
+	config.ClientAuth = tls.RequireAnyClientCert
+	config.VerifyConnection = c.verify
+}
+
+// verify judges the certificate of whoever calls.
+func (c *clientCA) verify(connection tls.ConnectionState) error {
+	if len(connection.PeerCertificates) == 0 {
+		return errors.New("the webhooks ask for a client certificate")
+	}
+	pool, err := c.current()
+	if err != nil {
+		return err
+	}
+	leaf, intermediates := connection.PeerCertificates[0], x509.NewCertPool()
+	for _, between := range connection.PeerCertificates[1:] {
+		intermediates.AddCert(between)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: pool, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}); err != nil {
+		return fmt.Errorf("--webhook-client-ca doesn't know the client certificate of %q: %w", leaf.Subject.CommonName, err)
+	}
+	if len(c.names) > 0 && !slices.Contains(c.names, leaf.Subject.CommonName) {
+		return fmt.Errorf("--webhook-client-names doesn't list %q", leaf.Subject.CommonName)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/warren-tenancy/warren/controllers/certificate"
+	"github.com/warren-tenancy/warren/internal/manifests"
+	"github.com/warren-tenancy/warren/webhooks"
+)
+
+// Where the certificate of the webhooks comes from.
+const (
+	certificatesSelf     = "self"
+	certificatesExternal = "external"
+)
+
+// WebhookOptions are the flags of the webhook server.
+type WebhookOptions struct {
+	Enabled bool
+	Port    int
+	// Certificates is self or external.
+	Certificates string
+	// Dir holds the external certificate.
+	Dir string
+	// ClientCA is a file of CAs; empty means that whoever reaches the port is answered. ClientNames are the common names,
+	// separated by commas, of those whose certificates are taken; empty means all that ClientCA has signed.
+	ClientCA, ClientNames string
+
+	serving *certificate.Serving
+	files   *certwatcher.CertWatcher
+}
+
+func (o *WebhookOptions) bindFlags(fs *flag.FlagSet) {
+	fs.BoolVar(&o.Enabled, "webhooks", true, "serve the admission webhooks; false: policies and reconcilers alone")
+	fs.IntVar(&o.Port, "webhook-port", webhook.DefaultPort, "where the webhooks are served")
+	fs.StringVar(&o.Certificates, "webhook-certs", certificatesSelf,
+		"self: the operator makes and rotates the webhooks' certificate; external: it reads --webhook-cert-dir")
+	fs.StringVar(&o.Dir, "webhook-cert-dir", "", "the folder of tls.crt and tls.key, for --webhook-certs=external")
+	fs.StringVar(&o.ClientCA, "webhook-client-ca", "",
+		"a file of CAs: the webhooks answer only clients with a certificate that one of them has signed; empty: everybody who reaches the port")
+	fs.StringVar(&o.ClientNames, "webhook-client-names", "", "with --webhook-client-ca, the common names that are answered, separated by commas; empty: all")
+}
+
+func (o *WebhookOptions) validate() error {
+	switch {
+	case o.Port < 1 || o.Port > 65535:
+		return fmt.Errorf("--webhook-port %d: must be between 1 and 65535", o.Port)
+	case o.Certificates != certificatesSelf && o.Certificates != certificatesExternal:
+		return fmt.Errorf("--webhook-certs %q: must be self or external", o.Certificates)
+	case o.Certificates == certificatesExternal && o.Dir == "":
+		return errors.New("--webhook-certs=external needs --webhook-cert-dir, the folder of tls.crt and tls.key")
+	case o.Certificates == certificatesSelf && o.Dir != "":
+		return fmt.Errorf("--webhook-cert-dir %q: only with --webhook-certs=external", o.Dir)
+	case o.ClientNames != "" && o.ClientCA == "":
+		return fmt.Errorf("--webhook-client-names %q: only with --webhook-client-ca", o.ClientNames)
+	}
+	return nil
+}
+
+// listenAddress is where the server will listen, "0" for nowhere.
+func (o *WebhookOptions) listenAddress() string {
+	if !o.Enabled {
+		return "0"
+	}
+	return ":" + strconv.Itoa(o.Port)
+}
+
+// makeServer makes the webhook server. A certificate that isn't there yet, of the operator's own, comes while it runs; an
+// external one must be there.
+func (o *WebhookOptions) makeServer() (webhook.Server, error) {
+	if !o.Enabled {
+		return webhook.NewServer(webhook.Options{Port: -1}), nil
+	}
+	var get func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	if o.Certificates == certificatesExternal {
+		var err error
+		o.files, err = certwatcher.New(filepath.Join(o.Dir, "tls.crt"), filepath.Join(o.Dir, "tls.key"))
+		if err != nil {
+			return nil, fmt.Errorf("--webhook-cert-dir %q holds no certificate to serve: %w", o.Dir, err)
+		}
+		certificate.Watch(o.files)
+		get = o.files.GetCertificate
+	} else {
+		o.serving = &certificate.Serving{}
+		get = o.serving.GetCertificate
+	}
+	options := []func(*tls.Config){func(c *tls.Config) {
+		c.MinVersion = tls.VersionTLS12
+		c.GetCertificate = get
+	}}
+	if o.ClientCA != "" {
+		clients, err := newClientCA(o.ClientCA, o.clientNames())
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, clients.configure)
+	}
+	return webhook.NewServer(webhook.Options{Port: o.Port, TLSOpts: options}), nil
+}
+
+func (o *WebhookOptions) clientNames() []string {
+	return strings.FieldsFunc(o.ClientNames, func(r rune) bool { return r == ',' })
+}
+
+// addWebhooks registers the handlers and sees to the server's certificate.
+func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
+	if !o.Enabled {
+		return s.mgr.Add(manager.RunnableFunc(s.warnOfTrust))
+	}
+	if err := webhooks.SetupWithManager(s.mgr, webhooks.Options{Index: s.index, Config: s.store.Current, Namespace: s.namespace}); err != nil {
+		return fmt.Errorf("setting up the webhooks: %w", err)
+	}
+	if o.files != nil {
+		return errors.Join(s.mgr.Add(o.files), s.mgr.AddReadyzCheck("webhooks", s.mgr.GetWebhookServer().StartedChecker()))
+	}
+	return certificate.SetupWithManager(ctx, s.mgr, certificate.Options{
+		Namespace: s.namespace, Serving: o.serving, Events: s.events, Timing: s.timing.Certificate,
+	})
+}
+
+// warnOfTrust tells of an operator that carries out what HierarchyConfigurations ask for although nobody asks who may ask.
+func (s *setup) warnOfTrust(ctx context.Context) error {
+	const policy = manifests.Prefix + "hierarchy-authority"
+	binding := &metav1.PartialObjectMetadata{}
+	binding.SetGroupVersionKind(admissionregistrationv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding"))
+	if err := s.mgr.GetAPIReader().Get(ctx, client.ObjectKey{Name: policy}, binding); err != nil {
+		s.mgr.GetLogger().Info("the webhooks are off, and policy "+policy+" is not in force: whoever may write HierarchyConfigurations "+
+			"may place a namespace below any other; install component hierarchy-authority", "answer", err.Error())
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package propagate
+
+import (
+	"iter"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Maker is what makes an object a source of copies. The planner treats all sources alike; where makers differ (which objects
+// are sources, in which namespaces they are wanted, which of several comes first), this file says so.
+type Maker int8
+
+// The makers.
+const (
+	Labelled Maker = iota // the object's owner set the label propagate
+	Covered               // the object's kind is in mode All
+)
+
+// candidates are the sources that may be wanted at slot, with where each stands, those that take precedence first. Labelled
+// and covered objects come from the namespaces on the way from the root, the topmost first.
+func (w *World) candidates(slot Slot, sources forest.Sources) iter.Seq2[Slot, *Source] {
+	return func(yield func(Slot, *Source) bool) {
+		for _, from := range sources.Names {
+			at := slot.At(from)
+			if s := w.sources[at.source()]; s != nil && !yield(at, s) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package rolevetting
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/warren-tenancy/warren/docs/vetted"
+)
+
+// Shipped are the lists that this version of Warren comes with.
+var Shipped = Lists{vetted.Files}
+
+// Lists are files named after a minor version of Kubernetes: 1.36.yaml.
+type Lists struct{ Files fs.FS }
+
+// For returns the list of a minor version, or of the nearest lower one that has a list; below the lowest, the lowest. exact says
+// that it is of this very version.
+func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
+	names, err := fs.Glob(l.Files, "*"+extension)
+	if err != nil {
+		return nil, false, fmt.Errorf("looking for vetted lists: %w", err)
+	}
+	var best *version.Version
+	for _, name := range names {
+		of, err := version.ParseMajorMinor(strings.TrimSuffix(path.Base(name), extension))
+		if err != nil {
+			return nil, false, fmt.Errorf("vetted list %s is not named after a minor version, such as 1.36.yaml: %w", name, err)
+		}
+		if best == nil || isNearer(of, best, minor) {
+			best = of
+		}
+	}
+	if best == nil {
+		return nil, false, errors.New("there are no vetted lists")
+	}
+	data, err := fs.ReadFile(l.Files, FileName(best))
+	if err != nil {
+		return nil, false, err
+	}
+	list, err = Parse(data)
+	if err != nil {
+		return nil, false, fmt.Errorf("%s: %w", FileName(best), err)
+	}
+	return list, best.EqualTo(minor), nil
+}
+
+// isNearer says whether a fits minor better than b: the highest that is not above it, else the lowest.
+func isNearer(a, b, minor *version.Version) bool {
+	switch aFits, bFits := !a.GreaterThan(minor), !b.GreaterThan(minor); {
+	case aFits && bFits:
+		return a.GreaterThan(b)
+	case aFits != bFits:
+		return aFits
+	}
+	return a.LessThan(b)
+}
+
+const extension = ".yaml"
+
+// FileName is the name of a minor version's list.
+func FileName(minor *version.Version) string { return minor.String() + extension }
+
+// Minor is the minor version of an API server, such as 1.36: that of its binary, which brings the built-in ClusterRoles along,
+// also where it emulates an older one.
+func Minor(server *apiversion.Info) (*version.Version, error) {
+	minor, err := version.ParseMajorMinor(server.Major + "." + strings.TrimRight(server.Minor, "+")) // clouds write 36+
+	if err != nil {
+		return nil, fmt.Errorf("the API server's version %q is none that can have a vetted list: %w", server.GitVersion, err)
+	}
+	return minor, nil
+}

@@ -1,0 +1,95 @@
+package rolevetting
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Role is a ClusterRole and all those that are aggregated into it.
+type Role struct {
+	Name  string
+	UID   types.UID
+	Rules []rbacv1.PolicyRule
+	// Contributors are aggregated into it, straight or by way of each other, sorted by name.
+	Contributors []Contributor
+}
+
+// Contributor is a ClusterRole that is aggregated into another.
+type Contributor struct {
+	Name string
+	// Aggregated says that its own rules come from others in turn.
+	Aggregated bool
+	Rules      []rbacv1.PolicyRule
+}
+
+// ContributorNames are the names of the contributors, sorted.
+func (r *Role) ContributorNames() []string {
+	names := make([]string, 0, len(r.Contributors))
+	for _, c := range r.Contributors {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Pending names a contributor whose rights have not all arrived in the role yet; it is empty when they have. The controller
+// manager aggregates a moment after a change.
+func (r *Role) Pending() string {
+	held := byAction(Rights(r.Rules))
+	for _, c := range r.Contributors {
+		for _, right := range Rights(c.Rules) {
+			have, ok := held[right.actionName()]
+			if _, missing := right.without(have); !ok || missing {
+				return c.Name
+			}
+		}
+	}
+	return ""
+}
+
+// originsOf names the ClusterRoles that bring a right into the role: those where somebody wrote it, rather than those through which
+// it passed. It is the role itself where no other has it.
+func (r *Role) originsOf(right Right) []string {
+	var written, passed []string
+	for _, c := range r.Contributors {
+		switch {
+		case !rulesGrant(c.Rules, right):
+		case c.Aggregated:
+			passed = append(passed, c.Name)
+		default:
+			written = append(written, c.Name)
+		}
+	}
+	for _, names := range [][]string{written, passed} {
+		if len(names) > 0 {
+			return names
+		}
+	}
+	return []string{r.Name}
+}
+
+// rulesGrant says whether rules grant some of a right.
+func rulesGrant(rules []rbacv1.PolicyRule, right Right) bool {
+	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		if !slices.Contains(splitActions(rule), right.actionName()) {
+			return false
+		}
+		switch {
+		case len(rule.ResourceNames) == 0:
+			return true
+		case len(right.ResourceNames) == 0: // it comes from another rule, which has no names
+			return false
+		}
+		return slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return slices.Contains(right.ResourceNames, name) })
+	})
+}
+
+func byAction(rights []Right) map[action]Right {
+	all := make(map[action]Right, len(rights))
+	for _, right := range rights {
+		all[right.actionName()] = right
+	}
+	return all
+}

@@ -1,0 +1,191 @@
+package view
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// SetupWithManager feeds the view from the manager's cache and marks it synced when all that exists is in it.
+func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
+	namespaces := &metav1.PartialObjectMetadata{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	var feeds []cache.ResourceEventHandlerRegistration
+	for object, handler := range map[client.Object]cache.ResourceEventHandler{
+		namespaces:                         eventHandler(x.takeNamespace, x.dropNamespace),
+		&v1alpha1.SubNamespace{}:           eventHandler(x.takeSub, x.dropSub),
+		&v1alpha1.LNamespace{}:             eventHandler(x.takeTenant, x.dropTenant),
+		&v1alpha1.HierarchyConfiguration{}: eventHandler(x.takeHierarchy, x.dropHierarchy),
+	} {
+		informer, err := mgr.GetCache().GetInformer(ctx, object, ctrlcache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
+		feed, err := informer.AddEventHandler(handler)
+		if err != nil {
+			return fmt.Errorf("watching %T: %w", object, err)
+		}
+		feeds = append(feeds, feed)
+	}
+	return mgr.Add(&syncer{index: x, feeds: feeds})
+}
+
+// syncer marks the view synced. It runs on standbys too, so that a new leader starts with a warm view.
+type syncer struct {
+	index *View
+	feeds []cache.ResourceEventHandlerRegistration
+}
+
+// Start implements manager.Runnable.
+func (s *syncer) Start(ctx context.Context) error {
+	for _, feed := range s.feeds {
+		if !cache.WaitForCacheSync(ctx.Done(), feed.HasSynced) {
+			return nil // the manager is stopping
+		}
+	}
+	s.index.markSynced()
+	return nil
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (s *syncer) NeedLeaderElection() bool { return false }
+
+// eventHandler turns a pair of typed functions into an informer's event handler.
+func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { seen(obj.(T)) },
+		UpdateFunc: func(_, obj any) { seen(obj.(T)) },
+		DeleteFunc: func(obj any) {
+			if last, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = last.Obj
+			}
+			if object, ok := obj.(T); ok {
+				gone(object)
+			}
+		},
+	}
+}
+
+func (x *View) takeNamespace(n *metav1.PartialObjectMetadata) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if Newer(n.ResourceVersion, x.lastSeenVersion) || x.lastSeenVersion == "" {
+		x.lastSeenVersion = n.ResourceVersion
+	}
+	if !x.Synced() {
+		x.made[n.Name] = n.CreationTimestamp.Time
+	}
+	x.putNamespace(forest.NamespaceOf(n))
+}
+
+func (x *View) dropNamespace(n *metav1.PartialObjectMetadata) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if Newer(n.ResourceVersion, x.lastSeenVersion) {
+		x.lastSeenVersion = n.ResourceVersion
+	}
+	x.removeNamespace(n.Name, string(n.UID))
+}
+
+func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	x.replaceSnapshot(old, old.WithSub(forest.SubOf(sub)), sub.Name)
+}
+
+func (x *View) dropSub(sub *v1alpha1.SubNamespace) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	x.replaceSnapshot(old, old.WithoutSub(sub.Namespace, sub.Name), sub.Name)
+}
+
+func (x *View) takeTenant(l *v1alpha1.LNamespace) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	x.replaceSnapshot(old, old.WithTenant(forest.TenantOf(l)), l.Name)
+}
+
+func (x *View) dropTenant(l *v1alpha1.LNamespace) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	x.replaceSnapshot(old, old.WithoutTenant(l.Name), l.Name)
+}
+
+func (x *View) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+	if hc.Name != v1alpha1.HierarchyConfigurationName {
+		return // made before the CRD knew better
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old, h := x.Snapshot(), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
+	if old.Hierarchy(hc.Namespace).Is(h) {
+		return // its status was written
+	}
+	known := old.Hierarchy(hc.Namespace)
+	switch {
+	case !x.Synced():
+		x.asked[hc.Namespace] = hc.CreationTimestamp.Time
+	case known != nil && known.UID == h.UID && known.Asks(h.Parent):
+		h.ParentUID = known.ParentUID
+	default:
+		h.ParentUID = uidOf(old, h.Parent)
+	}
+	x.replaceSnapshot(old, old.WithHierarchy(h), hc.Namespace)
+}
+
+// datePlacements notes of each request for a parent that was there at the start which namespace it means: the one of that name,
+// unless that is younger than the object that asks, and the namespace has not stood below it. Nobody can tell then who was asked
+// for which, and who asks again is asked again. It is called once, when everything is known.
+func (x *View) datePlacements() {
+	for namespace, since := range x.asked {
+		s := x.Snapshot()
+		h, n := s.Hierarchy(namespace), s.Namespace(namespace)
+		if h == nil || n == nil || uidOf(s, h.Parent) == "" {
+			continue
+		}
+		uid := uidOf(s, h.Parent)
+		if x.made[*h.Parent].After(since) && n.Annotations[v1alpha1.AnnotationParentUID] != uid {
+			uid = replacedParent
+		}
+		dated := *h
+		dated.ParentUID = uid
+		x.snapshot.Store(s.WithHierarchy(&dated))
+	}
+	x.made, x.asked = nil, nil
+}
+
+// replacedParent stands for the UID of a namespace that may have been gone before the operator started.
+const replacedParent = "gone"
+
+// uidOf is the UID of the namespace that parent names; "" where there is none.
+func uidOf(s *forest.Snapshot, parent *string) string {
+	if parent == nil {
+		return ""
+	}
+	if n := s.Namespace(*parent); n != nil {
+		return n.UID
+	}
+	return ""
+}
+
+func (x *View) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	old := x.Snapshot()
+	if known := old.Hierarchy(hc.Namespace); known != nil && known.UID == string(hc.UID) {
+		x.replaceSnapshot(old, old.WithoutHierarchy(hc.Namespace), hc.Namespace)
+	}
+}

@@ -1,0 +1,66 @@
+package watchset
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// NewCache makes the read-only cache of a manager whose informers follow rights: the manager's client reads through it, and it
+// never keeps the manager from starting. It leases each namespace, or for a List without one the cluster, at the first read and
+// for as long as the manager runs. It runs a Set of its own with these options; the Scheme is the manager's where o has none.
+//
+// What a read-only cache can't do fails with a sentence that says what to use: event handlers (so For, Owns and Watches of a
+// controller), and indexes.
+func NewCache(o Options) cache.NewCacheFunc {
+	return func(cfg *rest.Config, managers cache.Options) (cache.Cache, error) {
+		if o.Scheme == nil {
+			o.Scheme = managers.Scheme
+		}
+		if o.Mapper == nil {
+			o.Mapper = managers.Mapper
+		}
+		if o.HTTPClient == nil {
+			o.HTTPClient = managers.HTTPClient
+		}
+		set, err := New(cfg, o)
+		if err != nil {
+			return nil, err
+		}
+		return &readOnlyCache{Reader: set.Session(Static("cache")).Reader(GetByNamespace()), set: set}, nil
+	}
+}
+
+type readOnlyCache struct {
+	client.Reader
+	set *Set
+}
+
+// Start implements cache.Cache, and so do the next six.
+func (c *readOnlyCache) Start(ctx context.Context) error { return c.set.Start(ctx) }
+
+func (c *readOnlyCache) WaitForCacheSync(context.Context) bool { return true }
+
+func (c *readOnlyCache) GetInformer(_ context.Context, object client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	return nil, unsupported(fmt.Sprintf("an informer of %T", object), "watch it with WatchesRawSource and a Source of a watchset.Set")
+}
+
+func (c *readOnlyCache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKind, _ ...cache.InformerGetOption) (cache.Informer, error) {
+	return nil, unsupported("an informer of "+gvk.String(), "watch it with WatchesRawSource and a Source of a watchset.Set")
+}
+
+func (c *readOnlyCache) RemoveInformer(context.Context, client.Object) error {
+	return unsupported("the end of one informer", "it ends with the manager; use a watchset.Session for what is needed for a time")
+}
+
+func (c *readOnlyCache) IndexField(_ context.Context, object client.Object, field string, _ client.IndexerFunc) error {
+	return unsupported(fmt.Sprintf("an index of %T by %s", object, field), "list with a label selector")
+}
+
+func unsupported(what, instead string) error {
+	return fmt.Errorf("%w: a read-only watchset cache has no %s: %s", ErrInvalid, what, instead)
+}

@@ -1,0 +1,102 @@
+package attack_test
+
+// What a stolen token of the operator tries on what belongs to no tenant: objects of users in other namespaces, and the
+// namespaces themselves.
+
+const (
+	noComponent = "needs component distribution"
+	released    = `{metadata: {labels: {$D/parent: null, $D/bound: null, $D/released: "true"}}}`
+	neverLower  = "never lowers or takes off"
+)
+
+var strangersRows = []row{
+	{name: "SEC-O30 it takes a user's object for a distributed copy, to change or delete it, and plants one", tries: []try{
+		refused(op, noComponent,
+			put("secret plain/theirs", ours("$D/distributed-by", "news")),
+			put("configmap plain/theirs", ours("$D/distributed-by", "news")),
+			put("configmap plain/theirs", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}}`),
+			put("configmap plain/theirs", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/source-hash: "update:0:0"}}}`),
+			put("secret default/theirs", ours("$D/distributed-by", "news")),
+			create("secret default/planted", marked("distributed-by: news", `{}`)),
+			create("secret plain/planted", marked("distributed-by: news", `{}`)),
+			create("secret pay-web/planted", marked("distributed-by: news", `{}`)),
+			create("rolebinding pay-web/planted", marked("distributed-by: news", bindingTo("view", "mallory"))),
+			put("configmap plain/given", `{data: {key: two}}`),
+			put("configmap plain/given", ours("$D/distributed-by", "null")),
+			put("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: null}, annotations: {$D/adopted: null}}}`),
+			remove("configmap plain/given")),
+	}},
+	{name: "SEC-O31 it plants copies where there is no tree", tries: []try{
+		refused(op, "only in managed namespaces",
+			create("secret default/planted", marked("inherited-from: payments", `{}`)),
+			create("configmap plain/planted", marked("inherited-from: payments", `{}`)),
+			create("configmap left/planted", marked("access: users", `{}`)),
+			put("configmap left/copied", `{data: {key: two}}`)),
+		allowed(op, remove("configmap left/copied")),
+	}},
+	{name: "SEC-O34 it lets go a tenant's namespace, for its sudoer to make it privileged", tries: []try{
+		refused(op, "stays guarded",
+			merge("namespace pay-released", `{metadata: {labels: {$D/parent: null, $D/bound: null}}}`),
+			merge("namespace payments", ours("$D/type", "null")),
+			merge("namespace pay-web", ours("$D/released", `"true"`)),
+			merge("namespace guarded", ours("$D/released", "null"))),
+		allowed(op, merge("namespace pay-released", released)),
+		refused(bob, "refused: pod-security.kubernetes.io/enforce", merge("namespace pay-released", privileged)),
+		refused(bob, "$D/released", merge("namespace pay-released", ours("$D/released", "null"))),
+		refused(bob, "owners and finalizers", merge("namespace pay-released", `{metadata: {finalizers: [example.com/hold]}}`)),
+		{bob, []request{create("pod guarded/breakout", privilegedPod)}, podSecurity, "baseline", 403},
+		refused(op, "", merge("namespace pay-released", ours("$D/released", "null")), merge("namespace pay-released", ours("x", `"y"`))),
+		allowed(clara, merge("namespace pay-released", notes("$D/adopt", "u"))),
+		allowed(op, merge("namespace pay-released", `{metadata: {labels: {$D/parent: payments, $D/released: null}}}`),
+			merge("namespace pay-released", released)),
+		allowed(clara, merge("namespace pay-released", ours("$D/released", "null"))),
+		allowed(bob, remove("namespace pay-let-go")),
+	}},
+	{name: "SEC-O35 it lowers the level of pod security that a cluster admin set", tries: []try{
+		refused(op, neverLower,
+			merge("namespace pay-web", ours("pod-security.kubernetes.io/enforce", "null")),
+			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce", "baseline")),
+			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "v1.9")),
+			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "null")),
+			merge("namespace pay-web", ours("pod-security.kubernetes.io/enforce-version", "v1.30")),
+			merge("namespace guarded", `{metadata: {labels: {pod-security.kubernetes.io/enforce: null}, annotations: {$D/inherited: null}}}`)),
+		allowed(op,
+			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "v1.30")),
+			merge("namespace restricted", ours("pod-security.kubernetes.io/enforce-version", "latest"))),
+	}},
+	{name: "SEC-O36 it brings a privileged namespace into a tree", tries: []try{
+		refused(op, "a privileged namespace",
+			merge("namespace monitors", ours("$D/parent", "payments")),
+			merge("namespace monitors", ours("$D/type", "root"))),
+		allowed(clara, merge("namespace monitors-too", notes("$D/adopt", "u"))),
+		allowed(op, merge("namespace monitors-too", `{metadata: {labels: {$D/type: root}, annotations: {$D/adopt: null, $D/lnamespace-uid: u}}}`)),
+	}},
+	{name: "SEC-O37 it takes a stranger's namespace for one that it may delete, or write in", tries: []try{
+		allowed(clara, merge("namespace placed", notes("$D/adopt", "u"))),
+		refused(op, "only when it makes a namespace",
+			merge("namespace placed", `{metadata: {labels: {$D/parent: nowhere, $D/bound: "true"}}}`),
+			merge("namespace payments", ours("$D/bound", `"true"`)),
+			merge("namespace handmade", notes("$D/lnamespace-uid", "u"))),
+		refused(op, "only the root of an LNamespace",
+			merge("namespace handmade", ours("$D/template", "tmpl")),
+			merge("namespace inst", ours("$D/template", "other"))),
+		refused(op, "warren-", // by the cage and by strict placement: one of them is told
+			merge("namespace plain", `{metadata: {labels: {$D/type: root}, annotations: {$D/lnamespace-uid: u}}}`),
+			merge("namespace plain", `{metadata: {labels: {$D/type: root, $D/template: tmpl}}}`),
+			merge("namespace plain", ours("$D/template", "tmpl"))),
+		refused(op, "may write only managed namespaces",
+			merge("namespace plain", ours("$D/bound", `"true"`)),
+			merge("namespace plain", ours("$D/released", `"true"`)),
+			merge("namespace plain", notes("$D/lnamespace-uid", "u")),
+			merge("namespace plain", ours("mallory.tree.$D/depth", `"1"`)),
+			merge("namespace plain", notes("$D/ancestry", "payments/plain")),
+			merge("namespace plain", notes("$D/cascading", `"true"`))),
+		allowed(op, merge("namespace placed", ours("$D/parent", "payments"))),
+		refused(op, "may delete bound sub-namespaces", remove("namespace placed")),
+		allowed(op, create("namespace pay-made", `{metadata: {labels: {$D/parent: payments, $D/bound: "true"}}}`),
+			remove("namespace pay-made"),
+			merge("namespace orders", ours("$D/template", "tmpl")), merge("namespace orders", ours("$D/template", "null"))),
+	}},
+}
+
+const privilegedPod = `{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`

@@ -1,0 +1,102 @@
+package attack_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const (
+	enforces = "pod-security.kubernetes.io/enforce"
+	version  = "pod-security.kubernetes.io/enforce-version"
+)
+
+// enforce is a change of the level of a namespace.
+func enforce(namespace, level string) request {
+	return merge("namespace "+namespace, ours(enforces, level))
+}
+
+var _ = Describe("pod security with the operator running", func() {
+	f := running
+
+	It("SUB-I30 comes down from the root, and falls only by a cluster admin's hand", func(ctx SpecContext) {
+		sudoer := actor{user: "bob", as: rest.ImpersonationConfig{UserName: "bob", Groups: []string{"levels-sudoers"}}}
+		f.given(ctx, admin, create("lnamespace levels", `{spec: {users: [{kind: User, name: alice}], sudoers: [{kind: User, name: bob}]}}`))
+		f.appears(ctx, "rolebinding levels/warren:users")
+		f.given(ctx, clara, merge("namespace levels", `{metadata: {labels: {`+enforces+`: baseline, pod-security.kubernetes.io/warn: restricted}}}`))
+		f.given(ctx, alice, create("subnamespace levels/levels-web", ``))
+		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "baseline"), HaveKeyWithValue("pod-security.kubernetes.io/warn", "restricted"))
+		f.appears(ctx, "rolebinding levels-web/warren:sudoers")
+		Eventually(ctx, func(ctx context.Context) error {
+			return create("pod levels-web/breakout", privilegedPod).send(ctx, f.caller(sudoer))
+		}).
+			Should(MatchError(ContainSubstring("violates PodSecurity")), "the sudoer may make pods there, and no privileged one")
+
+		f.given(ctx, clara, enforce("levels", "restricted"))
+		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "restricted"))
+		f.given(ctx, clara, enforce("levels", "baseline"))
+		f.keepsLevel(ctx, "levels", "levels-web")
+		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "restricted"))
+		f.given(ctx, clara, enforce("levels-web", "baseline"))
+		Eventually(ctx, f.synced).WithArguments("levels", "levels-web").Should(Equal(string(v1alpha1.ReasonSynced)))
+		f.levels(ctx, "levels-web", HaveKeyWithValue(enforces, "baseline"))
+	})
+
+	It("SUB-I31 isn't weakened by what stands below", func(ctx SpecContext) {
+		f.given(ctx, admin, create("lnamespace strict", `{spec: {users: [{kind: User, name: alice}]}}`), create("lnamespace loose", ``))
+		f.appears(ctx, "rolebinding strict/warren:users")
+		f.given(ctx, clara, merge("namespace strict", `{metadata: {labels: {`+enforces+`: restricted, `+version+`: v1.30}}}`), enforce("loose", "baseline"))
+		f.given(ctx, alice,
+			create("subnamespace strict/strict-weak", `{spec: {labels: {`+enforces+`: baseline}}}`),
+			create("subnamespace strict/strict-old", `{spec: {labels: {`+version+`: v1.20}}}`),
+			create("subnamespace strict/strict-own", ``))
+		f.given(ctx, clara, create("hierarchyconfiguration strict-own/hierarchy", `{spec: {overriddenLabels: [`+enforces+`, `+version+`]}}`))
+		for _, name := range []string{"strict-weak", "strict-old", "strict-own"} {
+			f.levels(ctx, name, HaveKeyWithValue(enforces, "restricted"), HaveKeyWithValue(version, "v1.30"))
+			f.keepsLevel(ctx, "strict", name)
+		}
+
+		f.given(ctx, clara, create("namespace loose-strict", `{metadata: {labels: {$D/parent: loose, `+enforces+`: restricted}}}`))
+		f.given(ctx, clara, create("subnamespace loose-strict/loose-below", ``))
+		f.levels(ctx, "loose-below", HaveKeyWithValue(enforces, "restricted"))
+		f.levels(ctx, "loose-strict", HaveKeyWithValue(enforces, "restricted"))
+		f.given(ctx, clara, merge("namespace loose-below", `{metadata: {labels: {$D/parent: null, $D/bound: null}}}`))
+		f.levels(ctx, "loose-below", HaveKeyWithValue(enforces, "restricted"), Not(HaveKey("loose.tree."+v1alpha1.Domain+"/depth")))
+	})
+})
+
+// levels waits until the labels of a namespace are so.
+func (f *fixture) levels(ctx context.Context, name string, so ...types.GomegaMatcher) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) (map[string]string, error) {
+		namespace := build.Namespace(name)
+		err := f.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		return namespace.Labels, err
+	}).Should(And(so...), name)
+}
+
+// keepsLevel waits until the SubNamespace says that its namespace isn't given a lower level.
+func (f *fixture) keepsLevel(ctx context.Context, parent, name string) {
+	GinkgoHelper()
+	Eventually(ctx, f.synced).WithArguments(parent, name).Should(Equal(string(v1alpha1.ReasonKeyNotAllowed)), name)
+}
+
+// synced is the reason of condition MetadataSynced of a SubNamespace.
+func (f *fixture) synced(ctx context.Context, parent, name string) (string, error) {
+	sub := build.SubNamespace(parent, name)
+	if err := f.Admin().Get(ctx, client.ObjectKeyFromObject(sub), sub); err != nil {
+		return "", err
+	}
+	c := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced)
+	if c == nil {
+		return "", nil
+	}
+	return c.Reason, nil
+}

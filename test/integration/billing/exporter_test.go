@@ -1,0 +1,125 @@
+package billing_test
+
+import (
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+func opened(dialect billing.Dialect, db *sql.DB) *billing.Store {
+	GinkgoHelper()
+	store, err := billing.NewStore(db, dialect, billing.Options{Table: "tenant_billing", Cluster: clusterID, MaxRows: 500, MaxBytes: 1 << 20})
+	Expect(err).NotTo(HaveOccurred())
+	return store
+}
+
+var _ = Describe("the exporter", Ordered, func() {
+	var e *exporter
+	var store *billing.Store
+	var db *sql.DB
+	var file string
+	AfterAll(func() {
+		e.end()
+		if db != nil {
+			Expect(db.Close()).To(Succeed())
+		}
+	})
+
+	It("BILL-35 says of each tenant that nobody exports while none runs, and no longer once one does", func(ctx SpecContext) {
+		tenant(ctx, "pay", "4711")
+		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("False/NotRunning"))
+		file = filepath.Join(world.Dir, "ledger", "billing.db")
+		e = startExporter(ctx, "exporter", configuration(fmt.Sprintf("sqlite: {path: %q}", file), "sqlite"))
+		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
+		var err error
+		db, err = billing.OpenSQLite(file)
+		Expect(err).NotTo(HaveOccurred())
+		store = opened(billing.SQLite, db)
+		Expect(periods(ctx, store, "pay")()).To(Equal([]string{"pay 4711"}))
+	})
+
+	It("BILL-36 keeps each of the changes that follow each other at once", func(ctx SpecContext) {
+		want := []string{"pay 4711"}
+		for i := range 5 {
+			costCenter := fmt.Sprint(5000 + i)
+			Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying(costCenter))).To(Succeed())
+			want = append(want, "pay "+costCenter)
+		}
+		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(Equal(want))
+	})
+
+	It("BILL-37 follows a sub-namespace to another tenant, and closes what is deleted", func(ctx SpecContext) {
+		tenant(ctx, "shop", "0815")
+		Expect(world.Admin().Create(ctx, build.Child("till", "pay"))).To(Succeed())
+		Expect(world.Admin().Create(ctx, build.Child("till-db", "till"))).To(Succeed())
+		Eventually(periods(ctx, store, "till-db")).WithContext(ctx).Should(Equal([]string{"pay 5004"}))
+		Eventually(periods(ctx, store, "shop")).WithContext(ctx).Should(Equal([]string{"shop 0815"}))
+		Expect(world.Admin().Patch(ctx, build.Namespace("till"), client.RawPatch(types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{%q:"shop"}}}`, v1alpha1.LabelParent)))).To(Succeed())
+		for _, name := range []string{"till", "till-db"} {
+			Eventually(periods(ctx, store, name)).WithContext(ctx).Should(Equal([]string{"pay 5004", "shop 0815"}))
+		}
+		Expect(world.Admin().Delete(ctx, build.Namespace("till-db"))).To(Succeed())
+		Eventually(periods(ctx, store, "till-db")).WithContext(ctx).Should(Equal([]string{"pay 5004", "shop 0815", "ended"}))
+	})
+
+	It("BILL-33 moves the watermark while nothing happens, and appends nothing", func(ctx SpecContext) {
+		watermark := func() time.Time {
+			runs, err := store.Runs(ctx)
+			if err != nil || len(runs) == 0 {
+				return time.Time{}
+			}
+			return runs[0].CompleteUntil
+		}
+		Eventually(watermark).WithContext(ctx).ShouldNot(BeZero())
+		rows := func() int { return countRows(ctx, file) }
+		before, since := rows(), watermark()
+		Eventually(watermark).WithContext(ctx).Should(BeTemporally(">", since))
+		Consistently(rows).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(before))
+	})
+
+	It("BILL-38 finds after a crash what changed meanwhile, and dates it after what was before", func(ctx SpecContext) {
+		Expect(e.Kill()).To(Succeed())
+		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("6000"))).To(Succeed())
+		Expect(world.Admin().Create(ctx, build.Child("late", "pay"))).To(Succeed())
+		Expect(world.Admin().Delete(ctx, build.Namespace("till"))).To(Succeed())
+		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "till"}, &corev1.Namespace{}) }).WithContext(ctx).
+			Should(Satisfy(apierrors.IsNotFound))
+		e.again(ctx)
+		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(HaveExactElements(append(
+			slices.Repeat([]any{Not(BeEmpty())}, 6), "pay 6000")...))
+		Eventually(periods(ctx, store, "late")).WithContext(ctx).Should(Equal([]string{"pay 6000"}))
+		Eventually(periods(ctx, store, "till")).WithContext(ctx).Should(Equal([]string{"pay 5004", "shop 0815", "ended"}))
+		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
+	})
+
+	It("BILL-39 may write Events and its condition, and nothing else", func(ctx SpecContext) {
+		c := world.As(account)
+		for _, object := range []client.Object{build.Namespace("mine"), build.ConfigMap("default", "mine", "x"), build.Secret("default", "mine", "x")} {
+			Expect(c.Create(ctx, object)).To(Satisfy(apierrors.IsForbidden), "%T", object)
+		}
+		lns := build.Tenant("pay").Object()
+		Expect(c.Patch(ctx, lns, paying("1"))).To(Satisfy(apierrors.IsForbidden))
+		status := func(text string) error {
+			return c.Status().Patch(ctx, build.Tenant("pay").Object(), client.RawPatch(types.MergePatchType, []byte(`{"status":`+text+`}`)))
+		}
+		for _, text := range []string{`{"namespace":"kube-system"}`, `{"billing":{"costCenter":"1","since":"2026-01-01T00:00:00Z"}}`, `{"sudo":null}`, `{"conditions":[]}`} {
+			Expect(status(text)).To(MatchError(ContainSubstring("the billing exporter may write condition BillingExported alone")), text)
+		}
+		Expect(c.List(ctx, &corev1.SecretList{})).To(Satisfy(apierrors.IsForbidden))
+	})
+})

@@ -1,0 +1,162 @@
+package distribution_test
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("admission", Ordered, func() {
+	var f *field
+	BeforeAll(func(ctx SpecContext) {
+		for _, o := range []client.Object{
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "distributors"}, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{v1alpha1.Domain}, Resources: []string{"resourcedistributions"}, Verbs: []string{"*"}}}},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "distributors"},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "distributors"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "carol"}}},
+		} {
+			Expect(client.IgnoreAlreadyExists(judged.Admin().Create(ctx, o))).To(Succeed())
+		}
+	})
+	BeforeEach(func(ctx SpecContext) {
+		f = plough(ctx, judged)
+		for _, o := range []client.Object{
+			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: f.d1, Name: "secrets"}, Rules: []rbacv1.PolicyRule{{
+				APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}}}},
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: f.d1, Name: "secrets"},
+				RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "secrets"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "carol"}}},
+		} {
+			Expect(f.Admin().Create(ctx, o)).To(Succeed())
+		}
+	})
+
+	// tries creates by dry run.
+	tries := func(ctx context.Context, user string, changes ...change) error {
+		GinkgoHelper()
+		return f.As(user).Create(ctx, f.object(changes...), client.DryRunAll)
+	}
+	included := func(names ...string) change {
+		return targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)})
+	}
+	says := func(text string) OmegaMatcher { return MatchError(ContainSubstring(text)) }
+
+	It("DIST-D04 DIST-D09 targets that can't be meant are refused", func(ctx SpecContext) {
+		yes, no := true, false
+		all := f.selecting()
+		all.AllNamespaces = &yes
+		Expect(tries(ctx, "admin", targeting(all))).To(says("allNamespaces can't be combined"))
+		Expect(tries(ctx, "admin", targeting(v1alpha1.DistributionTargets{AllNamespaces: &no}))).To(says("no target: set includedNamespaces"))
+		naming := func(name string) change { return func(rd *v1alpha1.ResourceDistribution) { rd.Name = name } }
+		Expect(tries(ctx, "admin", naming(strings.Repeat("a", 63)))).To(Succeed())
+		Expect(tries(ctx, "admin", naming(strings.Repeat("a", 64)))).To(says("no more than 63 characters"))
+		Expect(tries(ctx, "admin", naming("a.b-c"))).To(Succeed())
+		Expect(tries(ctx, "admin", included("kube-system"))).To(says("kube-system is a protected namespace"))
+		both := v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1), ExcludedNamespaces: references(f.d1)}
+		Expect(tries(ctx, "admin", targeting(both))).To(says("is both included and excluded"))
+		empty := v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, Combination: v1alpha1.CombinationUnion, IncludedNamespaces: references(f.d1)}
+		Expect(tries(ctx, "admin", targeting(empty))).To(says("an empty selector would select everything"))
+	})
+
+	It("DIST-D30 Overwrite is refused where the configuration does not allow it", func(ctx SpecContext) {
+		Expect(tries(ctx, "admin", onConflict(v1alpha1.ConflictOverwrite))).To(says("Overwrite is disabled by the configuration"))
+	})
+
+	It("DIST-D51 what is distributed stays what it is", func(ctx SpecContext) {
+		f.create(ctx)
+		rd := f.read(ctx)
+		rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "other"}})
+		Expect(f.Admin().Update(ctx, rd)).To(says("are immutable; create another ResourceDistribution"))
+	})
+
+	It("DIST-D52 DIST-D53 the resource is judged by the API server", func(ctx SpecContext) {
+		edits := func(edit func(map[string]any)) change { return f.with(edit) }
+		for text, edit := range map[string]func(map[string]any){
+			"kind Role is not allowed: allowed are ConfigMap, Secret": func(r map[string]any) { r["apiVersion"], r["kind"] = "rbac.authorization.k8s.io/v1", "Role" },
+			"spec.resource: ": func(r map[string]any) { r["data"] = map[string]any{"a": 1} },
+			"unknown field":   func(r map[string]any) { r["nonsense"] = "x" },
+			"tls.key":         func(r map[string]any) { r["type"] = "kubernetes.io/tls"; r["data"] = map[string]any{"tls.crt": "eA=="} },
+			"spec.resource":   func(r map[string]any) { r["data"] = map[string]any{"a": "s3ntinel%"} },
+		} {
+			err := tries(ctx, "admin", edits(edit))
+			Expect(err).To(says(text))
+			Expect(err.Error()).NotTo(ContainSubstring("s3ntinel"))
+		}
+		Expect(tries(ctx, "admin", f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))).To(Succeed())
+		Expect(tries(ctx, "admin", f.holding(map[string]string{"v": strings.Repeat("x", 1<<20+1)}))).To(says("spec.resource"))
+	})
+
+	It("DIST-D55 what is too large is refused before it is stored", func(ctx SpecContext) {
+		large := func(rd *v1alpha1.ResourceDistribution) {
+			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
+				"data": map[string]string{"v": strings.Repeat("x", 1450<<10)}})
+		}
+		Expect(tries(ctx, "admin", large)).To(says("spec.resource"))
+	})
+
+	It("DIST-D58 needs the right in every target; DIST-D60 of who asks", func(ctx SpecContext) {
+		Eventually(ctx, func() error { return tries(ctx, "carol", included(f.d1)) }).Should(Succeed())
+		Expect(tries(ctx, "carol")).To(says(`user "carol" may not create secrets in all namespaces`))
+		Expect(tries(ctx, "carol", included(f.d1, f.d2))).To(says(`user "carol" may not create secrets in namespace "` + f.d2 + `"`))
+		Expect(tries(ctx, "carol", included(f.d2, f.d3, f.d1))).To(says(`"` + f.d2 + `" (and 1 more)`))
+		Expect(tries(ctx, "carol", targeting(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{v1alpha1.NamespaceName(f.d2)}}))).To(says("may not create secrets"))
+		Expect(tries(ctx, "carol", included(f.d1), onConflict(v1alpha1.ConflictAdoptIdentical))).To(says("may not update secrets"))
+		union := f.selecting()
+		union.IncludedNamespaces, union.Combination = references(f.d1), v1alpha1.CombinationUnion
+		Expect(tries(ctx, "carol", targeting(union))).To(says("in all namespaces"))
+		rd := f.object(included(f.d1))
+		Expect(f.As("carol").Create(ctx, rd)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
+		f.distributed(ctx, "v=1", f.d1)
+		now := f.read(ctx)
+		now.Spec.Targets = v1alpha1.DistributionTargets{}
+		Expect(f.As("carol").Update(ctx, now)).To(says("in all namespaces"))
+		_, stderr, code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+f.id+`-x}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}`,
+			"create", "--as=carol", "-f", "-")
+		Expect(code).NotTo(BeZero())
+		Expect(stderr).To(ContainSubstring(`user "carol" may not create secrets in all namespaces`))
+	})
+
+	It("DIST-D59 a change needs the right for what it changes", func(ctx SpecContext) {
+		f.create(ctx, included(f.d1, f.d2, f.d3))
+		f.becomes(ctx, "True/Distributed")
+		as := func(changes ...change) error {
+			rd := f.read(ctx)
+			for _, c := range changes {
+				c(rd)
+			}
+			return f.As("carol").Update(ctx, rd, client.DryRunAll)
+		}
+		Eventually(ctx, func() error {
+			return as(func(rd *v1alpha1.ResourceDistribution) { rd.Annotations = map[string]string{"a": "b"} })
+		}).Should(Succeed())
+		Expect(as(f.holding(map[string]string{"v": "2"}))).To(says("may not create secrets in namespace"))
+		Eventually(ctx, func() error { return as(func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true }) }).Should(Succeed())
+		Eventually(ctx, func() error { return as(included(f.d1)) }).Should(Succeed())
+	})
+
+	It("DIST-D81 warns of conflicts, of names that don't exist and of copies that go", func(ctx SpecContext) {
+		Expect(f.Admin().Create(ctx, build.Secret(f.d2, f.id, "mine"))).To(Succeed())
+		manifest := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id + `}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
+			`}}, targets: {includedNamespaces: [{name: ` + f.d1 + `}, {name: ` + f.d2 + `}, {name: ` + f.id + `-ghost}]}}}`
+		_, stderr, code := f.KubectlWith(ctx, "admin", manifest, "create", "-f", "-")
+		Expect(code).To(BeZero(), stderr)
+		Expect(stderr).To(And(ContainSubstring("Warning: 1 namespace has already a Secret "+f.id+" that is not ours: "+f.d2), ContainSubstring("Warning: not found: "+f.id+"-ghost")))
+		Expect(f.Admin().Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: f.id}})).To(Succeed())
+		f.distributed(ctx, "", f.id+"-ghost")
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(2), f.explain)
+		_, stderr, code = f.Kubectl(ctx, "admin", "delete", "rdist", f.id)
+		Expect(code).To(BeZero())
+		Expect(stderr).To(ContainSubstring("Warning: this removes the copy from 2 namespaces"))
+	})
+})

@@ -1,0 +1,256 @@
+package distribution_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a conflict", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+
+	// untouched says that an object is as it was.
+	untouched := func(ctx context.Context, was *corev1.Secret) {
+		GinkgoHelper()
+		is := f.at(ctx, was.Namespace)
+		Expect(is).NotTo(BeNil())
+		Expect([]string{string(is.UID), is.ResourceVersion}).To(Equal([]string{string(was.UID), was.ResourceVersion}))
+	}
+
+	It("DIST-D21 stops the first roll-out everywhere, DIST-D22 and heals", func(ctx SpecContext) {
+		obstacle := f.obstacle(ctx, f.d2, "mine")
+		f.create(ctx)
+		rd := f.becomes(ctx, "False/Conflict")
+		Expect(rd.Status.Conflicts).To(BeEquivalentTo(1))
+		Expect(conflicts(rd)).To(Equal([]string{f.d2 + ":Unrelated"}))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Conflict"))
+		free := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionConflictFree)
+		Expect(free.Message).To(ContainSubstring("kubectl get secrets -A --field-selector metadata.name=" + f.id + " -l '" + v1alpha1.LabelDistributedBy + "!=" + f.id + "'"))
+		f.rests(ctx)
+		Expect(f.at(ctx, f.d1)).To(BeNil())
+		Expect(f.at(ctx, f.d3)).To(BeNil())
+		untouched(ctx, obstacle)
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonConflict).Should(HaveLen(1))
+		Eventually(ctx, f.events).WithArguments(obstacle, v1alpha1.ReasonDistributionConflict).Should(HaveLen(1))
+		Expect(f.Admin().Delete(ctx, obstacle)).To(Succeed())
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonConflictResolved).Should(HaveLen(1))
+		f.rests(ctx)
+	})
+
+	It("DIST-D24 of a namespace that joins holds up nobody else, DIST-D25 nor a change", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		d4, d5 := f.id+"-d4", f.id+"-d5"
+		f.namespace(ctx, d4)
+		obstacle := f.obstacle(ctx, d4, "mine")
+		Expect(f.Admin().Patch(ctx, build.Namespace(d4), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
+		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d4 + ":Unrelated"}))
+		f.namespace(ctx, d5, "dist", f.id)
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3, d5)
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3, d5)
+		Expect(f.becomes(ctx, "False/Conflict").Status.Current).To(BeEquivalentTo(4))
+		untouched(ctx, obstacle)
+	})
+
+	It("DIST-D26 of what other targets would add stops all that is new, and no update", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		var more []string
+		for i := range 5 {
+			more = append(more, fmt.Sprintf("%s-m%d", f.id, i))
+			f.namespace(ctx, more[i])
+		}
+		obstacle := f.obstacle(ctx, more[3], "mine")
+		targets := f.selecting()
+		targets.IncludedNamespaces, targets.Combination = references(more...), v1alpha1.CombinationUnion
+		f.change(ctx, targeting(targets))
+		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{more[3] + ":Unrelated"}))
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
+		for _, namespace := range []string{more[0], more[1], more[2], more[4]} {
+			Consistently(ctx, f.data).WithArguments(namespace).WithTimeout(test.Quiet(soon / 4)).Should(BeEmpty())
+		}
+		untouched(ctx, obstacle)
+	})
+
+	It("DIST-D27 is passed over by Skip", func(ctx SpecContext) {
+		obstacle := f.obstacle(ctx, f.d2, "mine")
+		f.create(ctx, onConflict(v1alpha1.ConflictSkip))
+		rd := f.becomes(ctx, "True/Skipped")
+		Expect([]int32{rd.Status.Current, rd.Status.Conflicts}).To(Equal([]int32{2, 1}))
+		f.distributed(ctx, "v=1", f.d1, f.d3)
+		untouched(ctx, obstacle)
+	})
+
+	It("DIST-D28 is adopted where it is identical, DIST-D29 and handed back", func(ctx SpecContext) {
+		equal := f.obstacle(ctx, f.d2, "", func(s *corev1.Secret) {
+			s.Data, s.Labels = map[string][]byte{"v": []byte("1")}, map[string]string{"theirs": "yes"}
+		})
+		other := f.obstacle(ctx, f.d3, "", func(s *corev1.Secret) { s.Data = map[string][]byte{"v": []byte("2")} })
+		f.create(ctx, onConflict(v1alpha1.ConflictAdoptIdentical))
+		Eventually(ctx, func() []string { return conflicts(f.read(ctx)) }).Should(ContainElement(f.d3+":NotIdentical"), f.explain)
+		untouched(ctx, equal)
+		Expect(f.at(ctx, f.d1)).To(BeNil())
+		Expect(f.Admin().Delete(ctx, other)).To(Succeed())
+		f.distributed(ctx, "v=1", f.d1, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		adopted := f.at(ctx, f.d2)
+		Expect(adopted.UID).To(Equal(equal.UID))
+		Expect(adopted.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationAdopted, v1alpha1.True))
+		Expect(adopted.Labels).To(HaveKeyWithValue("theirs", "yes"))
+		Expect(adopted.OwnerReferences).To(BeEmpty())
+
+		f.remove(ctx)
+		f.absent(ctx, f.d1, f.d3)
+		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d2).Annotations }).Should(BeEmpty(), f.explain)
+		left := f.at(ctx, f.d2)
+		Expect(left.UID).To(Equal(equal.UID))
+		Expect(left.Labels).NotTo(HaveKey(v1alpha1.LabelDistributedBy))
+	})
+
+	It("DIST-D31 is overwritten where that is allowed", func(ctx SpecContext) {
+		obstacle := f.obstacle(ctx, f.d2, "s3ntinel-mine")
+		f.create(ctx, onConflict(v1alpha1.ConflictOverwrite))
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
+		rd := f.becomes(ctx, "True/Distributed")
+		over := f.at(ctx, f.d2)
+		Expect(over.UID).To(Equal(obstacle.UID))
+		Expect(over.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationAdopted, v1alpha1.True))
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonOverwrote).Should(ConsistOf(And(ContainSubstring(f.d2), Not(ContainSubstring("s3ntinel")))))
+	})
+
+	It("DIST-D32 is never overwritten where it is somebody's", func(ctx SpecContext) {
+		root, child := f.id+"-root", f.id+"-child"
+		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
+		Eventually(ctx, func() error { return f.Admin().Create(ctx, build.SubNamespace(root, child)) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Source(build.Secret(root, f.id, "mine"), v1alpha1.ModeUpdate)))
+		}).Should(Succeed())
+		Eventually(ctx, f.data).WithArguments(child).ShouldNot(BeEmpty())
+		yes := true
+		owned := f.obstacle(ctx, f.d1, "mine", func(s *corev1.Secret) {
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: f.d1, UID: f.uid(ctx, f.d1), Controller: &yes}}
+		})
+		typed := f.obstacle(ctx, f.d2, "mine", func(s *corev1.Secret) { s.Type = "example.com/other" })
+		frozen := f.obstacle(ctx, f.d3, "mine", func(s *corev1.Secret) { s.Immutable = &yes })
+		held := f.obstacle(ctx, f.x1, "mine", func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		})
+		Expect(f.Admin().Delete(ctx, held)).To(Succeed())
+		free := f.id + "-free"
+		f.namespace(ctx, free)
+		f.create(ctx, onConflict(v1alpha1.ConflictOverwrite),
+			targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(root, child, f.d1, f.d2, f.d3, f.x1, free)}))
+		f.distributed(ctx, "v=1", free)
+		Eventually(ctx, func() []string { return conflicts(f.read(ctx)) }).Should(ConsistOf(
+			root+":Propagated", child+":Propagated", f.d1+":Controlled", f.d2+":TypeDiffers", f.d3+":Immutable", f.x1+":BeingDeleted"), f.explain)
+		f.becomes(ctx, "True/Skipped")
+		for _, was := range []*corev1.Secret{owned, typed, frozen} {
+			untouched(ctx, was)
+		}
+	})
+
+	It("DIST-D33 between two distributions is settled by who wrote first", func(ctx SpecContext) {
+		other := f.object(func(rd *v1alpha1.ResourceDistribution) { rd.Name += "-other" }, f.holding(map[string]string{"v": "other"}), onConflict(v1alpha1.ConflictSkip))
+		Expect(f.Admin().Create(ctx, other)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, other) })
+		f.create(ctx, onConflict(v1alpha1.ConflictSkip))
+		sum := func() int32 {
+			Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(other), other)).To(Succeed())
+			return other.Status.Current + f.read(ctx).Status.Current
+		}
+		Eventually(ctx, sum).Should(BeEquivalentTo(3), f.explain)
+		f.rests(ctx)
+		Expect(f.Admin().Delete(ctx, other)).To(Succeed())
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+	})
+
+	It("DIST-D34 with a propagated copy is the later one's, either way", func(ctx SpecContext) {
+		root, child := f.id+"-root", f.id+"-child"
+		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
+		Eventually(ctx, func() error { return f.Admin().Create(ctx, build.SubNamespace(root, child)) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Source(build.Secret(root, f.id, "theirs"), v1alpha1.ModeUpdate)))
+		}).Should(Succeed())
+		Eventually(ctx, f.data).WithArguments(child).ShouldNot(BeEmpty())
+		was := f.at(ctx, child)
+		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(child)}))
+		rd := f.becomes(ctx, "False/Conflict")
+		Expect(conflicts(rd)).To(Equal([]string{child + ":Propagated"}))
+		Expect(rd.Status.ConflictingNamespaces[0].By).To(Equal(root))
+		untouched(ctx, was)
+	})
+
+	It("DIST-D78 is what somebody made of one of our copies", func(ctx SpecContext) {
+		d9 := f.id + "-d9"
+		f.namespace(ctx, d9)
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		stolen := func(namespace string) *corev1.Secret {
+			s := f.at(ctx, f.d1)
+			s.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: s.Name, Labels: s.Labels, Annotations: s.Annotations}
+			Expect(f.Admin().Create(ctx, s)).To(Succeed())
+			return s
+		}
+		in, out := stolen(d9), stolen(f.x1)
+		Expect(f.Admin().Patch(ctx, build.Namespace(d9), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
+		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d9 + ":Unrelated"}))
+		f.rests(ctx)
+		untouched(ctx, in)
+		untouched(ctx, out)
+	})
+
+	It("DIST-D83 is shown by kubectl warren distribution, with what a change would do", func(ctx SpecContext) {
+		f.obstacle(ctx, f.d2, "mine")
+		f.create(ctx)
+		f.becomes(ctx, "False/Conflict")
+		warren := func(stdin string, args ...string) string {
+			GinkgoHelper()
+			out, stderr, code := f.KubectlWith(ctx, "admin", stdin, append([]string{"warren", "distribution"}, args...)...)
+			Expect(code).To(BeZero(), stderr)
+			return out
+		}
+		Expect(warren("", "list", f.id)).To(MatchRegexp(f.id + ` +3 +0 +0 +2 +1 +0 +False +Conflict`))
+		Expect(warren("", "describe", f.id)).To(And(ContainSubstring("0 of 3 copies are current"), ContainSubstring("In conflict (1):\n  "+f.d2+": Unrelated")))
+		Expect(warren("", "plan", f.id)).To(And(ContainSubstring("create 2: "+f.d1+", "+f.d3), ContainSubstring("conflict 1: "+f.d2+" (Unrelated)"), ContainSubstring("one conflict keeps all")))
+		changed := `{apiVersion: ` + v1alpha1.GroupVersion.String() + `, kind: ResourceDistribution, metadata: {name: ` + f.id + `}, spec: {resource: {apiVersion: v1, kind: Secret, metadata: {name: ` + f.id +
+			`}}, targets: {includedNamespaces: [{name: ` + f.x1 + `}]}}}`
+		Expect(warren(changed, "plan", "-f", "-")).To(Equal("create 1: " + f.x1 + "\n"))
+	})
+
+	It("DIST-D23 is counted in full and listed in part", func(ctx SpecContext) {
+		const many = 110
+		var names []string
+		for i := range many {
+			names = append(names, fmt.Sprintf("%s-n%03d", f.id, i))
+			f.namespace(ctx, names[i])
+			f.obstacle(ctx, names[i], "mine")
+		}
+		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}))
+		rd := f.becomes(ctx, "False/Conflict")
+		Expect(rd.Status.Conflicts).To(BeEquivalentTo(many))
+		Expect(rd.Status.ConflictingNamespaces).To(HaveLen(100))
+		message := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message
+		Expect(message).To(ContainSubstring("110 namespaces"))
+		arguments := []string{"get", "secrets", "-A", "--no-headers", "--field-selector", "metadata.name=" + f.id, "-l", v1alpha1.LabelDistributedBy + "!=" + f.id}
+		out, _, code := f.Kubectl(ctx, "admin", arguments...)
+		Expect(code).To(BeZero())
+		Expect(strings.Count(out, f.id+"-n")).To(Equal(many))
+	})
+})

@@ -1,0 +1,355 @@
+package distribution_test
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// with edits spec.resource of a case.
+func (f *field) with(edit func(map[string]any)) change {
+	return func(rd *v1alpha1.ResourceDistribution) {
+		resource := f.secret(map[string]string{"v": "1"})
+		edit(resource)
+		rd.Spec.Resource = raw(resource)
+	}
+}
+
+var _ = Describe("content", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+
+	It("DIST-D15 a change is one write a copy, and no read", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		mark := f.mark(ctx)
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
+		rd := f.becomes(ctx, "True/Distributed")
+		Expect(f.at(ctx, f.d1).Annotations[v1alpha1.AnnotationSourceHash]).To(HaveSuffix(":" + rd.Status.ResourceHash))
+		got := f.requests(ctx, mark)
+		delete(got, "update resourcedistributions/status")
+		Expect(got).To(Equal(map[string]int{"update secrets": 3}))
+	})
+
+	It("DIST-D16 labels and annotations follow the template, DIST-D20 and what others added stays", func(ctx SpecContext) {
+		meta := func(labels, annotations map[string]string) change {
+			return f.with(func(resource map[string]any) {
+				resource["metadata"] = map[string]any{"name": f.id, "labels": labels, "annotations": annotations}
+			})
+		}
+		f.create(ctx, meta(map[string]string{"a": "1", "b": "1"}, map[string]string{"note": "1"}))
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) {
+			s.Labels["theirs"] = "yes"
+			s.Annotations["theirs"] = "yes"
+		})).To(Succeed())
+		f.change(ctx, meta(map[string]string{"a": "2"}, nil))
+		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d2).Labels }).Should(Equal(map[string]string{"a": "2", v1alpha1.LabelDistributedBy: f.id}))
+		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d1).Labels }).Should(Equal(
+			map[string]string{"a": "2", "theirs": "yes", v1alpha1.LabelDistributedBy: f.id}))
+		Expect(f.at(ctx, f.d1).Annotations).To(And(HaveKey("theirs"), Not(HaveKey("note"))))
+	})
+
+	It("DIST-D17 stringData is folded in, and what is gone goes; DIST-D18 and no default counts as a difference", func(ctx SpecContext) {
+		f.create(ctx, f.with(func(resource map[string]any) {
+			resource["data"] = map[string]string{"v": "eA==", "w": "dw=="}
+			resource["stringData"] = map[string]string{"v": "1"}
+		}))
+		f.distributed(ctx, "v=1 w=w", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		f.rests(ctx)
+		f.change(ctx, f.holding(map[string]string{"v": "1"}))
+		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		mark := f.mark(ctx)
+		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Annotations = map[string]string{"touched": "yes"} })
+		f.rests(ctx)
+		Expect(f.requests(ctx, mark)).NotTo(HaveKey("update secrets"))
+	})
+
+	It("DIST-D54 a Secret of 1 MiB is distributed", func(ctx SpecContext) {
+		f.create(ctx, f.holding(map[string]string{"v": strings.Repeat("x", 1<<20)}))
+		rd := f.becomes(ctx, "True/Distributed")
+		Expect(rd.Status.Current).To(BeEquivalentTo(3))
+		Expect(f.at(ctx, f.d1).Data["v"]).To(HaveLen(1 << 20))
+	})
+
+	It("DIST-D57 a copy that somebody froze is reported, and never deleted", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		yes := true
+		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) { s.Immutable = &yes })).To(Succeed())
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d2, f.d3)
+		rd := f.becomes(ctx, "False/Failed")
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d1), HaveField("Reason", v1alpha1.ReasonImmutable), HaveField("Message", ContainSubstring("immutable")))))
+		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
+		Expect(f.Admin().Delete(ctx, f.at(ctx, f.d1))).To(Succeed())
+		f.distributed(ctx, "v=2", f.d1)
+		f.becomes(ctx, "True/Distributed")
+	})
+
+	It("DIST-D68 ten changes in a second end in the last", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		mark := f.mark(ctx)
+		for _, v := range strings.Fields("2 3 4 5 6 7 8 9 10 11") {
+			f.change(ctx, f.holding(map[string]string{"v": v}))
+		}
+		f.distributed(ctx, "v=11", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.requests(ctx, mark)["update secrets"]).To(BeNumerically("<=", 30))
+	})
+
+	It("DIST-D76 a status that is wiped is put right, and nothing else is written", func(ctx SpecContext) {
+		f.create(ctx)
+		was := f.becomes(ctx, "True/Distributed").Status
+		mark := f.mark(ctx)
+		rd := f.read(ctx)
+		rd.Status = v1alpha1.ResourceDistributionStatus{}
+		Expect(f.Admin().Status().Update(ctx, rd)).To(Succeed())
+		Eventually(ctx, func() string { return f.read(ctx).Status.Admitted }).Should(Equal(was.Admitted), f.explain)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.requests(ctx, mark)).NotTo(Or(HaveKey("create secrets"), HaveKey("update secrets"), HaveKey("delete secrets")))
+	})
+
+	It("DIST-D66 what the API server refuses is told, and heals", func(ctx SpecContext) {
+		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: "none"},
+			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}}
+		Expect(f.Admin().Create(ctx, quota)).To(Succeed())
+		Eventually(ctx, func() int {
+			_ = f.Admin().Get(ctx, client.ObjectKeyFromObject(quota), quota)
+			return len(quota.Status.Hard)
+		}).Should(BeNumerically(">", 0))
+		f.create(ctx)
+		rd := f.becomes(ctx, "False/Failed")
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring("exceeded quota")))))
+		Expect(rd.Status.Current).To(BeEquivalentTo(2))
+		Expect(f.Admin().Delete(ctx, quota)).To(Succeed())
+		f.distributed(ctx, "v=1", f.d2)
+		f.becomes(ctx, "True/Distributed")
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonFailed).Should(HaveLen(1))
+	})
+})
+
+var _ = Describe("a roll-out", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+	two, one := intstr.FromInt32(2), intstr.FromInt32(1)
+
+	It("DIST-D63 the partition holds copies back, DIST-D64 whatever comes", func(ctx SpecContext) {
+		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = &two })
+		f.becomes(ctx, "True/Distributed")
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1)
+		Expect(f.becomes(ctx, "True/Partitioned").Status.Outdated).To(BeEquivalentTo(2))
+		f.change(ctx, f.holding(map[string]string{"v": "3"}))
+		f.distributed(ctx, "v=3", f.d1)
+		d0 := f.id + "-d0"
+		f.namespace(ctx, d0, "dist", f.id)
+		f.distributed(ctx, "v=3", d0)
+		f.becomes(ctx, "True/Partitioned")
+		Expect([]string{f.data(ctx, f.d2), f.data(ctx, f.d3)}).To(Equal([]string{"v=1", "v=1"}))
+		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = nil })
+		f.distributed(ctx, "v=3", f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+	})
+
+	It("DIST-D65 batches follow each other with pauses, the chosen first", func(ctx SpecContext) {
+		Expect(f.Admin().Patch(ctx, build.Namespace(f.d3), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"early":"yes"}}}`)))).To(Succeed())
+		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
+			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: 3 * time.Second},
+				First: &metav1.LabelSelector{MatchLabels: map[string]string{"early": "yes"}}}
+		})
+		f.becomes(ctx, "True/Distributed")
+		mark := f.mark(ctx)
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		all, err := f.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		var order []string
+		var times []time.Time
+		for _, r := range all {
+			if r.Verb == "update" && r.Resource == "secrets" && r.Name == f.id {
+				order, times = append(order, r.Namespace), append(times, r.At)
+			}
+		}
+		Expect(order).To(Equal([]string{f.d3, f.d1, f.d2}))
+		for i := range 2 {
+			Expect(times[i+1].Sub(times[i])).To(BeNumerically(">=", 3*time.Second))
+		}
+	})
+
+	It("DIST-D62 while suspended there is a plan, and no write", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true }, f.holding(map[string]string{"v": "2"}))
+		d4, d5 := f.id+"-d4", f.id+"-d5"
+		f.namespace(ctx, d4)
+		f.obstacle(ctx, d4, "mine")
+		join := func(namespace, value string) {
+			Expect(f.Admin().Patch(ctx, build.Namespace(namespace), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+value+`"}}}`)))).To(Succeed())
+		}
+		join(d4, f.id)
+		join(f.d3, "no")
+		f.namespace(ctx, d5, "dist", f.id)
+		names := func() [][]string {
+			p := f.read(ctx).Status.Plan
+			if p == nil {
+				return nil
+			}
+			return [][]string{p.Create.Namespaces, p.Update.Namespaces, p.Delete.Namespaces, p.Conflict.Namespaces}
+		}
+		Eventually(ctx, names).Should(Equal([][]string{{d5}, {f.d1, f.d2}, {f.d3}, {d4}}), f.explain)
+		Expect(f.says(ctx)).To(Equal("False/Suspended"))
+		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
+		f.change(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = false })
+		f.distributed(ctx, "v=2", f.d1, f.d2, d5)
+		f.absent(ctx, f.d3)
+		Expect(f.becomes(ctx, "False/Conflict").Status.Plan).To(BeNil())
+	})
+})
+
+var _ = Describe("drift", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+
+	It("DIST-D36 is left alone under Ignore, DIST-D37 until the resource changes", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
+		f.namespace(ctx, f.id+"-d4", "dist", f.id)
+		f.distributed(ctx, "v=1", f.id+"-d4")
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(4))
+		f.rests(ctx)
+		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1)
+	})
+
+	It("DIST-D38 a copy that is deleted comes back", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		for _, policy := range []v1alpha1.DriftPolicy{v1alpha1.DriftIgnore, v1alpha1.DriftRevert} {
+			f.change(ctx, onDrift(policy))
+			f.becomes(ctx, "True/Distributed")
+			for range 2 {
+				was := f.at(ctx, f.d1)
+				Expect(f.Admin().Delete(ctx, was)).To(Succeed())
+				Eventually(ctx, func() bool { is := f.at(ctx, f.d1); return is != nil && is.UID != was.UID }).Should(BeTrue(), f.explain)
+			}
+		}
+	})
+
+	It("DIST-D39 is put right under Revert, and DIST-D42 a loop is slowed down", func(ctx SpecContext) {
+		f.create(ctx, onDrift(v1alpha1.DriftRevert))
+		rd := f.becomes(ctx, "True/Distributed")
+		Expect(f.at(ctx, f.d1).Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationLocked, v1alpha1.True))
+		for range 5 {
+			Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
+			f.distributed(ctx, "v=1", f.d1)
+		}
+		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonDriftLoop).Should(HaveLen(1))
+		Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
+		Expect(f.edit(ctx, "admin", f.d2, setting("extra", "1"))).To(Succeed())
+		f.distributed(ctx, "v=1", f.d2)
+		Expect(f.data(ctx, f.d1)).To(Equal("extra=1 v=1"))
+	})
+})
+
+var _ = Describe("removal", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+
+	It("DIST-D44 takes the copies along", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		f.remove(ctx)
+		f.absent(ctx, f.d1, f.d2, f.d3)
+	})
+
+	It("DIST-D45 leaves orphans, unlocked; DIST-D49 and they are taken over again", func(ctx SpecContext) {
+		f.create(ctx, onDeletion(v1alpha1.DeletionOrphan), onDrift(v1alpha1.DriftRevert))
+		f.becomes(ctx, "True/Distributed")
+		was := f.at(ctx, f.d1)
+		Expect(was.OwnerReferences).To(BeEmpty())
+		f.remove(ctx)
+		Eventually(ctx, func() map[string]string { return f.at(ctx, f.d1).Annotations }).ShouldNot(HaveKey(v1alpha1.AnnotationLocked), f.explain)
+		f.rests(ctx)
+		Expect(f.data(ctx, f.d2)).To(Equal("v=1"))
+		f.create(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.at(ctx, f.d1).UID).To(Equal(was.UID))
+	})
+
+	It("DIST-D46 a change to Orphan is in force when the status says so", func(ctx SpecContext) {
+		f.create(ctx)
+		Expect(f.becomes(ctx, "True/Distributed").Status.DeletionPolicy).To(Equal(v1alpha1.DeletionDelete))
+		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
+		f.change(ctx, onDeletion(v1alpha1.DeletionOrphan))
+		Eventually(ctx, func() v1alpha1.DeletionPolicy { return f.read(ctx).Status.DeletionPolicy }).Should(Equal(v1alpha1.DeletionOrphan), f.explain)
+		for _, namespace := range []string{f.d1, f.d2, f.d3} {
+			Expect(f.at(ctx, namespace).OwnerReferences).To(BeEmpty())
+		}
+		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
+		f.remove(ctx)
+		f.rests(ctx)
+		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
+	})
+
+	It("DIST-D47 with --cascade=orphan leaves the copies", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		f.remove(ctx, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		Eventually(ctx, func() error {
+			return f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, &v1alpha1.ResourceDistribution{})
+		}).ShouldNot(Succeed())
+		f.rests(ctx)
+		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
+	})
+
+	It("DIST-D48 and made again at once: the copies are those of the new one", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		f.remove(ctx)
+		f.create(ctx)
+		rd := f.becomes(ctx, "True/Distributed")
+		owned := func(ctx context.Context, namespace string) bool {
+			s := f.at(ctx, namespace)
+			return s != nil && metav1.IsControlledBy(s, rd)
+		}
+		for _, namespace := range []string{f.d1, f.d2, f.d3} {
+			Eventually(ctx, owned).WithArguments(namespace).Should(BeTrue(), f.explain)
+		}
+		f.rests(ctx)
+	})
+
+	It("DIST-D50 waits for a copy that somebody's finalizer holds", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })).To(Succeed())
+		f.remove(ctx)
+		f.absent(ctx, f.d2, f.d3)
+		f.create(ctx)
+		f.distributed(ctx, "v=1", f.d2, f.d3)
+		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{f.d1 + ":BeingDeleted"}))
+		held := f.at(ctx, f.d1)
+		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		f.distributed(ctx, "v=1", f.d1)
+		f.becomes(ctx, "True/Distributed")
+	})
+})

@@ -1,0 +1,299 @@
+package distribution_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// field is a case's own ground: namespaces with a label of its own, and one distribution of a Secret of a name of its own.
+type field struct {
+	*devcluster.World
+	id, d1, d2, d3, x1 string
+}
+
+// plough makes d1 to d3, which the label dist selects, and x1, which it does not.
+func plough(ctx context.Context, w *devcluster.World) *field {
+	GinkgoHelper()
+	id := "f" + rand.String(6)
+	f := &field{World: w, id: id, d1: id + "-d1", d2: id + "-d2", d3: id + "-d3", x1: id + "-x1"}
+	for _, name := range []string{f.d1, f.d2, f.d3} {
+		f.namespace(ctx, name, "dist", id)
+	}
+	f.namespace(ctx, f.x1)
+	return f
+}
+
+func (f *field) namespace(ctx context.Context, name string, labels ...string) {
+	GinkgoHelper()
+	Expect(f.Admin().Create(ctx, build.Namespace(name, labels...))).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { // what is left would be a target of the cases that select all
+		_ = f.Admin().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	})
+}
+
+// secret is spec.resource: a Secret with these data, as stringData.
+func (f *field) secret(data map[string]string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Secret",
+		"metadata":   map[string]any{"name": f.id, "labels": map[string]string{"app": "pull"}},
+		"stringData": data,
+	}
+}
+
+func (f *field) selecting() v1alpha1.DistributionTargets {
+	return v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"dist": f.id}}}
+}
+
+type change func(*v1alpha1.ResourceDistribution)
+
+func raw(resource map[string]any) runtime.RawExtension {
+	GinkgoHelper()
+	data, err := json.Marshal(resource)
+	Expect(err).NotTo(HaveOccurred())
+	return runtime.RawExtension{Raw: data}
+}
+
+func (f *field) holding(data map[string]string) change {
+	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Resource = raw(f.secret(data)) }
+}
+
+func targeting(targets v1alpha1.DistributionTargets) change {
+	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Targets = targets }
+}
+
+func onConflict(p v1alpha1.ConflictPolicy) change {
+	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.ConflictPolicy = p }
+}
+
+func onDrift(p v1alpha1.DriftPolicy) change {
+	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.DriftPolicy = p }
+}
+
+func onDeletion(p v1alpha1.DeletionPolicy) change {
+	return func(rd *v1alpha1.ResourceDistribution) { rd.Spec.DeletionPolicy = p }
+}
+
+// object is the ResourceDistribution of a case: the Secret with v=1, to what the label selects.
+func (f *field) object(changes ...change) *v1alpha1.ResourceDistribution {
+	GinkgoHelper()
+	rd := &v1alpha1.ResourceDistribution{ObjectMeta: metav1.ObjectMeta{Name: f.id}}
+	rd.Spec.Resource, rd.Spec.Targets = raw(f.secret(map[string]string{"v": "1"})), f.selecting()
+	for _, c := range changes {
+		c(rd)
+	}
+	return rd
+}
+
+func (f *field) create(ctx context.Context, changes ...change) {
+	GinkgoHelper()
+	rd := f.object(changes...)
+	Expect(f.Admin().Create(ctx, rd)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, rd) })
+}
+
+func (f *field) change(ctx context.Context, changes ...change) {
+	GinkgoHelper()
+	Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		rd := f.read(ctx)
+		for _, c := range changes {
+			c(rd)
+		}
+		return f.Admin().Update(ctx, rd)
+	})).To(Succeed())
+}
+
+func (f *field) remove(ctx context.Context, options ...client.DeleteOption) {
+	GinkgoHelper()
+	Expect(f.Admin().Delete(ctx, f.read(ctx), options...)).To(Succeed())
+}
+
+func (f *field) read(ctx context.Context) *v1alpha1.ResourceDistribution {
+	GinkgoHelper()
+	rd := &v1alpha1.ResourceDistribution{}
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, rd)).To(Succeed())
+	return rd
+}
+
+// says is the condition Ready of what the operator has seen, as status/reason.
+func (f *field) says(ctx context.Context) string {
+	rd := &v1alpha1.ResourceDistribution{}
+	if err := f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, rd); err != nil {
+		return err.Error()
+	}
+	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil || rd.Status.ObservedGeneration != rd.Generation {
+		return "nothing yet"
+	}
+	return string(ready.Status) + "/" + ready.Reason
+}
+
+func (f *field) becomes(ctx context.Context, want string) *v1alpha1.ResourceDistribution {
+	GinkgoHelper()
+	Eventually(ctx, f.says).Should(Equal(want), f.explain)
+	return f.read(ctx)
+}
+
+// explain shows what the operator says where an assertion fails.
+func (f *field) explain() string {
+	rd := &v1alpha1.ResourceDistribution{}
+	_ = f.Admin().Get(context.Background(), client.ObjectKey{Name: f.id}, rd)
+	status, _ := json.MarshalIndent(rd.Status, "", "  ")
+	var log []string
+	for line := range strings.Lines(f.Operator.Log()) {
+		if strings.Contains(line, "distribution") {
+			log = append(log, line)
+		}
+	}
+	return fmt.Sprintf("status:\n%s\nthe operator's log:\n%s", status, strings.Join(log[max(0, len(log)-20):], ""))
+}
+
+// at is the Secret of the case's name in a namespace; nil if there is none.
+func (f *field) at(ctx context.Context, namespace string) *corev1.Secret {
+	GinkgoHelper()
+	s := &corev1.Secret{}
+	err := f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, s)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	return s
+}
+
+// data are the data of the Secret there as texts, such as "v=1"; "" if there is none.
+func (f *field) data(ctx context.Context, namespace string) string {
+	s := &corev1.Secret{}
+	if f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, s) != nil {
+		return ""
+	}
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
+		texts = append(texts, key+"="+string(s.Data[key]))
+	}
+	return strings.Join(texts, " ")
+}
+
+// distributed waits until the namespaces have a copy with these data.
+func (f *field) distributed(ctx context.Context, data string, namespaces ...string) {
+	GinkgoHelper()
+	for _, namespace := range namespaces {
+		Eventually(ctx, f.data).WithArguments(namespace).Should(Equal(data), func() string { return namespace + " " + f.explain() })
+	}
+}
+
+func (f *field) absent(ctx context.Context, namespaces ...string) {
+	GinkgoHelper()
+	for _, namespace := range namespaces {
+		Eventually(ctx, f.data).WithArguments(namespace).Should(BeEmpty(), func() string { return namespace + " " + f.explain() })
+	}
+}
+
+// obstacle makes a Secret of the case's name that is nobody's copy.
+func (f *field) obstacle(ctx context.Context, namespace, value string, edits ...func(*corev1.Secret)) *corev1.Secret {
+	GinkgoHelper()
+	s := build.Secret(namespace, f.id, value)
+	for _, edit := range edits {
+		edit(s)
+	}
+	Expect(f.Admin().Create(ctx, s)).To(Succeed())
+	return s
+}
+
+// edit changes the Secret of the case in a namespace as a user.
+func (f *field) edit(ctx context.Context, user, namespace string, edit func(*corev1.Secret)) error {
+	GinkgoHelper()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		s := f.at(ctx, namespace)
+		Expect(s).NotTo(BeNil())
+		edit(s)
+		return f.As(user).Update(ctx, s)
+	})
+}
+
+func setting(key, value string) func(*corev1.Secret) {
+	return func(s *corev1.Secret) { s.Data[key] = []byte(value) }
+}
+
+// requests are the operator's requests about the case's Secret since a mark, as "verb resource code", with how many of each.
+func (f *field) requests(ctx context.Context, since audit.Position) map[string]int {
+	GinkgoHelper()
+	all, err := f.Requests(ctx, since)
+	Expect(err).NotTo(HaveOccurred())
+	found := map[string]int{}
+	for _, r := range all {
+		mine := r.Name == f.id || strings.HasPrefix(r.Namespace, f.id) || strings.Contains(r.URI, f.id)
+		if r.User != controlplane.Operator || !mine || r.Resource == "events" || r.Resource == "namespaces" {
+			continue
+		}
+		found[r.Verb+" "+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++
+	}
+	return found
+}
+
+func (f *field) mark(ctx context.Context) audit.Position {
+	GinkgoHelper()
+	mark, err := f.Mark(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return mark
+}
+
+// rests says that the operator asks nothing about the case for a while, but that it may begin to watch.
+func (f *field) rests(ctx context.Context) {
+	GinkgoHelper()
+	mark := f.mark(ctx)
+	Consistently(ctx, func() map[string]int {
+		asked := f.requests(ctx, mark)
+		maps.DeleteFunc(asked, func(what string, _ int) bool { return what == "list secrets" || what == "watch secrets" })
+		return asked
+	}).WithTimeout(test.Quiet(soon)).Should(BeEmpty(), f.explain)
+}
+
+// conflicts are the conflicting namespaces, as name:reason.
+func conflicts(rd *v1alpha1.ResourceDistribution) []string {
+	var all []string
+	for _, one := range rd.Status.ConflictingNamespaces {
+		all = append(all, one.Name+":"+string(one.Reason))
+	}
+	return all
+}
+
+// events are the messages of the Events of one reason about an object.
+func (f *field) events(ctx context.Context, object client.Object, reason v1alpha1.Reason) []string {
+	list := &corev1.EventList{}
+	if err := f.Admin().List(ctx, list, client.MatchingFields{"involvedObject.uid": string(object.GetUID()), "reason": string(reason)}); err != nil {
+		return []string{err.Error()}
+	}
+	var messages []string
+	for _, e := range list.Items {
+		messages = append(messages, e.Message)
+	}
+	return messages
+}
+
+func (f *field) uid(ctx context.Context, namespace string) types.UID {
+	GinkgoHelper()
+	n := &corev1.Namespace{}
+	Expect(f.Admin().Get(ctx, client.ObjectKey{Name: namespace}, n)).To(Succeed())
+	return n.UID
+}

@@ -1,0 +1,133 @@
+package distribution_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+)
+
+var _ = Describe("an operator that ends", Ordered, func() {
+	var w *devcluster.World
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		w, err = devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: configuration}})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+	})
+
+	It("DIST-D82 runs without the CRD, and takes it up when it comes", func(ctx SpecContext) {
+		all, err := devcluster.RenderWith("config/overlays/standard", component)
+		Expect(err).NotTo(HaveOccurred())
+		var added devcluster.Manifests
+		for _, u := range all {
+			if strings.Contains(u.GetName(), "distribution") && u.GetName() != "warren-distribution" { // without that policy: DIST-D61
+				added = append(added, u)
+			}
+		}
+		Expect(devcluster.Apply(ctx, w.Config(controlplane.Admin), added)).To(Succeed())
+		Eventually(ctx, func() error {
+			list := &v1alpha1.ResourceDistributionList{}
+			return w.Admin().List(ctx, list)
+		}).Should(Succeed())
+		f := plough(ctx, w)
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+	})
+
+	It("DIST-D61 what is invalid is said, and nothing is written", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		f.create(ctx, f.with(func(resource map[string]any) { resource["type"] = "kubernetes.io/service-account-token" }))
+		rd := f.becomes(ctx, "False/InvalidResource")
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("InvalidResource"))
+		Expect(f.at(ctx, f.d1)).To(BeNil())
+		f.change(ctx, f.with(func(map[string]any) {}))
+		f.distributed(ctx, "v=1", f.d1)
+	})
+
+	It("DIST-D19 writes nothing after a restart, and reads no copy", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.edit(ctx, "admin", f.d1, setting("v", "edited"))).To(Succeed())
+		mark := f.mark(ctx)
+		Expect(w.Operator.Restart(ctx)).To(Succeed())
+		f.rests(ctx)
+		Expect(f.requests(ctx, mark)).To(BeEmpty())
+		Expect(f.data(ctx, f.d1)).To(Equal("v=edited"))
+	})
+
+	It("DIST-D39 puts right what was changed meanwhile", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		f.create(ctx, onDrift(v1alpha1.DriftRevert))
+		f.becomes(ctx, "True/Distributed")
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		f.distributed(ctx, "v=1", f.d1)
+	})
+
+	It("DIST-D69 goes on after a SIGKILL, without writing twice", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		const many = 60
+		var names []string
+		for i := range many {
+			names = append(names, fmt.Sprintf("%s-n%02d", f.id, i))
+			f.namespace(ctx, names[i])
+		}
+		killed := func(verb string, least int, act func()) {
+			GinkgoHelper()
+			mark := f.mark(ctx)
+			writes := func() int { return f.requests(ctx, mark)[verb] }
+			act()
+			Eventually(ctx, writes).WithPolling(1).Should(BeNumerically(">=", least), f.explain)
+			Expect(w.Operator.Kill()).To(Succeed())
+			Expect(w.Operator.Start(ctx)).To(Succeed())
+			if verb != "delete secrets" {
+				Expect(f.becomes(ctx, "True/Distributed").Status.Current).To(BeEquivalentTo(many))
+			}
+			Expect(writes()).To(BeNumerically("<=", many+16))
+		}
+		targets := v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}
+		killed("create secrets", 5, func() { f.create(ctx, targeting(targets)) })
+		killed("update secrets", 5, func() { f.change(ctx, f.holding(map[string]string{"v": "2"})) })
+		f.distributed(ctx, "v=2", names...)
+		killed("delete secrets", 5, func() {
+			f.change(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names[:20]...)}))
+		})
+		f.absent(ctx, names[20:]...)
+		Expect(f.becomes(ctx, "True/Distributed").Status.Current).To(BeEquivalentTo(20))
+	})
+
+	It("DIST-D44 while it is down the collector removes the copies; DIST-D45 and orphans outlive the CRD", func(ctx SpecContext) {
+		f, g := plough(ctx, w), plough(ctx, w)
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		g.create(ctx, onDeletion(v1alpha1.DeletionOrphan))
+		g.becomes(ctx, "True/Distributed")
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		f.remove(ctx)
+		f.absent(ctx, f.d1, f.d2, f.d3)
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "resourcedistributions." + v1alpha1.Domain}}
+		Expect(w.Admin().Delete(ctx, crd)).To(Succeed())
+		Eventually(ctx, func(ctx context.Context) error {
+			return w.Admin().Get(ctx, client.ObjectKeyFromObject(crd), crd)
+		}).ShouldNot(Succeed())
+		g.rests(ctx)
+		Expect(maps.Keys(g.at(ctx, g.d1).Data)).NotTo(BeNil())
+		Expect(g.data(ctx, g.d1)).To(Equal("v=1"))
+	})
+})

@@ -1,0 +1,60 @@
+package report_test
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("what a tenant writes", func() {
+	It("SEC-X30 neither steers the terminal of who reads it nor passes for a line of the plugin", func(ctx SpecContext) {
+		const (
+			forged = "eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor"
+			shown  = `eve\nUser   root   managers\x1b[2J\u009b31m\r\u202etoor`
+		)
+		create(ctx, world, build.Tenant("scribes").Users("dave").Managers("mia").Object())
+		ready(ctx, world, "scribes")
+		grow(ctx, world, "scribes", "scribes-web")
+		dave := world.As("dave")
+		Expect(dave.Create(ctx, build.RoleBinding("scribes", "forger", "view", build.RBACUser(forged)))).To(Succeed())
+		Expect(dave.Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "scribes", Name: "forged"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: "scribes", Namespace: "scribes"},
+			Type:           corev1.EventTypeWarning, Reason: "Forged", Message: forged, LastTimestamp: metav1.NewTime(time.Now()),
+		})).To(Succeed())
+		hc := build.Hierarchy("scribes-web")
+		Expect(client.IgnoreAlreadyExists(world.Admin().Create(ctx, hc))).To(Succeed())
+		Eventually(func() error {
+			if err := world.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc); err != nil {
+				return err
+			}
+			hc.Status.Conditions = append(hc.Status.Conditions, metav1.Condition{
+				Type: "Forged", Status: metav1.ConditionFalse, Reason: "Forged", Message: forged, LastTransitionTime: metav1.Now(),
+			})
+			return world.Admin().Status().Update(ctx, hc)
+		}).Should(Succeed())
+
+		for line, holds := range map[string]bool{
+			"access scribes": true, "who-can get pods -n scribes": true, "describe scribes": false, "tree scribes": false, "list scribes": false,
+			"describe scribes-web": true,
+		} {
+			for _, who := range []string{controlplane.Admin, "mia", "dave"} {
+				out, problems, _ := world.Kubectl(ctx, who, append([]string{"warren"}, strings.Fields(line)...)...)
+				for _, raw := range []string{"\x1b", "\r", "\u009b", "\u202e", "\nUser   root   managers"} {
+					Expect(out+problems).NotTo(ContainSubstring(raw), "%s as %s", line, who)
+				}
+				if holds && who == controlplane.Admin {
+					Expect(out).To(ContainSubstring(shown), line)
+				}
+			}
+		}
+	})
+})

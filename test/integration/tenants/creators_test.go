@@ -1,0 +1,101 @@
+package tenants_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func() {
+	It("ACC-T03 holds for requests of the same moment, and for service accounts", func(ctx SpecContext) {
+		const most = 3
+		options := devcluster.Options{Webhooks: true}
+		options.Operator.Config = sudoMode("").text() + fmt.Sprintf("tenants: {maxPerCreator: %d}\n", most)
+		f := of(ownWorld(ctx, options, "t03"), "t03")
+		role, ci, carol := f.own("creator"), f.own("ci"), f.own("carol")
+		f.create(ctx, build.ClusterRole(role, build.Rule(v1alpha1.Domain, "lnamespaces", "create")),
+			build.ClusterRoleBinding(role, role, build.RBACUser(carol), build.RBACGroup("system:serviceaccounts")))
+		allowed(ctx, f.as("carol"), making(build.Tenant(f.own("hers-first")).Object(), "LNamespace"))
+		first, second := f.with(f.serviceAccount(ctx, ci, "first"), ""), f.with(f.serviceAccount(ctx, ci, "second"), "")
+
+		var together sync.WaitGroup
+		send := func(c client.Client, name string) {
+			together.Go(func() {
+				defer GinkgoRecover()
+				if err := c.Create(ctx, build.Tenant(f.own(name)).Object()); err != nil {
+					Expect(err).To(MatchError(ContainSubstring(" of 3 LNamespaces")))
+				}
+			})
+		}
+		for n := range 11 {
+			send(f.as("carol"), fmt.Sprintf("hers-%02d", n))
+		}
+		for n := range 5 {
+			send(first, fmt.Sprintf("ci-first-%d", n))
+			send(second, fmt.Sprintf("ci-second-%d", n))
+		}
+		together.Wait()
+		for n := range 3 {
+			restored := build.Tenant(f.own(fmt.Sprintf("hers-restored-%d", n))).Sudoers(carol).Object()
+			f.create(ctx, build.Annotated(restored, v1alpha1.AnnotationCreator, carol))
+		}
+		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Held", Not(BeEmpty())), HaveField("Rest", BeEmpty())))
+		Eventually(f.made(ctx, "ci-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Rest", BeEmpty())))
+		of, err := f.made(ctx, "hers-")()
+		Expect(err).NotTo(HaveOccurred())
+		for _, held := range of.Held {
+			f.gone(ctx, build.Namespace(held), &rbacv1.ClusterRole{ObjectMeta: build.Namespace("warren:edit:" + held).ObjectMeta})
+		}
+
+		By("one of hers goes")
+		Expect(f.Admin().Delete(ctx, build.Tenant(of.Ready[0]).Object())).To(Succeed())
+		f.gone(ctx, build.Tenant(of.Ready[0]).Object())
+		Eventually(f.made(ctx, "hers-")).WithContext(ctx).Should(And(HaveField("Ready", HaveLen(most)), HaveField("Rest", BeEmpty())))
+
+		By("a service account of a tenant of hers")
+		inside := f.with(f.serviceAccount(ctx, of.Ready[1], "robot"), "")
+		Expect(inside.Create(ctx, build.Tenant(f.own("inside")).Object())).To(MatchError(ContainSubstring(carol + " has ")))
+		Consistently(f.made(ctx, "hers-")).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(HaveField("Ready", HaveLen(most)))
+	}, SpecTimeout(5*time.Minute))
+})
+
+// outcomes are LNamespaces by what came of them: that are Ready, that wait for room, and all others.
+type outcomes struct{ Ready, Held, Rest []string }
+
+// made sorts the LNamespaces of this case whose names begin so.
+func (f *fixture) made(ctx context.Context, prefix string) func() (outcomes, error) {
+	return func() (of outcomes, err error) {
+		tenants := &v1alpha1.LNamespaceList{}
+		if err := f.Admin().List(ctx, tenants); err != nil {
+			return of, err
+		}
+		for _, lns := range tenants.Items {
+			if !strings.HasPrefix(lns.Name, f.own(prefix)) {
+				continue
+			}
+			ready := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionReady)
+			named := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
+			switch {
+			case ready != nil && ready.Status == "True":
+				of.Ready = append(of.Ready, lns.Name)
+			case named != nil && named.Reason == string(v1alpha1.ReasonLimitExceeded):
+				of.Held = append(of.Held, lns.Name)
+			default:
+				of.Rest = append(of.Rest, lns.Name)
+			}
+		}
+		return of, nil
+	}
+}

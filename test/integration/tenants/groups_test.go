@@ -1,0 +1,121 @@
+package tenants_test
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, SpecPriority(1), func() {
+	var w *devcluster.World
+
+	BeforeAll(func(ctx SpecContext) {
+		w = ownWorld(ctx, devcluster.Options{}, "r15", "r16", "r17")
+	})
+
+	It("ACC-R15 gives an LNamespace that is made again under the name nothing of what the first one left", func(ctx SpecContext) {
+		f := of(w, "r15")
+		payments, mid, web := f.own("payments"), f.own("mid"), f.own("web")
+		f.settle(ctx, f.payments())
+		f.grow(ctx, payments, mid)
+		f.grow(ctx, mid, web)
+		secret := build.Secret(web, "kept", "v")
+		f.create(ctx, secret)
+
+		By("the tenant goes by force while the operator is away; web stays, halted, with its copy of warren:sudoers")
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		for _, object := range []client.Object{build.SubNamespace(payments, mid), build.SubNamespace(mid, web), build.Tenant(payments).Object()} {
+			f.release(ctx, object)
+		}
+		for _, object := range []client.Object{build.Tenant(payments).Object(), build.Namespace(mid), build.Namespace(payments)} {
+			Expect(client.IgnoreNotFound(f.Admin().Delete(ctx, object))).To(Succeed())
+			f.gone(ctx, object)
+		}
+		f.exists(ctx, build.RoleBinding(web, "warren:sudoers", ""))
+		eve := f.own("eve")
+		f.create(ctx, build.Tenant(payments).Users(eve).Managers(eve).Sudoers(eve).Object())
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+
+		Eventually(func() any { return f.get(ctx, payments).Status.Namespace }).WithContext(ctx).Should(Equal(payments))
+		Eventually(func() any {
+			return v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionAccessReady)
+		}).WithContext(ctx).ShouldNot(BeNil())
+		Consistently(func(g Gomega) {
+			g.Expect(secretsIn(web).send(ctx, f.sudo("eve", "payments"))).To(beDenied())
+			g.Expect(podsIn(web).send(ctx, f.as("eve"))).To(beDenied())
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
+	}, SpecTimeout(3*time.Minute))
+
+	It("ACC-R16 is looked for in all RoleBindings once, however often a list is emptied and filled", func(ctx SpecContext) {
+		f := of(w, "r16")
+		payments, bob := f.own("payments"), f.own("bob")
+		f.settle(ctx, f.payments())
+		Eventually(func() any { return f.get(ctx, payments).Status.SudoGrantedAt }).WithContext(ctx).ShouldNot(BeNil())
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		for range 5 {
+			f.set(ctx, f.as("mia"), payments, sudoers())
+			f.ready(ctx, payments)
+			f.set(ctx, f.as("mia"), payments, sudoers(build.Users(bob)...))
+			f.ready(ctx, payments)
+			allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		}
+		requests, err := f.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		var lists, writes []string
+		for _, r := range requests {
+			switch {
+			case r.User != controlplane.Operator || r.Resource != "rolebindings" && r.Resource != "clusterrolebindings":
+			case r.Verb == "list" && r.Namespace == "":
+				lists = append(lists, r.String())
+			case r.Verb == "update":
+				writes = append(writes, r.String())
+			}
+		}
+		Expect(writes).NotTo(BeEmpty(), "the log has what the operator did")
+		Expect(lists).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+
+	It("ACC-R17 ACC-D12 is not bound elsewhere where a glob protects the root by mistake", func(ctx SpecContext) {
+		f := of(w, "r17")
+		payments := f.own("payments")
+		f.settle(ctx, f.payments())
+		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Expect(w.Operator.WriteConfig(strings.TrimRight(w.OperatorConfig, "\n") + "\nprotectedNamespaces: [\"" + f.own("*") + "\"]\n")).To(Succeed())
+		Expect(w.Operator.Restart(ctx)).To(Succeed())
+		stop := throughout(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		f.set(ctx, f.as("mia"), payments, map[string]any{"allowCascadingDeletion": true})
+		f.says(ctx, payments, v1alpha1.ConditionAccessReady, metav1.ConditionTrue, v1alpha1.ReasonGranted)
+		Consistently(func() v1alpha1.Reason {
+			c := v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionAccessReady)
+			return v1alpha1.Reason(c.Reason)
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Equal(v1alpha1.ReasonGranted))
+		Expect(stop()).To(Succeed())
+
+		By("ACC-D12 the tenant ends: its rights go, the protected Namespace stays until that is taken back")
+		root := build.Namespace(payments)
+		f.exists(ctx, root)
+		Expect(f.Admin().Delete(ctx, build.Tenant(payments).Object())).To(Succeed())
+		Eventually(func() string {
+			return v1alpha1.FindCondition(f.get(ctx, payments).Status.Conditions, v1alpha1.ConditionNamespaceReady).Message
+		}).WithContext(ctx).Should(ContainSubstring("is protected"))
+		soonDenied(ctx, f.sudo("bob", "payments"), podsIn(payments))
+		Consistently(func(g Gomega) {
+			g.Expect(f.read(ctx, root)()).To(Succeed())
+			g.Expect(root.DeletionTimestamp).To(BeNil())
+		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
+		Expect(w.Operator.WriteConfig(w.OperatorConfig)).To(Succeed())
+		f.gone(ctx, build.Tenant(payments).Object(), root)
+	}, SpecTimeout(3*time.Minute))
+})

@@ -1,0 +1,66 @@
+package tenants_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// strand makes a tenant with a namespace that is placed below mid, and deletes mid: the namespace is halted from then on.
+func (f *fixture) strand(ctx context.Context) (tenant, halted string) {
+	GinkgoHelper()
+	tenant, halted = f.own("payments"), f.own("stranded")
+	f.settle(ctx, build.Tenant(tenant).Users(f.own("alice"), f.own("dave")).Managers(f.own("mia")).Sudoers(f.own("bob")))
+	f.grow(ctx, tenant, f.own("mid"))
+	f.create(ctx, build.Child(halted, f.own("mid")))
+	for _, binding := range []string{"warren:sudoers", "warren:users"} {
+		f.exists(ctx, build.RoleBinding(halted, binding, ""))
+	}
+	allowed(ctx, f.as("alice"), podsIn(halted))
+	Expect(f.Admin().Delete(ctx, build.SubNamespace(tenant, f.own("mid")))).To(Succeed())
+	f.gone(ctx, build.Namespace(f.own("mid")))
+	return tenant, halted
+}
+
+var _ = Describe("a halted namespace", func() {
+	It("PROP-H1 loses whom the tenant's list no longer names, and is given nobody until it has a place again", func(ctx SpecContext) {
+		f := of(world, "h01")
+		tenant, halted := f.strand(ctx)
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"), f.own("erin"))...))
+		soonDenied(ctx, f.as("alice"), podsIn(halted))
+		allowed(ctx, f.as("dave"), podsIn(halted))
+		Consistently(func() error { return f.as("erin").List(ctx, &corev1.PodList{}, client.InNamespace(halted)) }).
+			WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beDenied(), "what is given is frozen")
+
+		f.label(ctx, halted, v1alpha1.LabelParent, tenant)
+		Eventually(func() error { return f.as("erin").List(ctx, &corev1.PodList{}, client.InNamespace(halted)) }).
+			WithContext(ctx).Should(Succeed(), "the namespace has a place again")
+		denied(ctx, f.as("alice"), podsIn(halted))
+		allowed(ctx, f.as("dave"), podsIn(halted))
+	})
+
+	It("PROP-H2 loses all access with its tenant, and another tenant of that name gets nothing there", func(ctx SpecContext) {
+		f := of(world, "h02")
+		tenant, halted := f.strand(ctx)
+		Expect(f.Admin().Delete(ctx, build.Tenant(tenant).Object())).To(Succeed())
+		f.gone(ctx, build.RoleBinding(halted, "warren:sudoers", ""), build.RoleBinding(halted, "warren:users", ""))
+		soonDenied(ctx, f.as("alice"), podsIn(halted))
+		f.gone(ctx, build.Tenant(tenant).Object())
+
+		f.settle(ctx, build.Tenant(tenant).Users(f.own("eve")).Managers(f.own("eve")).Sudoers(f.own("eve")))
+		Consistently(func() ([]rbacv1.RoleBinding, error) {
+			bindings := &rbacv1.RoleBindingList{}
+			err := f.Admin().List(ctx, bindings, client.InNamespace(halted))
+			return bindings.Items, err
+		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
+		denied(ctx, f.sudo("eve", "payments"), podsIn(halted))
+	})
+})

@@ -1,0 +1,53 @@
+package trees_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
+	It("HIER-P11 means the namespace that was there when it was written", func(ctx SpecContext) {
+		bait := build.Secret("p11-p", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		shared.put(ctx, build.Template("p11-p"), build.Namespace("p11-x"))
+		shared.wish(ctx, "p11-x", build.Below("p11-p"))
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent, "is a template"))
+		// Strangers make a root of that name.
+		shared.free(ctx, "p11-p")
+		shared.put(ctx, build.Root("p11-p"), bait)
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent,
+			"parent namespace p11-p was made after spec.parent asked for it: take spec.parent away and set it again"))
+		shared.quiet(ctx, 3*time.Second, "p11-x")
+		Expect(shared.now(ctx, "p11-x")).To(lack(v1alpha1.LabelParent))
+		Expect(shared.is(build.Secret("p11-x", "bait", ""))(ctx)).To(gone())
+		// Who asks again is asked again.
+		shared.wish(ctx, "p11-x")
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionTrue, v1alpha1.ReasonNotRequested))
+		shared.wish(ctx, "p11-x", build.Below("p11-p"))
+		Eventually(shared.hier("p11-x")).WithContext(ctx).Should(applied())
+	})
+
+	It("HIER-P12 gets it with the overlay standard by a cluster admin's mark for that tree", func(ctx SpecContext) {
+		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture, Manager: built.Manager}})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+		c, tenant := cluster{w}, build.Tenant("p12-payments").Object()
+		c.put(ctx, tenant, build.Namespace("p12-legacy"))
+		Eventually(c.ns("p12-payments")).WithContext(ctx).Should(standing("p12-payments", "0"))
+		c.wish(ctx, "p12-legacy", build.Below("p12-payments"))
+		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+			"may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt"))
+		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"=p12-alice")
+		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(unready(v1alpha1.ConditionParentApplied, v1alpha1.ReasonIllegalParent, "names somebody else"))
+		Expect(c.now(ctx, "p12-legacy")).To(lack(v1alpha1.LabelParent))
+		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"="+string(tenant.UID))
+		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(applied())
+		Expect(c.now(ctx, "p12-legacy")).To(And(standing("p12-payments", "1"), unnoted(v1alpha1.AnnotationAdopt)), "a mark counts once")
+	})
+})

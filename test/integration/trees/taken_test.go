@@ -1,0 +1,107 @@
+package trees_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// free deletes a namespace of strangers and waits until its name is free.
+func (c cluster) free(ctx context.Context, name string) {
+	GinkgoHelper()
+	c.drop(ctx, build.Namespace(name))
+	Eventually(c.is(build.Namespace(name))).WithContext(ctx).Should(gone())
+}
+
+var _ = Describe("a name that belongs to strangers", func() {
+	It("SUB-K6 is not waited for: whoever asked for it must ask again", func(ctx SpecContext) {
+		c := startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
+		const wanted = "k6-payments/k6-argocd"
+		c.put(ctx, build.Root("k6-payments"), build.Root("k6-shop"), build.Namespace("k6-argocd"), build.SubNamespace("k6-payments", "k6-argocd"))
+		Eventually(c.sub(wanted)).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken, "this is final until somebody changes the spec of this SubNamespace"))
+		c.free(ctx, "k6-argocd")
+		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
+		// Nor after a restart.
+		_, err := c.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		_, err = c.StartOperator(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		c.grow(ctx, "k6-payments/k6-proof") // the operator is at work
+		Expect(c.is(build.Namespace("k6-argocd"))(ctx)).To(gone())
+		Expect(c.sub(wanted)(ctx)).To(stall(v1alpha1.ReasonNameTaken))
+		// The strangers make it again, and it is theirs, terminating too.
+		again, held := build.Namespace("k6-argocd"), build.Held(build.ConfigMap("k6-argocd", "hangs", "x"))
+		c.put(ctx, again, held)
+		late := build.SubNamespace("k6-shop", "k6-argocd")
+		c.drop(ctx, build.Namespace("k6-argocd"))
+		c.put(ctx, late)
+		Eventually(c.sub("k6-shop/k6-argocd")).WithContext(ctx).Should(stall(v1alpha1.ReasonNameTaken))
+		c.letGo(ctx, held)
+		Eventually(c.is(again)).WithContext(ctx).Should(gone())
+		Consistently(c.is(build.Namespace("k6-argocd"))).WithContext(ctx).WithTimeout(test.Quiet(3 * time.Second)).Should(gone())
+		// Written again while the name is free, it gets it.
+		edit(ctx, c, subNamespace(wanted), func(sub *v1alpha1.SubNamespace) {
+			sub.Spec.Labels = map[string]v1alpha1.LabelValue{"app": "argocd"}
+		})
+		Eventually(c.sub(wanted)).WithContext(ctx).Should(beReady())
+		Expect(c.sub("k6-shop/k6-argocd")(ctx)).To(stall(v1alpha1.ReasonNameTaken))
+	})
+
+	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
+		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s9-taken exists and is no sub-namespace"))
+		Eventually(shared.sub("s9-x/s9-mine")).WithContext(ctx).Should(beReady())
+		shared.free(ctx, "s9-taken")
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "s9-taken belonged to a namespace outside of this tree"))
+		Consistently(shared.is(build.Namespace("s9-taken"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
+		shared.wish(ctx, "s9-x", build.Requiring("s9-mine"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(settled())
+		shared.drop(ctx, subNamespace("s9-x/s9-taken"))
+		Eventually(shared.is(subNamespace("s9-x/s9-taken"))).WithContext(ctx).Should(gone())
+		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(And(settled(), say(children, metav1.ConditionTrue, v1alpha1.ReasonAllPresent)))
+	})
+
+	It("SUB-K7 is had by no SubNamespace where the configuration reserves it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("k7-payments"), build.SubNamespace("k7-payments", "k7-istio-system"))
+		Eventually(shared.sub("k7-payments/k7-istio-system")).WithContext(ctx).
+			Should(stall(v1alpha1.ReasonReservedName, "the configuration reserves the name k7-istio-system"))
+		shared.quiet(ctx, 3*time.Second, "k7-istio-system")
+		Expect(shared.is(build.Namespace("k7-istio-system"))(ctx)).To(gone())
+	})
+
+	It("HIER-O9 and for which namespaces wait is made by a cluster admin alone", func(ctx SpecContext) {
+		p, mallory := build.Root("o9-p"), build.Tenant("o9-p").Users("mallory").Object()
+		shared.put(ctx, p, build.Child("o9-x", "o9-p"))
+		Eventually(shared.ns("o9-x")).WithContext(ctx).Should(standing("o9-p", "1"))
+		shared.free(ctx, "o9-p")
+		shared.put(ctx, mallory)
+		Eventually(shared.tenant("o9-p")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
+			HaveField("Type", string(v1alpha1.ConditionNamespaceReady)), HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)),
+			HaveField("Message", ContainSubstring(`namespaces o9-x wait for a parent named "o9-p"`))))))
+		Consistently(shared.is(build.Namespace("o9-p"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
+		Expect(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))(ctx)).To(gone())
+		// A cluster admin lets this LNamespace have it.
+		shared.put(ctx, build.Annotated(build.Namespace("o9-p"), v1alpha1.AnnotationAdopt, string(mallory.UID)))
+		Eventually(shared.ns("o9-p")).WithContext(ctx).Should(noted(v1alpha1.AnnotationLNamespaceUID, string(mallory.UID)))
+		Eventually(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))).WithContext(ctx).Should(there())
+	})
+})
+
+// tenant reads an LNamespace.
+func (c cluster) tenant(name string) func(context.Context) (*v1alpha1.LNamespace, error) {
+	return func(ctx context.Context) (*v1alpha1.LNamespace, error) {
+		read := build.Tenant(name).Object()
+		return read, c.Admin().Get(ctx, client.ObjectKeyFromObject(read), read)
+	}
+}

@@ -1,0 +1,239 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authorizer"
+	"github.com/warren-tenancy/warren/internal/distribute"
+)
+
+// distributionValidator judges ResourceDistributions: what policy distribution can't, because it needs the namespaces, the
+// configuration, the authorizer or a rehearsal.
+type distributionValidator struct {
+	world
+	ask               authorizer.Asker
+	config            func() *config.OperatorConfiguration
+	operatorNamespace string
+	mapper            meta.RESTMapper
+	// rehearse asks the API server to make an object, and to keep nothing.
+	rehearse client.Writer
+}
+
+// ValidateCreate implements admission.Validator.
+func (v *distributionValidator) ValidateCreate(ctx context.Context, rd *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
+	return v.judge(ctx, nil, rd)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v *distributionValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
+	if err := v.known(ctx, old); err != nil {
+		return nil, err
+	}
+	return v.judge(ctx, old, now)
+}
+
+// ValidateDelete implements admission.Validator.
+func (v *distributionValidator) ValidateDelete(ctx context.Context, rd *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
+	if err := v.known(ctx, rd); err != nil {
+		return nil, err
+	}
+	if copies := rd.Status.Current + rd.Status.Outdated; copies > 0 && rd.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
+		return admission.Warnings{fmt.Sprintf("this removes the copy from %s", namespaceCount(int(copies)))}, nil
+	}
+	return nil, nil
+}
+
+// known says whether who sends the review knows the object: see checkReview.
+func (v *distributionValidator) known(ctx context.Context, old *v1alpha1.ResourceDistribution) error {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(distribute.Kind))
+	err := v.live.Get(ctx, client.ObjectKey{Name: old.Name}, object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return unread("ResourceDistribution "+old.Name, err)
+	}
+	if err != nil || object.UID != old.UID {
+		return notYet("resourcedistribution " + old.Name + " is not known yet in this form; try again")
+	}
+	return nil
+}
+
+func (v *distributionValidator) settings() distribute.Settings {
+	c := v.config()
+	s := distribute.Settings{
+		AllowOverwrite: c.Distribution.AllowOverwrite,
+		Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, v.operatorNamespace) },
+	}
+	for _, k := range c.Distribution.Kinds {
+		s.Kinds = append(s.Kinds, k.GroupVersionKind())
+	}
+	return s
+}
+
+func (v *distributionValidator) judge(ctx context.Context, old, now *v1alpha1.ResourceDistribution) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	change := distributionChange{forest: v.forest.Snapshot(), settings: v.settings(), now: distribute.Read(now, v.settings())}
+	if old != nil {
+		change.old = distribute.Read(old, v.settings())
+	}
+	f := change.problems(now.Spec.Targets)
+	if f.problems == nil {
+		f.add(v.sizes(now, change, &f)...)
+	}
+	if len(f.problems) > 0 {
+		return f.warnings, kindDistribution.refusal(now.Name, f.problems)
+	}
+	mapping, err := v.mapper.RESTMapping(change.now.Template.Kind.GroupKind(), change.now.Template.Kind.Version)
+	if err != nil {
+		return f.warnings, kindDistribution.refusal(now.Name, field.ErrorList{field.Invalid(field.NewPath("spec", "resource", "kind"),
+			change.now.Template.Kind.Kind, "the API server does not serve this kind")})
+	}
+	if change.resourceChanged() {
+		if err := v.rehearsed(ctx, now); err != nil {
+			return f.warnings, kindDistribution.refusal(now.Name, field.ErrorList{err})
+		}
+	}
+	problem, err := v.authorized(ctx, user, change, mapping.Resource.Group, mapping.Resource.Resource)
+	if err != nil {
+		return f.warnings, err
+	}
+	if problem != "" {
+		return f.warnings, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("resourcedistributions").GroupResource(), now.Name, errorText(problem))
+	}
+	if change.targetsChanged() {
+		f.warn(change.warnings()...)
+		f.warn(v.conflicts(ctx, change)...)
+	}
+	return f.warnings, nil
+}
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+// sizes refuses what is too large for etcd, alone or with all its copies.
+func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change distributionChange, f *findings) field.ErrorList {
+	bare := now.DeepCopy()
+	bare.Status, bare.ManagedFields = v1alpha1.ResourceDistributionStatus{}, nil
+	data, err := json.Marshal(bare)
+	if err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
+	}
+	c, at := v.config().Distribution, field.NewPath("spec", "resource")
+	if limit := c.MaxObjectBytes; int64(len(data)) > limit {
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes)", len(data), limit))}
+	}
+	total := int64(change.now.Template.Bytes) * int64(change.targetCount())
+	switch limit := c.MaxTotalBytes.Value(); {
+	case limit > 0 && total > limit:
+		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("about %s would be written to etcd; the limit is %s (distribution.maxTotalBytes)", gibibytes(total), gibibytes(limit)))}
+	case total > 256<<20:
+		f.warn(fmt.Sprintf("about %s will be written to etcd", gibibytes(total)))
+	}
+	return nil
+}
+
+func gibibytes(n int64) string { return fmt.Sprintf("%.2g GiB", float64(n)/(1<<30)) }
+
+// rehearsed has the API server judge spec.resource, in the operator's own namespace.
+func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.ResourceDistribution) *field.Error {
+	u := &unstructured.Unstructured{}
+	at := field.NewPath("spec", "resource")
+	if err := json.Unmarshal(now.Spec.Resource.Raw, u); err != nil {
+		return field.Invalid(at, field.OmitValueType{}, "is not an object")
+	}
+	u.SetNamespace(v.operatorNamespace)
+	err := v.rehearse.Create(ctx, u, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
+	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) { //nolint:errorlint // straight from the client
+		return field.Invalid(at, field.OmitValueType{}, withoutValues(status.Status()))
+	}
+	return nil // what exists, or is refused there for another reason, may be right elsewhere
+}
+
+// withoutValues names the fields of a refusal, and what is wrong with them, without their values.
+func withoutValues(status metav1.Status) string {
+	if status.Details == nil || len(status.Details.Causes) == 0 || status.Code != 422 {
+		text, _, _ := strings.Cut(status.Message, ": illegal base64")
+		return text
+	}
+	var all []string
+	for _, cause := range status.Details.Causes {
+		text := cause.Message
+		if i := strings.LastIndex(text, `": `); strings.HasPrefix(text, "Invalid value: ") && i >= 0 {
+			text = "Invalid value: " + text[i+len(`": `):]
+		}
+		all = append(all, cause.Field+": "+text)
+	}
+	return strings.Join(all, "; ")
+}
+
+// authorized says why the user may not have written what the change adds, or "".
+func (v *distributionValidator) authorized(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group, resource string) (string, error) {
+	open, namespaces := change.added()
+	for _, verb := range change.verbs() {
+		if !open && len(namespaces) == 0 {
+			return "", nil
+		}
+		everywhere, err := v.ask.May(ctx, user, verb, group, resource, []string{""})
+		if err != nil {
+			return "", err
+		}
+		if everywhere[0] {
+			continue
+		}
+		if open || len(namespaces) > maxAsked {
+			return fmt.Sprintf("user %q may not %s %s in all namespaces", user.Username, verb, resource), nil
+		}
+		each, err := v.ask.May(ctx, user, verb, group, resource, namespaces)
+		if err != nil {
+			return "", err
+		}
+		if text := refusedIn(namespaces, each); text != "" {
+			return fmt.Sprintf("user %q may not %s %s in namespace %s", user.Username, verb, resource, text), nil
+		}
+	}
+	return "", nil
+}
+
+// conflicts warns of objects that stand in the way now. What can't be read now the operator reports later.
+func (v *distributionValidator) conflicts(ctx context.Context, change distributionChange) []string {
+	template := change.now.Template
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(template.Kind.GroupVersion().WithKind(template.Kind.Kind + "List"))
+	selector, err := labels.Parse(v1alpha1.LabelDistributedBy + "!=" + change.now.Name)
+	if err != nil {
+		return nil
+	}
+	if err := v.live.List(ctx, list, client.MatchingLabelsSelector{Selector: selector},
+		client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector("metadata.name", template.Name)}); err != nil {
+		return nil
+	}
+	var names []string
+	for i := range list.Items {
+		if namespace := list.Items[i].Namespace; change.now.Targets.Choose(change.forest, namespace, change.settings.Protected) == distribute.Chosen {
+			names = append(names, namespace)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s already a %s %s that is not ours: %s", have(len(names)), template.Kind.Kind, template.Name, firstNames(names))}
+}

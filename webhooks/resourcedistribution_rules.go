@@ -1,0 +1,169 @@
+package webhooks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// maxAsked is for how many namespaces each is asked; for more, the right to write everywhere is needed.
+const maxAsked = 500
+
+// distributionChange is what a request does to a ResourceDistribution; old is nil where it makes one.
+type distributionChange struct {
+	forest   *forest.Snapshot
+	settings distribute.Settings
+	old, now *distribute.Distribution
+}
+
+// problems are those that the object and the configuration show.
+func (c distributionChange) problems(targets v1alpha1.DistributionTargets) (f findings) {
+	at := field.NewPath("spec")
+	switch {
+	case c.now.Problem == v1alpha1.ReasonKindNotAllowed:
+		f.add(field.Forbidden(at.Child("resource", "kind"), c.now.Why))
+	case c.now.Why == distribute.OverwriteDisabled:
+		f.add(field.Forbidden(at.Child("conflictPolicy"), c.now.Why))
+	case c.now.Problem != "":
+		f.add(field.Invalid(at, field.OmitValueType{}, c.now.Why))
+	}
+	for i, one := range targets.IncludedNamespaces {
+		name := string(one.Name)
+		n := c.forest.Namespace(name)
+		if c.settings.Protected(name) || n != nil && n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
+			f.add(field.Forbidden(at.Child("targets", "includedNamespaces").Index(i).Child("name"), name+" is a protected namespace"))
+		}
+	}
+	return f
+}
+
+func (c distributionChange) resourceChanged() bool {
+	return c.old == nil || c.old.Template == nil || c.old.Template.Content != c.now.Template.Content
+}
+
+func (c distributionChange) targetsChanged() bool { return c.old == nil || c.old.Check != c.now.Check }
+
+// verbs are what the operator will do in the user's stead.
+func (c distributionChange) verbs() []string {
+	switch c.now.Conflict {
+	case v1alpha1.ConflictAdoptIdentical:
+		return []string{"create", "update"}
+	case v1alpha1.ConflictOverwrite:
+		return []string{"create", "update", "delete"}
+	}
+	return []string{"create"}
+}
+
+// added says where the change has something written that was not written there before: in all namespaces that come to be,
+// or in these, existing or not.
+func (c distributionChange) added() (open bool, namespaces []string) {
+	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
+	if !c.now.Targets.Bounded() {
+		return anew || c.targetsChanged(), nil
+	}
+	candidates := c.now.Targets.Included()
+	for _, tree := range c.now.Targets.Trees() {
+		candidates = append(append(candidates, tree), c.forest.Subtree(tree)...)
+	}
+	slices.Sort(candidates)
+	for _, name := range slices.Compact(candidates) {
+		if anew || !c.had(name) {
+			namespaces = append(namespaces, name)
+		}
+	}
+	return false, namespaces
+}
+
+// had says whether a namespace was a target before, or would have been had it existed.
+func (c distributionChange) had(name string) bool {
+	if c.old.Problem == v1alpha1.ReasonInvalidResource {
+		return false
+	}
+	if c.forest.Namespace(name) == nil {
+		return slices.Contains(c.old.Targets.Named(), name)
+	}
+	return c.old.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen
+}
+
+// targetCount is the number of targets now.
+func (c distributionChange) targetCount() (n int) {
+	for name := range c.forest.All() {
+		if c.now.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen {
+			n++
+		}
+	}
+	return n
+}
+
+// warnings tell of names that don't exist, and of copies that go.
+func (c distributionChange) warnings() []string {
+	var all []string
+	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
+		all = append(all, "not found: "+firstNames(missing)+"; each is served when it appears")
+	}
+	if c.old == nil || c.old.Problem == v1alpha1.ReasonInvalidResource || c.now.Deletion != v1alpha1.DeletionDelete {
+		return all
+	}
+	leaving := 0
+	for name := range c.forest.All() {
+		if c.had(name) && c.now.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Unchosen {
+			leaving++
+		}
+	}
+	if leaving > 0 {
+		all = append(all, "this removes the copy from "+namespaceCount(leaving))
+	}
+	return all
+}
+
+func namespaceCount(n int) string {
+	if n == 1 {
+		return "1 namespace"
+	}
+	return fmt.Sprintf("%d namespaces", n)
+}
+
+func have(n int) string {
+	if n == 1 {
+		return "1 namespace has"
+	}
+	return fmt.Sprintf("%d namespaces have", n)
+}
+
+// firstNames are at most ten.
+func firstNames(names []string) string {
+	const most = 10
+	slices.Sort(names)
+	text := strings.Join(names[:min(len(names), most)], ", ")
+	if len(names) > most {
+		text += fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return text
+}
+
+// refusedIn names the first namespace that was refused, and how many others; "" if none was.
+func refusedIn(namespaces []string, allowed []bool) string {
+	first, more := "", 0
+	for i, yes := range allowed {
+		switch {
+		case yes:
+		case first == "":
+			first = namespaces[i]
+		default:
+			more++
+		}
+	}
+	switch {
+	case first == "":
+		return ""
+	case more == 0:
+		return fmt.Sprintf("%q", first)
+	}
+	return fmt.Sprintf("%q (and %d more)", first, more)
+}
