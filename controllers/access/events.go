@@ -33,14 +33,14 @@ func (r *Reconciler) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chan
 		rebound := before != nil && after != nil && grants.MustRecreate(before, after)
 		switch list := grants.ListOf(key, tenant.Name); {
 		case settled && !rebound:
-			r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "put back "+key.String())
+			r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+key.String()+", and the operator put it back")
 		case list == "":
 			continue
 		default:
 			r.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
 			r.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
 			if rebound {
-				r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: bound anew, to another ClusterRole", list))
+				r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, key := range done.contended {
 		found = append(found, finding{reason: v1alpha1.ReasonConflict, retry: true,
-			message: fmt.Sprintf("%s is being changed by others all the time", key)})
+			message: fmt.Sprintf("somebody else changes %s again and again, so the operator can't write it: find out who (its managedFields tell) and stop them", key)})
 	}
 	if seen.groupInUse() {
 		found = append(found, finding{reason: v1alpha1.ReasonGroupInUse, event: v1alpha1.ReasonGroupInUse,

@@ -43,7 +43,7 @@ func childObstacle(s *forest.Snapshot, parent, name string, underWay int) forest
 		return forest.Obstacle{Reason: reason, Message: message}
 	}
 	if !place.InTree() {
-		return why(v1alpha1.ReasonNotInForest, fmt.Sprintf("%s can't be made: %s is not in a tree, or halted", name, parent))
+		return why(v1alpha1.ReasonNotInForest, fmt.Sprintf("required child %s can't be created: %s is in no tree, or halted", name, parent))
 	}
 	if o := s.NameObstacle(parent, name); o.Reason == v1alpha1.ReasonNamespaceTerminating {
 		return why(v1alpha1.ReasonChildPending, o.Message)
@@ -58,7 +58,7 @@ func childObstacle(s *forest.Snapshot, parent, name string, underWay int) forest
 			return why(v1alpha1.ReasonChildConflict, forest.NameLost(name).Message)
 		}
 		if sub == nil && awaitedByOthers(s, place, name) {
-			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q", name))
+			return why(v1alpha1.ReasonChildConflict, fmt.Sprintf("other namespaces wait for a parent named %q: choose another name for the required child, or have a cluster admin create the SubNamespace", name))
 		}
 		if o := s.NamingObstacle(parent, name); o.Exists() {
 			return why(v1alpha1.ReasonChildConflict, o.Message)
@@ -70,11 +70,11 @@ func childObstacle(s *forest.Snapshot, parent, name string, underWay int) forest
 			return why(v1alpha1.ReasonLimitExceeded, name+": "+full)
 		}
 	}
-	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being made")
+	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being created")
 }
 
 // awaitedByOthers says whether namespaces wait for a parent of that name that did not stand below place: whoever requires such a
-// child would get them, and nobody asks whether he may.
+// child would get them, and nobody asks whether they may.
 func awaitedByOthers(s *forest.Snapshot, place forest.Place, name string) bool {
 	path := strings.Join(append(slices.Clone(place.Path), name), "/")
 	return slices.ContainsFunc(s.Waiting(name), func(orphan string) bool {
@@ -111,7 +111,7 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
 		sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
 		switch err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName)); {
 		case err == nil:
-			r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was made")
+			r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
 		case apierrors.IsAlreadyExists(err), apianswer.IsGone(err):
 		default:
 			failed = append(failed, fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err))

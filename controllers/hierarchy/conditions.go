@@ -43,7 +43,7 @@ func halted(s *forest.Snapshot, name string) finding {
 	if halt := s.Place(name).Halt; halt.Reason != "" {
 		return finding{v1alpha1.ConditionHalted, metav1.ConditionTrue, halt.Reason, halt.Message}
 	}
-	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "the way to a root is sound, or there is none to lose"}
+	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "every namespace between this one and the root of its tree is there, or it is in no tree"}
 }
 
 func parentApplied(s *forest.Snapshot, name, rejected string) finding {
@@ -56,7 +56,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case request.Asked && rejected != "":
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the API server refuses to place the namespace: " + rejected}
 	case request.Asked:
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed"}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed below the parent that spec.parent names"}
 	case overruled:
 		stands := s.Namespace(name).Parent()
 		return bad(kind, v1alpha1.ReasonLabelChanged, fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",
@@ -64,7 +64,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case h == nil || h.Parent == nil:
 		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent asks for nothing; the namespace stays where it is")
 	}
-	return good(kind, v1alpha1.ReasonApplied, "the namespace stands where spec.parent asks")
+	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
 }
 
 func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
@@ -72,7 +72,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	refused := s.RefusedKeys(name)
 	switch {
 	case s.Place(name).Halted():
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted, "nothing is written while the namespace is halted"}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonHalted, "nothing is written to the namespace while it is halted: see condition Halted"}
 	case rejected != "":
 		return bad(kind, v1alpha1.ReasonMetadataRejected, rejected)
 	case s.TemplateProblem(name) != "":
@@ -80,7 +80,7 @@ func metadataSynced(s *forest.Snapshot, name, rejected string) finding {
 	case len(refused) > 0:
 		return bad(kind, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	}
-	return good(kind, v1alpha1.ReasonSynced, "the namespace carries what those above it say")
+	return good(kind, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that its ancestors and its template give it")
 }
 
 func childrenReady(s *forest.Snapshot, name, refused string) finding {
@@ -124,5 +124,5 @@ func ready(s *forest.Snapshot, name string, all []finding) finding {
 	if s.Place(name).Kind == forest.None {
 		return good(v1alpha1.ConditionReady, v1alpha1.ReasonNotInForest, name+" is in no tree")
 	}
-	return good(v1alpha1.ConditionReady, v1alpha1.ReasonSettled, name+" is what its place and this object ask for")
+	return good(v1alpha1.ConditionReady, v1alpha1.ReasonSettled, name+" has everything that its ancestors and this object ask for")
 }

@@ -81,7 +81,7 @@ func TestFindings(t *testing.T) {
 		want     []string // of the namespace x: Ready first, then what is bad
 	}{
 		"Plain":   {"", grown(named("x")), "", []string{"True NotInForest: x is in no tree"}},
-		"Settled": {"", grown(root("x")), "", []string{"True Settled: x is what its place and this object ask for"}},
+		"Settled": {"", grown(root("x")), "", []string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"Missing": {"", grown(below("x", "p")), "", []string{"False ParentMissing: parent namespace p does not exist", "Halted", "MetadataSynced Unknown"}},
 		"Refused": {
 			"it stays where it is", grown(root("x"), below("y", "x"), asking("x", "y")), "",
@@ -95,8 +95,8 @@ func TestFindings(t *testing.T) {
 			"a wish to be a root is one too", grown(root("q"), applied(below("x", "q"), ""), asking("x", "")), "",
 			[]string{`False LabelChanged: x was moved from "" to "q" by its label; set spec.parent to "q", or delete this object`, "ParentApplied"},
 		},
-		"Pending":  {"", grown(root("p"), named("x"), asking("x", "p")), "", []string{"False Pending: the namespace is about to be placed", "ParentApplied Unknown"}},
-		"Applied":  {"", grown(root("p"), applied(below("x", "p"), "p"), asking("x", "p")), "", []string{"True Settled: x is what its place and this object ask for"}},
+		"Pending":  {"", grown(root("p"), named("x"), asking("x", "p")), "", []string{"False Pending: the namespace is about to be placed below the parent that spec.parent names", "ParentApplied Unknown"}},
+		"Applied":  {"", grown(root("p"), applied(below("x", "p"), "p"), asking("x", "p")), "", []string{"True Settled: x has everything that its ancestors and this object ask for"}},
 		"Rejected": {"", grown(root("x")), "admission webhook says no", []string{"False MetadataRejected: admission webhook says no", "MetadataSynced"}},
 		"Template": {
 			"", grown(named("x", v1alpha1.LabelType, v1alpha1.TypeRoot, v1alpha1.LabelTemplate, "t")), "",
@@ -104,7 +104,7 @@ func TestFindings(t *testing.T) {
 		},
 		"Children": {
 			"", grown(root("x"), bound("c", "x"), &forest.Sub{Parent: "x", Name: "c"}, requiring("x", "c")), "",
-			[]string{"True Settled: x is what its place and this object ask for"},
+			[]string{"True Settled: x has everything that its ancestors and this object ask for"},
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
@@ -112,11 +112,11 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
-			[]string{`False ChildConflict: other namespaces wait for a parent named "c"`, "ChildrenReady"},
+			[]string{`False ChildConflict: other namespaces wait for a parent named "c": choose another name for the required child, or have a cluster admin create the SubNamespace`, "ChildrenReady"},
 		},
 		"ChildBack": {
 			"what stood below it may come back to it", grown(root("x"), ancestry(below("y", "c"), "x/c/y"), requiring("x", "c")), "",
-			[]string{"False ChildPending: SubNamespace x/c is being made", "ChildrenReady"},
+			[]string{"False ChildPending: SubNamespace x/c is being created", "ChildrenReady"},
 		},
 		"ChildGoing": {
 			"", grown(root("x"), going(bound("c", "x")), requiring("x", "c")), "",

@@ -255,7 +255,7 @@ func (r *Reporter) announce(before, now *v1alpha1.HierarchyConfiguration) {
 		}
 		switch {
 		case kind == v1alpha1.ConditionHalted && !bad && was != nil && wrong(was.Type, was.Status):
-			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed), "the namespace is halted no longer")
+			r.Events.Event(now, corev1.EventTypeNormal, string(v1alpha1.ReasonResumed), "namespace "+now.Namespace+" is managed again: what halted it is over")
 		case kind == v1alpha1.ConditionHalted && bad:
 			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonHalted), c.Reason+": "+c.Message)
 		case kind == v1alpha1.ConditionParentApplied && bad && reason != v1alpha1.ReasonLabelChanged:

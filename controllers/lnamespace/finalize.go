@@ -23,7 +23,7 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 	}
 	served, err := apianswer.Served(ctx, r.Live, "lnamespaces")
 	if err != nil {
-		v := verdict{reason: v1alpha1.ReasonDeleting, message: "waiting, because it can't be told whether LNamespaces are being removed as a kind: " + err.Error(), again: 15 * time.Second}
+		v := verdict{reason: v1alpha1.ReasonDeleting, message: "nothing is deleted until the API server says whether the kind LNamespace itself is being removed: " + err.Error(), again: 15 * time.Second}
 		return r.say(ctx, lns, v)
 	}
 	if !served {
@@ -63,7 +63,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	}
 	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
 	if apierrors.IsConflict(err) { // it changed since it was judged
-		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is changing and is looked at again", again: 200 * time.Millisecond}, false
+		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by somebody else: the operator decides again in a moment", again: 200 * time.Millisecond}, false
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " can't be deleted yet: " + err.Error(), again: 5 * time.Second}, false

@@ -211,7 +211,7 @@ func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root 
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
 	r.patience.Forget(lns.UID)
-	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was made")
+	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
 	return r.settled(lns, r.Index.Snapshot()), nil
 }
 
@@ -225,9 +225,9 @@ func (r *Reconciler) refused(lns *v1alpha1.LNamespace, err error) verdict {
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
-		return verdict{reason: v1alpha1.ReasonPending, message: "the name is looked at again", again: time.Second}, client.IgnoreNotFound(err)
+		return verdict{reason: v1alpha1.ReasonPending, message: "a namespace of this name has just appeared or gone: the operator reads it before it decides", again: time.Second}, client.IgnoreNotFound(err)
 	}
-	return verdict{reason: v1alpha1.ReasonPending, message: "the name is looked at again", again: 200 * time.Millisecond}, nil
+	return verdict{reason: v1alpha1.ReasonPending, message: "a namespace of this name has just appeared or gone: the operator reads it before it decides", again: 200 * time.Millisecond}, nil
 }
 
 func (r *Reconciler) live(ctx context.Context, name string) (*corev1.Namespace, error) {
@@ -239,7 +239,7 @@ func (r *Reconciler) live(ctx context.Context, name string) (*corev1.Namespace, 
 func (r *Reconciler) adopt(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
 	_, err := r.Namespaces.Patch(ctx, n, change)
 	if apierrors.IsConflict(err) {
-		return verdict{reason: v1alpha1.ReasonPending, message: "the namespace is changing and will be looked at again", again: time.Second}, nil
+		return verdict{reason: v1alpha1.ReasonPending, message: "somebody else is changing the namespace: the operator adopts it in a moment", again: time.Second}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("adopting Namespace %s: %w", n.Name, err)

@@ -72,7 +72,7 @@ func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {
 		c := v1alpha1.FindCondition(status.Conditions, t)
 		switch {
 		case c == nil:
-			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending, "the operator is at work"
+			ready, reason, message = metav1.ConditionFalse, v1alpha1.ReasonPending, "the operator has not finished its first pass over this LNamespace"
 			continue
 		case c.Status != metav1.ConditionTrue:
 			ready, reason, message = metav1.ConditionFalse, v1alpha1.Reason(c.Reason), c.Message

@@ -103,7 +103,7 @@ func (r *repairs) takeFound(slot propagate.Slot) string {
 func (c *copies) reportRepair(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
 	drift.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, c.repairs.takeFound(slot)).Inc()
 	uid := string(meta.UID)
-	c.notices.send(slot, uid, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed this copy; it was put back")
+	c.notices.send(slot, uid, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed this copy, and the operator put back what its source says: change the source instead")
 	if c.repairs.note(slot, time.Now(), c.timing.LoopWindow) {
 		c.notices.send(slot, uid, corev1.EventTypeWarning, v1alpha1.ReasonDriftLoop, fmt.Sprintf(
 			"somebody changes this copy again and again; from now on it is put back once in %s: change the source, or stop who writes here", c.timing.LoopWindow))

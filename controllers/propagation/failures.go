@@ -51,7 +51,7 @@ func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unse
 	if source != nil && !silent && c.troubles.announce(slot) {
 		if lower := c.tables.source(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			c.notices.tellSource(slot, lower.UID, corev1.EventTypeWarning, v1alpha1.ReasonShadowed,
-				fmt.Sprintf("%s/%s takes precedence: below, its copies stand where those of this object would", action.Source.Namespace, action.Source.Name))
+				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object", action.Source.Namespace, action.Source.Name))
 		}
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonConflict,
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))

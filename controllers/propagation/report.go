@@ -41,11 +41,11 @@ func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 func describeRemoval(c *propagate.Copy, t trouble) string {
 	switch {
 	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
-		return fmt.Sprintf("it is yet to be removed before others come, and has the finalizer %s", c.Kept.Finalizers[0])
+		return fmt.Sprintf("it must be removed before copies of other sources come, and its finalizer %s keeps it", c.Kept.Finalizers[0])
 	case t.reason == v1alpha1.ReasonRejected:
-		return "it is yet to be removed before others come, and that is refused: " + t.text
+		return "it must be removed before copies of other sources come, and the API server refuses to delete it: " + t.text
 	}
-	return "it is yet to be removed before others come"
+	return "it must be removed before copies of other sources come"
 }
 
 // watchTroubles looks, until ctx is done, whether the work that was there at the start is done, and whether a namespace

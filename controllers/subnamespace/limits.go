@@ -19,7 +19,7 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 	s := r.Index.Snapshot()
 	place := s.Place(sub.Namespace)
 	if !place.InTree() {
-		return nil, verdict{reason: v1alpha1.ReasonCreating, message: "the parent has just changed and will be looked at again"}
+		return nil, verdict{reason: v1alpha1.ReasonCreating, message: "the parent namespace has just changed: the operator decides again in a moment"}
 	}
 	root := place.Path[0]
 	key := sub.Namespace + "/" + sub.Name

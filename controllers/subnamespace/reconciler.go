@@ -146,11 +146,11 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) ver
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
-		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server is asked again"}
+		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server did not answer the request to create the namespace: it is asked again"}
 	}
 	v := decide(r.Index.Snapshot(), sub)
 	if v.create {
-		return verdict{reason: v1alpha1.ReasonCreating, message: "the name is taken and will be looked at again"}
+		return verdict{reason: v1alpha1.ReasonCreating, message: "a namespace of this name has just appeared: the operator reads it before it decides"}
 	}
 	return v
 }

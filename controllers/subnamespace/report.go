@@ -66,17 +66,17 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	case len(refused) > 0:
 		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+strings.Join(refused, ", "))
 	default:
-		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries what this SubNamespace and its ancestors say")
+		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that this SubNamespace and its ancestors give it")
 	}
 }
 
 // announceCreated tells a first namespace from one that came back.
 func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 	if ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); ready != nil || wasActive(sub) {
-		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "the namespace had disappeared and was made anew")
+		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "namespace "+sub.Name+" had been deleted and was created again, without the objects that it held")
 		return
 	}
-	r.Events.Event(sub, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "the namespace was made")
+	r.Events.Event(sub, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+sub.Name+" was created")
 }
 
 // wasActive says whether the last report told of a namespace that existed.
