@@ -1,6 +1,6 @@
 // Package vetting compares the ClusterRole that users hold with the list of its rights that was vetted, soon after it changes, and
 // tells of what is new or dangerous: by a metric, by Events on that ClusterRole, and to whoever reports on tenants. It changes
-// nothing in the cluster: what a cluster admin aggregates into a role is his affair, once he knows.
+// nothing in the cluster: cluster admins decide what is aggregated into a role, once they know of it.
 //
 // Only the metadata of that one ClusterRole is watched (watch.go); a look (look.go) reads it and what is aggregated into it.
 package vetting

@@ -119,7 +119,7 @@ func strangers() scene {
 
 func raised() scene {
 	return scene{
-		name: "sudo", story: "bob is a sudoer of both tenants: without sudo he may not, with it he may, in that one tenant.",
+		name: "sudo", story: "bob is a sudoer of both tenants: without sudo bob is refused, with it allowed, in that one tenant.",
 		steps: []step{
 			{"bob", "get secrets -n pay-db", wantRefusal("forbidden")},
 			{"bob", "get secrets -n pay-db" + sudo, wantPrint("database").soon()},
@@ -154,7 +154,7 @@ func attacks() scene {
 func revoked() scene {
 	gone := want{refused: true, has: []string{"cannot impersonate"}, within: 5 * time.Second, timed: true}
 	return scene{
-		name: "revocation", story: "mia takes bob off her list: refused within a second, while his sudo in shop goes on.",
+		name: "revocation", story: "mia takes bob off her list: refused within a second, while bob's sudo in shop goes on.",
 		steps: []step{
 			{"mia", `patch lns payments --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
 			{"bob", "get secrets -n pay-db" + sudo, gone},

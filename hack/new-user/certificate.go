@@ -31,7 +31,7 @@ func signCertificate(
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a key: %w", err)
 	}
-	// The API server takes the common name for the user and the organizations for his groups.
+	// The API server takes the common name for the user and the organizations for the user's groups.
 	request, err := cert.MakeCSR(private, &pkix.Name{CommonName: user, Organization: groups}, nil, nil)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a certificate request: %w", err)

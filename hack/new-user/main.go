@@ -1,5 +1,5 @@
 // New-user makes a test user on the current cluster: a client certificate that the cluster signs, in a kubeconfig of its
-// own. He holds no right but those of every authenticated user and of his groups, until an LNamespace or a binding names him.
+// own. The user holds no right but those of every authenticated user and of the given groups, until an LNamespace or a binding names him.
 //
 //	go run ./hack/new-user [-o FILE] [-expires 24h] [-kubeconfig FILE] [-context NAME] NAME [GROUP...]
 //
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// checkName refuses names that mean something to the cluster or to Warren: a test user shall hold nothing by his name alone.
+// checkName refuses names that mean something to the cluster or to Warren: a test user shall hold nothing by its name alone.
 func checkName(name string, groups []string, expires time.Duration) error {
 	switch {
 	case strings.TrimSpace(name) != name || name == "":

@@ -60,7 +60,7 @@ func (w *World) As(user string) client.WithWatch {
 // Admin returns the client of the cluster admin.
 func (w *World) Admin() client.WithWatch { return w.As(controlplane.Admin) }
 
-// Sudo returns the client of a user who raises his rights in a tenant: --as=USER --as-group=TENANT-sudoers.
+// Sudo returns the client of a user who raises their rights in a tenant: --as=USER --as-group=TENANT-sudoers.
 func (w *World) Sudo(user, tenant string) client.WithWatch {
 	return w.Impersonate(user, rest.ImpersonationConfig{UserName: user, Groups: []string{tenant + "-sudoers"}})
 }

@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// guarded are what holds the walls between tenants; who can write one of these gets out of his tree, or over its limits.
+// guarded are what holds the walls between tenants; who can write one of these gets out of the tree, or over its limits.
 var guarded = []schema.GroupResource{
 	{Resource: "namespaces"}, {Resource: "namespaces/status"}, {Resource: "namespaces/finalize"},
 	{Group: v1alpha1.GroupVersion.Group, Resource: "lnamespaces"},
@@ -18,7 +18,7 @@ var guarded = []schema.GroupResource{
 
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// Dangerous says whether a right lets its holder change what the walls stand on, take rights that he wasn't given, or more than
+// Dangerous says whether a right lets its holder change what the walls stand on, take rights that weren't given, or more than
 // anyone can tell today, by a *. Names don't make it less so.
 func (r Right) Dangerous() bool {
 	switch {

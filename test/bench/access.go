@@ -21,7 +21,7 @@ import (
 // revocation is how long a sudoer may go on who was taken off the list, in mode Legacy.
 const revocation = time.Second
 
-// sudoer is on the list of every tenant: all share his pair.
+// sudoer is on the list of every tenant: all share one pair of role and binding.
 const sudoer = "bob"
 
 func tenantName(i int) string { return fmt.Sprintf("bench-t%03d", i) }
@@ -182,7 +182,7 @@ func (b *bench) writesAtRest(ctx context.Context, tenants int) (result, error) {
 	return r, err
 }
 
-// timeRevocations takes the sudoer off one tenant after the other, and asks with sudo until he is refused.
+// timeRevocations takes the sudoer off one tenant after the other, and asks with sudo until the answer is a refusal.
 func (b *bench) timeRevocations(ctx context.Context, tenants int) (result, error) {
 	r := result{id: "S1"}
 	var all []time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// owner is cluster-admin in the plain namespace and nowhere else: every question of the policies is asked for him.
+// owner is cluster-admin in the plain namespace and nowhere else: every question of the policies is asked for them.
 const owner = "carol"
 
 // annotations is how many a heavy Namespace has.

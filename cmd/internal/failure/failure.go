@@ -1,4 +1,4 @@
-// Package failure says to the user of a kubectl plugin what went wrong between him and the API server.
+// Package failure says to the user of a kubectl plugin what went wrong between the plugin and the API server.
 package failure
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// identity is who somebody is, and whom he may become: by the rules of legacy and of constrained impersonation, which the API
+// identity is who somebody is, and whom they may become: by the rules of legacy and of constrained impersonation, which the API
 // server doesn't mix.
 type identity struct {
 	user                string

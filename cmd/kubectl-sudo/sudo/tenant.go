@@ -131,7 +131,7 @@ func namePeople(subjects []v1alpha1.Subject) string {
 	return strings.Join(named, ", ")
 }
 
-// listTenants prints the tenants in which one may. Who may become any group may in all tenants that he can list.
+// listTenants prints the tenants in which one may. Whoever may become any group may in all tenants that they can list.
 func (c *call) listTenants(ctx context.Context) error {
 	me, err := c.identifyUser(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ type Position int64
 type Request struct {
 	// At is when it arrived.
 	At time.Time
-	// User who asked, and as whom if not as himself.
+	// User who asked, and whom that user acted as, if anybody.
 	User, As string
 	// Verb as the authorizer sees it: get, list, watch, create, update, patch, delete, deletecollection.
 	Verb string
