@@ -8,7 +8,7 @@ import (
 )
 
 // Billing says where the ledger is written and what a tenant must state. All of it but Defaults, Required and
-// CostCenterPattern needs a restart. billing.md 4.
+// CostCenterPattern needs a restart.
 type Billing struct {
 	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
@@ -34,13 +34,14 @@ type Billing struct {
 	Postgres BillingPostgres `json:"postgres"`
 	BigQuery BillingBigQuery `json:"bigquery"`
 
-	// Defaults are tried in order when an LNamespace is created. Default []. access.md Dec12.
+	// Defaults fill the billing of an LNamespace at its creation: the first that names its maker and agrees with what is stated.
+	// Default [].
 	Defaults []BillingDefault `json:"defaults"`
 
-	// Required lists the fields that no LNamespace may leave empty, of costCenter and owner. Default []. access.md 2.3.
+	// Required lists the fields that no LNamespace may leave empty, of costCenter and owner. Default [].
 	Required []BillingField `json:"required"`
 
-	// CostCenterPattern is a Go regexp, unanchored. Default none. access.md 2.3.
+	// CostCenterPattern is a Go regexp, unanchored. Default none.
 	CostCenterPattern string `json:"costCenterPattern"`
 }
 

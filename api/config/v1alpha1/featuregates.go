@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// PropagateGenerated lets controlled objects of annotated generators become sources. propagation.md 2.8.
+// PropagateGenerated lets controlled objects of annotated generators become sources.
 const PropagateGenerated = "PropagateGenerated"
 
 // knownGates are all feature gates with their defaults.

@@ -59,7 +59,7 @@ var clusterScoped = map[string][]string{
 	"storagemigration.k8s.io":      {"StorageVersionMigration"},
 }
 
-// neverPropagated are kinds that a controller or the API server writes for the namespace they stand in. propagation.md 2.5.
+// neverPropagated are kinds that a controller or the API server writes for the namespace they stand in.
 var neverPropagated = map[string][]string{
 	"":                    {"Pod", "Event", "Endpoints", "Binding"},
 	"apps":                {"ControllerRevision"},
@@ -73,7 +73,7 @@ func CanBePropagated(kind schema.GroupKind) bool {
 	return !isOurs(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
 }
 
-// neverDistributed are kinds that a ResourceDistribution may not hold, beside all of RBAC. distribution.md 2.7.
+// neverDistributed are kinds that a ResourceDistribution may not hold, beside all of RBAC.
 var neverDistributed = map[string][]string{
 	"":              {"Event", "Pod", "ServiceAccount"},
 	"events.k8s.io": {"Event"},

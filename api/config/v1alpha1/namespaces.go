@@ -9,7 +9,6 @@ func (c *OperatorConfiguration) Protected(name, operatorNamespace string) bool {
 }
 
 // ProtectedFromDistribution is Protected for ResourceDistributions, which may write to default unless the file lists it.
-// distribution.md 2.1.
 func (c *OperatorConfiguration) ProtectedFromDistribution(name, operatorNamespace string) bool {
 	return strings.HasPrefix(name, "kube-") || name == operatorNamespace || c.ProtectedNamespaces.Match(name)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // NamingPolicy judges the names of new sub-namespaces. It applies to the trees whose root's name Root matches. Both
-// fields are Go regexps, unanchored as in Accurate, whose files are taken over as they are. subnamespaces.md 2.6.
+// fields are Go regexps, unanchored as in Accurate, whose files are taken over as they are.
 type NamingPolicy struct {
 	Root string `json:"root"`
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Propagation says what is copied down the trees, and how hard the operator works on it. propagation.md 2.5.
+// Propagation says what is copied down the trees, and how hard the operator works on it.
 type Propagation struct {
 	// Kinds that are propagated, each group and kind once. Default: Role, RoleBinding, Secret and ConfigMap in mode OptIn.
 	// RoleBinding is always among them, also where the file says [].
@@ -17,14 +17,15 @@ type Propagation struct {
 	ExcludedLabels      Globs `json:"excludedLabels"`
 	ExcludedAnnotations Globs `json:"excludedAnnotations"`
 
-	// NeverPropagate adds to what is never a source (propagation.md 2.4). Default [].
+	// NeverPropagate adds to what is never a source: service-account tokens, Helm releases, kube-root-ca.crt, objects with
+	// finalizers. Default [].
 	NeverPropagate []NeverPropagate `json:"neverPropagate"`
 
 	Scrub Scrub `json:"scrub"`
 	Retry Retry `json:"retry"`
 
 	// Generators are kinds whose controlled objects may become sources, by annotation. Only with the feature gate
-	// PropagateGenerated, and without effect until that is in force. Default []. propagation.md 2.8.
+	// PropagateGenerated, and without effect until that is in force. Default [].
 	Generators []Generator `json:"generators"`
 }
 
@@ -40,7 +41,7 @@ type PropagatedKind struct {
 	// Mode is OptIn (default), All or Remove.
 	Mode KindMode `json:"mode"`
 
-	// Scope of its informers: Auto (default), Cluster or Namespaces; restart. informers.md 2.4.
+	// Scope says how the objects of the kind are watched: Auto (default), Cluster or Namespaces; restart.
 	Scope KindScope `json:"scope"`
 }
 
@@ -83,7 +84,7 @@ type NeverPropagate struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Scrub bounds the background comparison of whole copies. propagation.md 2.7.
+// Scrub bounds the background comparison of whole copies with their sources, which finds what no event told of.
 type Scrub struct {
 	// Interval between passes, at least 10s. Default 24h; 0: off.
 	Interval metav1.Duration `json:"interval"`
@@ -92,7 +93,7 @@ type Scrub struct {
 	ObjectsPerSecond int `json:"objectsPerSecond"`
 }
 
-// Retry is the exponential back-off of rejected copies. propagation.md 2.7.
+// Retry is the exponential back-off of copies that the API server refuses.
 type Retry struct {
 	// Min and Max: 100ms <= Min <= Max <= 1h. Default 1s and 5m.
 	Min metav1.Duration `json:"min"`
@@ -105,7 +106,7 @@ type Generator struct {
 	Kind  string `json:"kind"`
 }
 
-// Distribution says what a ResourceDistribution may hold. distribution.md 2.7.
+// Distribution says what a ResourceDistribution may hold.
 type Distribution struct {
 	// Kinds that may be distributed, namespaced. Default: v1 Secret and v1 ConfigMap.
 	Kinds []DistributedKind `json:"kinds"`

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// restartFields are the keys that are read once, at start: those without "yes" in the column reload of
-// subnamespaces.md 2.9. at returns a pointer to the field.
+// restartFields are the keys that are read once, at start: those whose column "reload" says
+// "restart" in docs/reference/configuration.md. at returns a pointer to the field.
 var restartFields = []struct {
 	name string
 	at   func(*OperatorConfiguration) any
@@ -46,7 +46,7 @@ var restartFields = []struct {
 // kindScope is the one restart field in a list. A kind that joins while running may have any scope.
 const kindScope = "propagation.kinds[].scope"
 
-// RestartRequired returns the names of the fields, as in subnamespaces.md 2.9, that differ between the running
+// RestartRequired returns the names of the fields, as the configuration file has them, that differ between the running
 // configuration and a new one and are in force only after a restart.
 func RestartRequired(running, file *OperatorConfiguration) []string {
 	var names []string

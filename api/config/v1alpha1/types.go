@@ -13,7 +13,7 @@ const (
 )
 
 // OperatorConfiguration is the configuration file: YAML or JSON, one document. Every key of the product stands here and
-// in subnamespaces.md 2.9, which also says which of them are in force without a restart (RestartRequired). A key that is
+// in docs/reference/configuration.md, which also says which of them are in force without a restart (RestartRequired). A key that is
 // absent or null has its default; a list that is given, even an empty one, replaces its default.
 type OperatorConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
@@ -38,67 +38,67 @@ type OperatorConfiguration struct {
 
 	ClientConnection ClientConnection `json:"clientConnection"`
 
-	// Concurrency is how many writes are under way at once, 1 to 256. Default 16; restart. propagation.md 2.5.
+	// Concurrency is how many writes of copies are under way at once, 1 to 256. Default 16; restart.
 	Concurrency int `json:"concurrency"`
 
 	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default; restart.
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
-// Inheritance says which keys of Namespaces flow down each tree and out of templates. subnamespaces.md 2.3.
+// Inheritance says which keys of Namespaces flow down each tree and out of templates.
 type Inheritance struct {
 	// Labels and Annotations that are inherited. Default: labels pod-security.kubernetes.io/*, no annotations.
 	Labels      Globs `json:"labels"`
 	Annotations Globs `json:"annotations"`
 
-	// Undelegated are keys that only cl may have declared or overridden by a HierarchyConfiguration.
-	// Default: those of kubernetes.io and k8s.io and their subdomains. hierarchy.md 2.1.
+	// Undelegated are keys that only whoever may update namespaces cluster-wide may have a HierarchyConfiguration propagate or override.
+	// Default: those of kubernetes.io and k8s.io and their subdomains.
 	Undelegated Globs `json:"undelegated"`
 }
 
 // SubNamespaces says what a SubNamespace may ask for.
 type SubNamespaces struct {
-	// Labels and Annotations that spec.labels and spec.annotations may hold. Default []. subnamespaces.md 2.3.
+	// Labels and Annotations that spec.labels and spec.annotations may hold. Default [].
 	Labels      Globs `json:"labels"`
 	Annotations Globs `json:"annotations"`
 
-	// NamingPolicies judge the names of new sub-namespaces; all that apply must pass. Default []. subnamespaces.md 2.6.
+	// NamingPolicies judge the names of new sub-namespaces; all that apply must pass. Default [].
 	NamingPolicies []NamingPolicy `json:"namingPolicies"`
 
-	// Limits hold where LNamespace.spec.limits is silent, field by field. Default none. subnamespaces.md 2.7.
+	// Limits hold where LNamespace.spec.limits is silent, field by field. Default none.
 	Limits tenancy.Limits `json:"limits"`
 
-	// AllowCascadingDeletion allows it for every namespace. Default false. subnamespaces.md 2.4.
+	// AllowCascadingDeletion lets the deletion of any namespace delete the sub-namespaces below it. Default false.
 	AllowCascadingDeletion bool `json:"allowCascadingDeletion"`
 }
 
 // Tenants says what LNamespaces may be called and how many a user may make.
 type Tenants struct {
 	// ReservedNames are refused when an LNamespace is created, on top of what is protected: see Reserved.
-	// Default ["*-system"]. access.md 2.1.
+	// Default ["*-system"].
 	ReservedNames Globs `json:"reservedNames"`
 
-	// MaxPerCreator is how many LNamespaces one user may have made. Default 0, no limit. access.md 2.3.
+	// MaxPerCreator is how many LNamespaces one user may have made. Default 0, no limit.
 	MaxPerCreator int `json:"maxPerCreator"`
 }
 
 // Access says what a tenant's users may do.
 type Access struct {
-	// UserClusterRole is bound to a tenant's users in its tree; never cluster-admin. Default "admin". access.md 2.4.
+	// UserClusterRole is bound to a tenant's users in its tree; never cluster-admin. Default "admin".
 	UserClusterRole string `json:"userClusterRole"`
 }
 
 // Sudo says how sudoers impersonate their group.
 type Sudo struct {
-	// Mode is Legacy, Constrained (from Kubernetes 1.36) or Auto. Default Legacy. access.md 2.4.
+	// Mode is Legacy, Constrained (from Kubernetes 1.36) or Auto. Default Legacy.
 	Mode tenancy.SudoMode `json:"mode"`
 }
 
 // SudoAuto is Constrained where a probe shows that it works, else Legacy. It is a choice of the configuration only: a
-// tenant's status says which of the two is in force. access.md 2.4.
+// tenant's status says which of the two is in force.
 const SudoAuto tenancy.SudoMode = "Auto"
 
-// Informers tunes package watchset. All of it needs a restart. informers.md 2.1.
+// Informers tunes package watchset. All of it needs a restart.
 type Informers struct {
 	// VerifyInterval is how often the rights of a synced informer are asked again. Default 5m; 0: never.
 	VerifyInterval metav1.Duration `json:"verifyInterval"`
@@ -116,7 +116,7 @@ type Informers struct {
 	MaxNamespaces int `json:"maxNamespaces"`
 }
 
-// ClientConnection limits the requests of the operator on its own side. All of it needs a restart. propagation.md 2.5.
+// ClientConnection limits the requests of the operator on its own side. All of it needs a restart.
 type ClientConnection struct {
 	// QPS is in requests per second. Default 0: no limit here, the API server's fairness decides.
 	QPS float32 `json:"qps"`
