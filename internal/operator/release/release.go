@@ -40,12 +40,14 @@ type releaser struct {
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error is told once, by the caller
-	kubeconfig := flags.String("kubeconfig", "", "")
-	namespace := flags.String("operator-namespace", "warren-system", "")
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
+	namespace := flags.String("operator-namespace", "warren-system", "the namespace of the operator's Deployment")
 	err := flags.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(out, releaseHelp)
+		flags.SetOutput(out)
+		flags.PrintDefaults()
 		return nil
 	case err != nil:
 		return fmt.Errorf("release: %w; see manager release --help", err)
