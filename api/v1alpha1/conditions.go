@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -198,6 +200,12 @@ func SetCondition(conditions *[]metav1.Condition, generation int64, t ConditionT
 	return meta.SetStatusCondition(conditions, metav1.Condition{
 		Type: string(t), Status: status, ObservedGeneration: generation, Reason: string(reason), Message: message,
 	})
+}
+
+// KeepConditions removes the conditions of all other types: whoever may write the status of an object of ours could add one that
+// nobody would ever take away.
+func KeepConditions(conditions *[]metav1.Condition, types ...ConditionType) {
+	*conditions = slices.DeleteFunc(*conditions, func(c metav1.Condition) bool { return !slices.Contains(types, ConditionType(c.Type)) })
 }
 
 // FindCondition returns the condition of type t, or nil.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -83,14 +84,43 @@ func awaitedByOthers(s *forest.Snapshot, place forest.Place, name string) bool {
 }
 
 // requireChildren makes the SubNamespaces that a HierarchyConfiguration requires and that nothing stands in the way of.
-// What is required no longer stays.
-func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
+// What is required no longer stays. Where the API server refuses one, requireChildren returns when to try again.
+func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again time.Duration, err error) {
 	s := r.Index.Snapshot()
+	h, n := s.Hierarchy(parent), s.Namespace(parent)
+	missing := missingChildren(s, parent)
+	if len(missing) == 0 {
+		r.clearRefusal(&r.refused, parent)
+		return 0, nil
+	}
+	asked := apianswer.RequestOf(n.ResourceVersion, h.UID, missing)
+	if wait := r.refused.Wait(parent, asked); wait > 0 {
+		return wait, nil
+	}
+	var refused, failed []error
+	for _, name := range missing {
+		switch err := r.requireChild(ctx, h, name); {
+		case err == nil, apianswer.IsGone(err):
+		case apianswer.IsRefusal(err):
+			refused = append(refused, err)
+		default:
+			failed = append(failed, err)
+		}
+	}
+	if len(refused) == 0 {
+		r.clearRefusal(&r.refused, parent)
+		return 0, errors.Join(failed...)
+	}
+	return r.noteRefusal(ctx, &r.refused, parent, asked, errors.Join(refused...)), errors.Join(failed...)
+}
+
+// missingChildren are the required children of parent that have no SubNamespace and that nothing stands in the way of.
+func missingChildren(s *forest.Snapshot, parent string) []string {
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	if h == nil || n == nil || n.Terminating {
 		return nil
 	}
-	var failed []error
+	var missing []string
 	underWay := 0
 	for _, name := range h.Required {
 		old := s.Namespace(name) // one that is going goes first
@@ -108,14 +138,21 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) error {
 		if !lost {
 			underWay++
 		}
-		sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
-		switch err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName)); {
-		case err == nil:
-			r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
-		case apierrors.IsAlreadyExists(err), apianswer.IsGone(err):
-		default:
-			failed = append(failed, fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err))
-		}
+		missing = append(missing, name)
 	}
-	return errors.Join(failed...)
+	return missing
+}
+
+// requireChild makes the SubNamespace of one required child.
+func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name string) error {
+	parent := h.Namespace
+	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
+	err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName))
+	if err == nil {
+		r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err)
+	}
+	return nil
 }

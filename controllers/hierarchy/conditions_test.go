@@ -154,7 +154,7 @@ func TestFindings(t *testing.T) {
 // fakeCopies are troubles that a test thought of.
 type fakeCopies []propagate.Trouble
 
-func (fakeCopies) Known() bool { return true }
+func (fakeCopies) Known(string) bool { return true }
 
 func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	asked := slices.Collect(namespaces)

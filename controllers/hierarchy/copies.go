@@ -12,8 +12,9 @@ import (
 
 // Copies tells what is wrong with copies.
 type Copies interface {
-	// Known says whether everything was looked at since the start. Before that, nobody knows what is in order.
-	Known() bool
+	// Known says whether everything that concerns a namespace was looked at since the start. Before that, nobody knows what is in
+	// order there.
+	Known(namespace string) bool
 	// Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order.
 	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
 }

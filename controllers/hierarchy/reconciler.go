@@ -17,9 +17,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -33,11 +35,13 @@ type Reconciler struct {
 	Index       *view.View
 	Events      record.EventRecorder
 	Concurrency int
+	// RetryMax caps the back-off of what the API server refuses.
+	RetryMax time.Duration
 
-	moving   sync.Mutex // held while a namespace is placed elsewhere
-	rejected answers    // by namespace: what the API server said of its keys
-	refused  answers    // by namespace: what it said of its required children
-	waiting  sync.Map   // names of namespaces that ask for what can't be given yet
+	moving   sync.Mutex         // held while a namespace is placed elsewhere
+	rejected apianswer.Refusals // of the keys of namespaces
+	refused  apianswer.Refusals // of the required children of namespaces
+	waiting  sync.Map           // names of namespaces that ask for what can't be given yet
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -45,7 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
 		WatchesRawSource(r.Index.Source(r.concerned)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
 }
 
@@ -82,56 +86,48 @@ func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] {
 }
 
 // Rejected is what the API server said when it refused the keys of a namespace, or "".
-func (r *Reconciler) Rejected(namespace string) string { return r.rejected.of(namespace) }
+func (r *Reconciler) Rejected(namespace string) string { return r.rejected.Of(namespace) }
 
 // Refused is what it said when it refused required children of a namespace, or "".
-func (r *Reconciler) Refused(namespace string) string { return r.refused.of(namespace) }
-
-// answers are refusals of the API server, by namespace.
-type answers struct{ sync.Map }
-
-func (a *answers) of(namespace string) string {
-	text, _ := a.Load(namespace)
-	s, _ := text.(string)
-	return s
-}
-
-// note remembers a refusal, or that there is none any more. It says whether this is news.
-func (a *answers) note(namespace string, err error) bool {
-	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
-		return false // it says nothing about what is asked for
-	}
-	if err == nil {
-		_, was := a.LoadAndDelete(namespace)
-		return was
-	}
-	_, already := a.Swap(namespace, err.Error())
-	return !already
-}
+func (r *Reconciler) Refused(namespace string) string { return r.refused.Of(namespace) }
 
 // Reconcile brings one namespace to what it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	err := r.settle(ctx, req.Name)
+	again, err := r.settle(ctx, req.Name)
+	if err == nil && again == 0 {
+		again, err = r.requireChildren(ctx, req.Name)
+	}
 	switch {
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write comes sooner
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}
-	news := r.rejected.note(req.Name, err)
-	if err == nil {
-		err = r.requireChildren(ctx, req.Name)
-		news = r.refused.note(req.Name, err) || news
-	}
+	return ctrl.Result{RequeueAfter: again}, err
+}
+
+// noteRefusal remembers what the API server refused, has it reported and logged once, and says when to ask again.
+func (r *Reconciler) noteRefusal(ctx context.Context, of *apianswer.Refusals, namespace string, request uint64, err error) time.Duration {
+	again, news := of.Note(namespace, request, err, r.RetryMax)
 	if news {
-		r.Index.Touch(req.Name) // its SubNamespace and its HierarchyConfiguration say so
+		log.FromContext(ctx).Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or what it asks for changes",
+			"refusal", err.Error())
+		r.Index.Touch(namespace) // its SubNamespace and its HierarchyConfiguration say so
 	}
-	return ctrl.Result{}, err
+	return again
+}
+
+// clearRefusal forgets a refusal, and has it reported that there is none any more.
+func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
+	if of.Clear(namespace) {
+		r.Index.Touch(namespace)
+	}
 }
 
 // settle writes what differs. Where a HierarchyConfiguration asks for another place, that is judged and written before
 // anybody else's, by a forest that holds our last writes: requests can never form a cycle.
-func (r *Reconciler) settle(ctx context.Context, name string) error {
+// Where the API server refuses the write, settle returns when to try again.
+func (r *Reconciler) settle(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.Index.Snapshot().Hierarchy(name) != nil {
 		r.waiting.Store(name, true) // from here on, every change asks again
 	}
@@ -150,13 +146,25 @@ func (r *Reconciler) settle(ctx context.Context, name string) error {
 	}
 	n, change := s.Namespace(name), s.Desired(name)
 	if change.Empty() {
-		return nil
+		r.clearRefusal(&r.rejected, name)
+		return 0, nil
 	}
-	if _, err := r.Namespaces.Patch(ctx, n, change); err != nil {
-		return err
+	asked := apianswer.RequestOf(n.ResourceVersion, change.Labels, change.Annotations)
+	if wait := r.rejected.Wait(name, asked); wait > 0 {
+		return wait, nil
 	}
+	_, err = r.Namespaces.Patch(ctx, n, change)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		return 0, err
+	case apianswer.IsRefusal(err):
+		return r.noteRefusal(ctx, &r.rejected, name, asked, err), nil
+	case err != nil:
+		return 0, fmt.Errorf("writing the labels and annotations of Namespace %s: %w", name, err)
+	}
+	r.clearRefusal(&r.rejected, name)
 	r.announce(s, n, change)
-	return nil
+	return 0, nil
 }
 
 // announce tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.

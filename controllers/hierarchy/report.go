@@ -51,6 +51,7 @@ type Reporter struct {
 	Pace time.Duration
 
 	queue   atomic.Pointer[queue] // once it is there
+	written atomic.Int64          // when somebody last wrote a HierarchyConfiguration, in Unix nanoseconds
 	last    sync.Map              // name of a namespace → when it was looked at
 	wanting sync.Map              // name of a namespace → since when it needs an object, or a place
 }
@@ -65,7 +66,7 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.HierarchyConfiguration{}).
 		WatchesRawSource(r.Index.Source(r.reported)).
 		WatchesRawSource(source.Func(r.listen)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
 }
 
@@ -100,6 +101,9 @@ func (r *Reporter) reported(c view.Change) []reconcile.Request {
 	}
 	for _, name := range c.Namespaces {
 		found[name] = true
+		if h := c.New.Hierarchy(name); h != c.Old.Hierarchy(name) && asks(h) {
+			r.written.Store(time.Now().UnixNano())
+		}
 		for _, s := range []*forest.Snapshot{c.Old, c.New} {
 			if n := s.Namespace(name); n != nil && n.Parent() != "" {
 				found[n.Parent()] = true
@@ -179,18 +183,25 @@ func (r *Reporter) since(name string) (left time.Duration) {
 	return r.Pace - time.Since(first.(time.Time))
 }
 
-// demand makes an object in a namespace that has had something to report at two looks.
+// asks says whether somebody asks for anything in h: the objects that the operator makes are empty.
+func asks(h *forest.Hierarchy) bool {
+	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
+}
+
+// demand makes an object in a namespace that has had something to report for a while, and not while somebody is writing such objects:
+// who applies a directory of them would find the name taken.
 func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // else a look costs nothing
 		if wait := r.wait(name, false); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	if !r.needed(s, name) {
+	wrong := slices.ContainsFunc(r.findings(s, name, nil), finding.wrong)
+	if !wrong && !hasUnboundChild(s, name) {
 		r.wanting.Delete(name)
 		return ctrl.Result{}, nil
 	}
-	if left := r.since(name); left > 0 {
+	if left := max(r.since(name), r.untilQuiet(name, wrong)); left > 0 {
 		return ctrl.Result{RequeueAfter: left}, nil
 	}
 	hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{
@@ -204,13 +215,24 @@ func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) 
 	return ctrl.Result{}, nil
 }
 
-// needed says whether somebody must be told of something in a namespace: what is wrong, or a child that no SubNamespace
-// shows.
-func (r *Reporter) needed(s *forest.Snapshot, name string) bool {
-	if slices.ContainsFunc(r.findings(s, name, nil), finding.wrong) {
-		return true
-	}
+// hasUnboundChild says whether there is a child that no SubNamespace shows to those who may not list namespaces.
+func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
+}
+
+// untilQuiet is how long an object must wait because somebody has written others of its kind a moment ago and may be about to write
+// this one too: the pace, and three times that at most, where something is wrong; five times the pace, and thirty times that at most,
+// where it would merely list children, as it would in each parent of a tree that is applied from its leaves upwards.
+func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
+	quiet, most := 5*r.Pace, 30*r.Pace
+	if wrong {
+		quiet, most = r.Pace, 3*r.Pace
+	}
+	end := time.Unix(0, r.written.Load()).Add(quiet)
+	if first, waits := r.wanting.Load(name); waits && end.After(first.(time.Time).Add(most)) {
+		end = first.(time.Time).Add(most)
+	}
+	return time.Until(end)
 }
 
 // fill writes into the status what is true now.
@@ -226,6 +248,8 @@ func (r *Reporter) fill(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration)
 		status.Depth = &depth
 	}
 	all := r.findings(s, name, v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionPropagated))
+	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionHalted, v1alpha1.ConditionParentApplied,
+		v1alpha1.ConditionMetadataSynced, v1alpha1.ConditionChildrenReady, v1alpha1.ConditionPropagated)
 	for _, f := range append(all, ready(s, name, all)) {
 		v1alpha1.SetCondition(&status.Conditions, hc.Generation, f.kind, f.status, f.reason, f.message)
 	}
@@ -237,7 +261,7 @@ func (r *Reporter) findings(s *forest.Snapshot, name string, was *metav1.Conditi
 	all := findings(s, name, r.Rejected(name), r.Refused(name))
 	switch {
 	case r.Copies == nil:
-	case r.Copies.Known():
+	case r.Copies.Known(name):
 		all = append(all, propagated(s, name, r.Copies))
 	case was != nil:
 		all = append(all, finding{v1alpha1.ConditionPropagated, was.Status, v1alpha1.Reason(was.Reason), was.Message})

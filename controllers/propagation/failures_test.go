@@ -1,6 +1,7 @@
 package propagation
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -41,8 +42,26 @@ func TestWhatIsBeingDeletedBacksOff(t *testing.T) {
 			t.Fatalf("the next look is after %s, want about %s", low, c.timing.ConflictMax)
 		}
 		r.troubles.known = false
-		if r.troubles.setKnown(nil); !r.troubles.isKnown() {
+		if r.troubles.setKnown(nil); !r.troubles.isKnown("b") {
 			t.Fatal("what may last for ever keeps the report of the whole cluster waiting")
+		}
+	})
+}
+
+// One slot that is never answered must not hide what is known of every other namespace.
+func TestUnansweredSlot(t *testing.T) {
+	t.Run("PROP-R9", func(t *testing.T) {
+		r, _, _ := removalsOf(tablesOf())
+		slot := secretsIn("a")
+		r.troubles.known = false
+		r.troubles.retryLater(slotKey(slot), errors.New("internal error"))
+		r.troubles.setKnown(nil)
+		if r.troubles.isKnown("a") || !r.troubles.isKnown("b") {
+			t.Errorf("a is known: %t, b is known: %t; want only b", r.troubles.isKnown("a"), r.troubles.isKnown("b"))
+		}
+		r.troubles.clear(slot)
+		if !r.troubles.isKnown("a") {
+			t.Error("what was answered in the end stays unknown")
 		}
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Known says whether everything was looked at since this replica leads, or since the configuration changed. Before that,
-// what is not in Troubles may be in trouble all the same.
-func (e *Engine) Known() bool { return e.troubles.isKnown() }
+// Known says whether everything in namespace, below it and above it was looked at since this replica leads, or since the
+// configuration changed. Before that, what is not in Troubles may be in trouble all the same.
+func (e *Engine) Known(namespace string) bool { return e.troubles.isKnown(namespace) }
 
 // Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order. What waits
 // for the removal of others is told when nothing has moved for a while.

@@ -23,6 +23,7 @@ type trouble struct {
 	tries     int
 	announced bool // the owner of the source has got an Event
 	silent    bool // the source is in mode create: somebody else's object satisfies it
+	reading   bool // it is a source that could not be read: nothing is known of its copies either
 }
 
 func (t trouble) obstructed() bool { return t.reason == v1alpha1.ReasonConflict }
@@ -38,9 +39,11 @@ type troubles struct {
 	// report is told which namespaces have something new to report; it must not block, nor ask the engine.
 	report func(namespaces ...string)
 
-	mu    sync.Mutex                             // guards slots and known; while it is held, only snapshot and report are called
+	mu    sync.Mutex                             // guards all below; while it is held, only snapshot and report are called
 	slots map[string]map[propagate.Slot]*trouble // by namespace
-	known bool                                   // everything was looked at since this replica leads
+	known bool                                   // everything was looked at since this replica leads, but for what is unknown
+	// unknown are the slots whose first look has failed for a reason that should pass by itself, and has not yet.
+	unknown map[propagate.Slot]bool
 }
 
 func newTroubles(o Options, q *queue) *troubles {
@@ -96,6 +99,9 @@ func (t *troubles) note(slot propagate.Slot, now trouble) (noted trouble, isNew 
 		t.tellAll(slot.Namespace, known.from, now.from)
 		known.text, known.from, known.silent = now.text, now.from, now.silent
 	}
+	if now.reason != "" {
+		t.learn(slot)
+	}
 	known.tries++
 	return *known, isNew
 }
@@ -137,6 +143,7 @@ func (t *troubles) clearTransient(slot propagate.Slot) {
 
 // drop forgets a slot. The caller holds the lock.
 func (t *troubles) drop(slot propagate.Slot) {
+	t.learn(slot)
 	if delete(t.slots[slot.Namespace], slot); len(t.slots[slot.Namespace]) == 0 {
 		delete(t.slots, slot.Namespace)
 	}
@@ -144,7 +151,7 @@ func (t *troubles) drop(slot propagate.Slot) {
 
 // retryLater tries a key again that failed without being refused: no connection, 429, 5xx.
 func (t *troubles) retryLater(k key, err error) {
-	noted, isNew := t.note(k.slot, trouble{})
+	noted, isNew := t.note(k.slot, trouble{reading: k.what == aSource})
 	if isNew {
 		ctrl.Log.WithName("propagation").Error(err, "a request failed; it is tried again", "slot", k.slot.String())
 	}
@@ -170,22 +177,41 @@ func (t *troubles) count() map[kindReason]int {
 	return all
 }
 
-// isKnown says whether everything was looked at since this replica leads, or since the configuration changed.
-func (t *troubles) isKnown() bool {
+// mostUnknown bounds the slots that are set aside as unknown. Where more can't be looked at, the API server is down, and nothing is
+// known of anything.
+const mostUnknown = 1000
+
+// isKnown says whether everything that a report on a namespace depends on was looked at since this replica leads, or since the
+// configuration changed: what is in it and below it, and the sources above it.
+func (t *troubles) isKnown(namespace string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.known
+	if !t.known || len(t.unknown) == 0 {
+		return t.known
+	}
+	s := t.snapshot()
+	above, _ := s.Sources(namespace)
+	for slot, reading := range t.unknown {
+		if slot.Namespace == namespace || slices.Contains(s.Place(slot.Namespace).Path, namespace) || reading && slices.Contains(above.Names, slot.Namespace) {
+			return false
+		}
+	}
+	return true
 }
 
-// setKnown tells of all troubles, of what waits besides, and those who may have told of some before the start, unless
-// everything is known already or a slot is still tried again for a reason that passes by itself.
+// setKnown tells of all troubles, of what waits besides, and those who may have told of some before the start. What is tried again
+// for a reason that passes by itself is set aside: one slot that is never answered must not hide what is known of all others.
 func (t *troubles) setKnown(waiting []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.known || t.isRetrying() {
+	if t.known {
 		return
 	}
-	t.known = true
+	unknown := t.retrying()
+	if len(unknown) > mostUnknown {
+		return
+	}
+	t.known, t.unknown = true, unknown
 	t.tellAll(slices.Collect(maps.Keys(t.slots))...)
 	t.tellAll(waiting...)
 	s := t.snapshot()
@@ -196,23 +222,39 @@ func (t *troubles) setKnown(waiting []string) {
 	}
 }
 
-// isRetrying says whether any slot is tried again for a reason that passes by itself. The caller holds the lock.
-func (t *troubles) isRetrying() bool {
+// retrying are the slots that are tried again for a reason that passes by itself; true for sources. The caller holds the lock.
+func (t *troubles) retrying() map[propagate.Slot]bool {
+	all := map[propagate.Slot]bool{}
 	for _, here := range t.slots {
-		for _, known := range here {
+		for slot, known := range here {
 			if known.reason == "" && known.text == "" { // what is being deleted may be so for ever
-				return true
+				all[slot] = known.reading
 			}
 		}
 	}
-	return false
+	return all
+}
+
+// learn takes a slot for looked at, and tells those who could not report because of it. The caller holds the lock.
+func (t *troubles) learn(slot propagate.Slot) {
+	reading, was := t.unknown[slot]
+	if !was {
+		return
+	}
+	delete(t.unknown, slot)
+	t.tellAll(slot.Namespace)
+	if reading {
+		for below := range t.snapshot().Below(slot.Namespace) {
+			t.report(below)
+		}
+	}
 }
 
 // reset forgets all troubles.
 func (t *troubles) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.known, t.slots = false, map[string]map[propagate.Slot]*trouble{}
+	t.known, t.unknown, t.slots = false, nil, map[string]map[propagate.Slot]*trouble{}
 }
 
 // tell says that these namespaces, and those above them, have something new to report.
@@ -249,7 +291,8 @@ func (t *troubles) setForest(c view.Change) {
 			continue
 		}
 		if c.New.Namespace(namespace) == nil {
-			for _, known := range t.slots[namespace] {
+			for slot, known := range t.slots[namespace] {
+				t.learn(slot)
 				t.tellAll(known.from)
 			}
 			delete(t.slots, namespace)

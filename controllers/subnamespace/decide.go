@@ -12,6 +12,7 @@ type verdict struct {
 	stalled bool // a human must act
 	create  bool
 	tooDeep bool // may change with the limits of the tree
+	inLine  bool // waits for room in its tree
 }
 
 func (v verdict) ready() bool { return v.reason == v1alpha1.ReasonNamespaceActive }

@@ -1,9 +1,10 @@
 package subnamespace
 
 import (
-	"strings"
+	"context"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -21,20 +22,21 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 	if !place.InTree() {
 		return nil, verdict{reason: v1alpha1.ReasonCreating, message: "the parent namespace has just changed: the operator decides again in a moment"}
 	}
-	root := place.Path[0]
-	key := sub.Namespace + "/" + sub.Name
+	root, w := place.Path[0], waiterOf(sub)
 	reserved := 0
-	for name := range r.room {
-		if s.Namespace(name) == nil {
+	for name, under := range r.room {
+		if under == root && s.Namespace(name) == nil {
 			reserved++
 		}
 	}
-	if why := s.NoRoom(root, reserved, r.before(s, root, sub)+1); why != "" {
-		r.wait(root, key, true)
-		return nil, blocked(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
+	if why := r.noRoom(s, root, reserved, r.lines.ahead(root, w)+1); why != "" {
+		r.lines.waitForRoom(root, w)
+		v = blocked(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
+		v.inLine = true
+		return nil, v
 	}
-	delete(r.waiting[root], key)
-	r.room[sub.Name] = true
+	r.lines.leave(w.key())
+	r.room[sub.Name] = root
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -42,32 +44,59 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 	}, verdict{}
 }
 
-// wait notes that a SubNamespace is held back by a limit of its tree: forRoom by the number of namespaces, else by the
-// depth. The caller holds the lock.
-func (r *Reconciler) wait(root, key string, forRoom bool) {
-	if r.waiting[root] == nil {
-		r.waiting[root] = map[string]bool{}
-	}
-	r.waiting[root][key] = forRoom
+// full says that a tree had no room for so many more namespaces, in one snapshot and with so many under way.
+type full struct {
+	snapshot         *forest.Snapshot
+	reserved, adding int
+	text             string
 }
 
-// before counts the SubNamespaces of the tree that wait for room and are older than sub.
-func (r *Reconciler) before(s *forest.Snapshot, root string, sub *v1alpha1.SubNamespace) int {
-	own := s.Sub(sub.Namespace, sub.Name)
-	if own == nil {
-		return 0
+// noRoom says why there is no room, as forest.Snapshot.NoRoom does, and walks the tree once for all that ask about the same snapshot:
+// where there is no room for so many, there is none for more. The caller holds the lock.
+func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
+	if last := r.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
+		return last.text
 	}
-	older := 0
-	for key, forRoom := range r.waiting[root] {
-		parent, name, _ := strings.Cut(key, "/")
-		if !forRoom {
-			continue
-		}
-		if other := s.Sub(parent, name); other != nil && !other.Deleting && s.Namespace(name) == nil && forest.Older(other, own) < 0 {
-			older++
-		}
+	text := s.NoRoom(root, reserved, adding)
+	if text == "" {
+		delete(r.full, root)
+	} else {
+		r.full[root] = full{s, reserved, adding, text}
 	}
-	return older
+	return text
+}
+
+// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and has those look again that stood behind it:
+// nothing in the forest need have changed for them.
+func (r *Reconciler) leaveLine(key string) {
+	r.mu.Lock()
+	root := r.lines.leave(key)
+	r.mu.Unlock()
+	if root != "" {
+		r.lookAgainInLine(root)
+	}
+}
+
+// lookAgainInLine queues all that limits of the tree of root hold back.
+func (r *Reconciler) lookAgainInLine(root string) {
+	q := r.queue.Load()
+	if q == nil {
+		return // the controller has not started: it looks at everything when it does
+	}
+	r.mu.Lock()
+	keys := r.lines.of(root)
+	r.mu.Unlock()
+	for _, key := range keys {
+		parent, name := splitKey(key)
+		(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: parent, Name: name}})
+	}
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func (r *Reconciler) listen(_ context.Context, q queue) error {
+	r.queue.Store(&q)
+	return nil
 }
 
 // concerned are the SubNamespaces that a change of the forest matters to: those in the namespaces that changed, those
@@ -90,8 +119,8 @@ func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	}
 	r.mu.Lock()
 	for root := range roots {
-		for key := range r.waiting[root] {
-			parent, name, _ := strings.Cut(key, "/")
+		for _, key := range r.lines.of(root) {
+			parent, name := splitKey(key)
 			found[types.NamespacedName{Namespace: parent, Name: name}] = true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
@@ -35,16 +37,19 @@ type Reconciler struct {
 	// RetryMax caps the back-off of what is refused.
 	RetryMax time.Duration
 
-	mu       sync.Mutex
-	room     map[string]bool            // names of namespaces that are being made: they count against the limits
-	waiting  map[string]map[string]bool // by root: parent/name of the SubNamespaces that a limit holds back; true: that wait for room
-	failures map[string]int             // by parent/name
-	written  map[string]string          // by parent/name: resourceVersions of own writes that the cache has not shown yet
+	queue   atomic.Pointer[queue] // once the controller runs
+	refused apianswer.Refusals    // by parent/name: what could not be made
+
+	mu      sync.Mutex        // guards all below
+	room    map[string]string // namespaces that are being made → the root of the tree against whose limits they count
+	lines   *lines            // what limits hold back
+	full    map[string]full   // by root: the last time that its tree had no room
+	written map[string]string // by parent/name: resourceVersions of own writes that the cache has not shown yet
 }
 
 // SetupWithManager runs the reconciler with mgr.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	r.room, r.waiting, r.failures, r.written = map[string]bool{}, map[string]map[string]bool{}, map[string]int{}, map[string]string{}
+	r.reset()
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
@@ -52,21 +57,33 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("subnamespace").
 		For(&v1alpha1.SubNamespace{}).
 		WatchesRawSource(r.Index.Source(r.concerned)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency}).
+		WatchesRawSource(source.Func(r.listen)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
+}
+
+// reset makes the reconciler forget what it knows of other times.
+func (r *Reconciler) reset() {
+	r.room, r.lines, r.full = map[string]string{}, newLines(), map[string]full{}
+	r.written = map[string]string{}
 }
 
 // Reconcile brings one SubNamespace and its namespace to what they should be: what there is, what is to be done, do it, say so.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	sub := &v1alpha1.SubNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
-		r.seen(req.String(), "")
+		if apierrors.IsNotFound(err) {
+			r.seen(req.String(), "")
+			r.leaveLine(req.String())
+			r.refused.Clear(req.String())
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.seen(req.String(), sub.ResourceVersion) {
 		return ctrl.Result{}, nil // what we wrote last is still to come, and asks again
 	}
 	if !sub.DeletionTimestamp.IsZero() {
+		r.leaveLine(req.String())
 		return r.finalize(ctx, sub)
 	}
 	if r.Index.Snapshot().Namespace(sub.Namespace) == nil {
@@ -105,42 +122,68 @@ func (r *Reconciler) seen(key, resourceVersion string) bool {
 }
 
 // settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
-func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
-	key := sub.Namespace + "/" + sub.Name
-	v := decide(r.Index.Snapshot(), sub)
+func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
+	v = decide(r.Index.Snapshot(), sub)
 	if v.create {
-		v = r.create(ctx, sub)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if place := r.Index.Snapshot().Place(sub.Namespace); v.tooDeep && place.InTree() {
-		r.wait(place.Path[0], key, false)
+		v, again = r.create(ctx, sub)
+		if place := r.Index.Snapshot().Place(sub.Namespace); !v.ready() && !v.inLine && place.InTree() {
+			r.lookAgainInLine(place.Path[0]) // its place is free again, and nothing in the forest has changed
+		}
 	}
 	if v.reason != v1alpha1.ReasonCreateFailed {
-		delete(r.failures, key)
-		return v, 0
+		r.refused.Clear(sub.Namespace + "/" + sub.Name)
 	}
-	r.failures[key]++
-	return v, min(time.Second<<min(r.failures[key]-1, 10), r.RetryMax)
+	r.keepLine(sub, v)
+	return v, again
 }
 
-// create makes the namespace.
-func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
+// keepLine has a SubNamespace stand in a line only where nothing but a limit of its tree stands in its way.
+func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
+	place := r.Index.Snapshot().Place(sub.Namespace)
+	switch {
+	case v.tooDeep && place.InTree():
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.lines.waitForDepth(place.Path[0], waiterOf(sub))
+	case !v.inLine:
+		r.leaveLine(sub.Namespace + "/" + sub.Name)
+	}
+}
+
+// create makes the namespace. Where that failed, the same request is sent again when its time has come, whatever event asks sooner:
+// the report of the failure is one.
+func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
+	key, child := sub.Namespace+"/"+sub.Name, r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
+	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
+	if wait := r.refused.Wait(key, asked); wait > 0 {
+		return createFailed(sub, r.refused.Of(key)), wait
+	}
 	release, v := r.reserve(sub)
 	if release == nil {
-		return v
+		return v, 0
 	}
 	defer release()
-	child := r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
 	err := r.Namespaces.Create(ctx, child)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return r.lookAgain(ctx, sub)
+		return r.lookAgain(ctx, sub), 0
 	case err != nil:
-		return verdict{reason: v1alpha1.ReasonCreateFailed, message: err.Error(), stalled: apianswer.IsRefusal(err)}
+		longest := r.RetryMax
+		if !apianswer.IsRefusal(err) {
+			longest = min(longest, apianswer.OutageRetryMax)
+		}
+		again, _ := r.refused.Note(key, asked, err, longest)
+		v := verdict{reason: v1alpha1.ReasonCreateFailed, message: r.refused.Of(key), stalled: apianswer.IsRefusal(err)}
+		return v, again
 	}
 	r.announceCreated(sub)
-	return decide(r.Index.Snapshot(), sub).orActive()
+	return decide(r.Index.Snapshot(), sub).orActive(), 0
+}
+
+// createFailed is the verdict on a namespace that could not be made a moment ago, as it was reported then.
+func createFailed(sub *v1alpha1.SubNamespace, text string) verdict {
+	stalled := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionStalled)
+	return verdict{reason: v1alpha1.ReasonCreateFailed, message: text, stalled: stalled != nil}
 }
 
 // lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.

@@ -3,7 +3,6 @@ package subnamespace
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,7 +17,11 @@ import (
 // report writes the status if it changed, and an Event if it changed for the worse.
 func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v verdict) error {
 	before := sub.DeepCopy()
+	if rejected := r.Rejected(sub.Name); v.ready() && rejected != "" {
+		v = verdict{reason: v1alpha1.ReasonMetadataRejected, message: rejected, stalled: true}
+	}
 	status := &sub.Status
+	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, v1alpha1.ConditionMetadataSynced)
 	status.ObservedGeneration = sub.Generation
 	was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionReady)
 	ready := metav1.ConditionFalse
@@ -56,15 +59,15 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 		v1alpha1.SetCondition(&sub.Status.Conditions, sub.Generation, v1alpha1.ConditionMetadataSynced, status, reason, message)
 	}
 	place := s.Place(sub.Name)
-	switch refused, rejected := s.RefusedKeys(sub.Name), r.Rejected(sub.Name); {
+	switch refused := s.RefusedKeys(sub.Name); {
 	case place.Halted() && s.Namespace(sub.Name).BoundTo(sub.Namespace):
 		set(metav1.ConditionUnknown, v1alpha1.ReasonHalted, place.Halt.Message)
+	case v.reason == v1alpha1.ReasonMetadataRejected:
+		set(metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, v.message)
 	case !v.ready():
 		meta.RemoveStatusCondition(&sub.Status.Conditions, string(v1alpha1.ConditionMetadataSynced))
-	case rejected != "":
-		set(metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, rejected)
 	case len(refused) > 0:
-		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+strings.Join(refused, ", "))
+		set(metav1.ConditionFalse, v1alpha1.ReasonKeyNotAllowed, forest.NotTransferred+forest.Few(refused))
 	default:
 		set(metav1.ConditionTrue, v1alpha1.ReasonSynced, "the namespace carries the labels and annotations that this SubNamespace and its ancestors give it")
 	}
@@ -82,7 +85,8 @@ func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 // wasActive says whether the last report told of a namespace that existed.
 func wasActive(sub *v1alpha1.SubNamespace) bool {
 	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
-	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == string(v1alpha1.ReasonNamespaceTerminating))
+	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == string(v1alpha1.ReasonNamespaceTerminating) ||
+		ready.Reason == string(v1alpha1.ReasonMetadataRejected))
 }
 
 // announceEnd says what became of the namespace of a SubNamespace that goes. In a terminating namespace the API server

@@ -157,6 +157,7 @@ func planned(results []Result) *v1alpha1.DistributionPlan {
 }
 
 func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionStatus) {
+	v1alpha1.KeepConditions(&s.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, v1alpha1.ConditionConflictFree)
 	status, reason, message := d.ready(r, s)
 	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionReady, status, reason, message)
 	switch {

@@ -38,7 +38,7 @@ type Timing struct {
 	Guard        guard.Timing
 	Certificate  certificate.Timing
 	Vetting      vetting.Timing
-	// RetryMax caps the back-off of namespaces that the API server refuses to make.
+	// RetryMax caps the back-off of namespaces that the API server refuses to make or to label.
 	RetryMax time.Duration
 	// ReportPace is the least time between two looks at what is to be reported of one namespace.
 	ReportPace time.Duration
@@ -87,7 +87,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		return err
 	}
 	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.index}
-	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency}
+	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency, RetryMax: timing.RetryMax}
 	s.hierarchyReporter = &hierarchy.Reporter{
 		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
 	}

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,8 +100,11 @@ func (x *View) dropNamespace(n *metav1.PartialObjectMetadata) {
 func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.replaceSnapshot(old, old.WithSub(forest.SubOf(sub)), sub.Name)
+	old, now := x.Snapshot(), forest.SubOf(sub)
+	if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
+		return // only its status was written
+	}
+	x.replaceSnapshot(old, old.WithSub(now), sub.Name)
 }
 
 func (x *View) dropSub(sub *v1alpha1.SubNamespace) {
@@ -113,8 +117,11 @@ func (x *View) dropSub(sub *v1alpha1.SubNamespace) {
 func (x *View) takeTenant(l *v1alpha1.LNamespace) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.replaceSnapshot(old, old.WithTenant(forest.TenantOf(l)), l.Name)
+	old, now := x.Snapshot(), forest.TenantOf(l)
+	if reflect.DeepEqual(old.Tenant(l.Name), now) {
+		return // only its status was written
+	}
+	x.replaceSnapshot(old, old.WithTenant(now), l.Name)
 }
 
 func (x *View) dropTenant(l *v1alpha1.LNamespace) {

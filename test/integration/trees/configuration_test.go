@@ -117,6 +117,21 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		Eventually(own.sub("f8-deep/f8-deeper")).WithContext(ctx).Should(beReady())
 	})
 
+	It("SUB-D15 so that a namespace is protected, whose SubNamespace is deleted then", func(ctx SpecContext) {
+		own.reload(ctx, fixture)
+		own.put(ctx, build.Root("d15-payments"))
+		own.grow(ctx, "d15-payments/pay-d15")
+		own.reload(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
+		Eventually(own.sub("d15-payments/pay-d15")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
+		since := own.mark(ctx)
+		own.drop(ctx, subNamespace("d15-payments/pay-d15"))
+		Eventually(own.is(subNamespace("d15-payments/pay-d15"))).WithContext(ctx).Should(gone())
+		Eventually(own.events("d15-payments/pay-d15")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
+		Expect(own.now(ctx, "pay-d15")).To(active())
+		Expect(own.namespaceWrites(since, "pay-d15")(ctx)).To(BeEmpty(), "nothing was asked of the Namespace")
+		own.reload(ctx, fixture)
+	})
+
 	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
 		own.reload(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration

@@ -75,3 +75,20 @@ func contenders(ctx context.Context, c cluster, parents []string) (ready, waitin
 	})
 	return ready, waiting
 }
+
+var _ = Describe("a limit of a tree", func() {
+	It("SUB-L7 gives room to the younger where the older one can't take it", func(ctx SpecContext) {
+		shared.put(ctx, build.Tenant("l7-root").Limits(2, -1).Object())
+		Eventually(shared.ns("l7-root")).WithContext(ctx).Should(standing("l7-root", "0"))
+		shared.grow(ctx, "l7-root/l7-a")
+		shared.put(ctx, build.Child("l7-m", "l7-root"))
+		Eventually(shared.ns("l7-m")).WithContext(ctx).Should(standing("l7-root", "1"))
+		for _, text := range []string{"l7-m/l7-older", "l7-root/l7-younger"} {
+			shared.put(ctx, subNamespace(text))
+			Eventually(shared.sub(text)).WithContext(ctx).Should(stall(v1alpha1.ReasonLimitExceeded, "tenant l7-root allows 2 sub-namespaces (2 in use)"))
+		}
+		shared.label(ctx, "l7-m", v1alpha1.LabelParent+"=l7-nowhere")
+		Eventually(shared.sub("l7-root/l7-younger")).WithContext(ctx).Should(beReady())
+		Eventually(shared.sub("l7-m/l7-older")).WithContext(ctx).Should(stall(v1alpha1.ReasonParentNotManaged))
+	})
+})

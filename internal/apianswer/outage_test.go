@@ -1,0 +1,22 @@
+package apianswer_test
+
+import (
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/warren-tenancy/warren/internal/apianswer"
+)
+
+func TestRetryAfterOutage(t *testing.T) {
+	t.Run("SUB-S13", func(t *testing.T) {
+		limiter := apianswer.RetryAfterOutage()
+		longest := limiter.When(reconcile.Request{})
+		for range 50 { // an hour and more
+			longest = max(longest, limiter.When(reconcile.Request{}))
+		}
+		if longest != apianswer.OutageRetryMax {
+			t.Errorf("the longest wait is %s, want %s", longest, apianswer.OutageRetryMax)
+		}
+	})
+}

@@ -1,0 +1,80 @@
+package apianswer
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// mostRefusal bounds what is kept of an answer of the API server, in bytes: a condition takes 32,768.
+const mostRefusal = 1024
+
+// Refusals remember, by a key of their user, which request the API server refused, so that the same request is not sent again before
+// its time: a second after the first refusal, then twice as long each time, up to a limit. Whether the text of the answer or the
+// status that shows it has changed meanwhile plays no part. The zero value remembers none.
+type Refusals struct {
+	mu    sync.Mutex // guards byKey
+	byKey map[string]refusal
+}
+
+// refusal is the last answer to one request.
+type refusal struct {
+	request uint64
+	text    string
+	tries   int
+	retryAt time.Time
+}
+
+// Of is what the API server said last when it refused the request of key, or "".
+func (r *Refusals) Of(key string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byKey[key].text
+}
+
+// Wait is how long the same request of key must wait; 0 for another request than the one that was refused.
+func (r *Refusals) Wait(key string, request uint64) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, ok := r.byKey[key]; ok && last.request == request {
+		return max(0, time.Until(last.retryAt))
+	}
+	return 0
+}
+
+// Note remembers a refusal. It returns when the request may be sent again, retryMax at most, and whether the answer is news.
+func (r *Refusals) Note(key string, request uint64, err error, retryMax time.Duration) (again time.Duration, news bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, known := r.byKey[key]
+	now := refusal{request: request, text: text.Cut(err.Error(), mostRefusal)}
+	if known && last.request == request {
+		now.tries = last.tries + 1
+	}
+	again = min(time.Second<<min(now.tries, 10), retryMax)
+	now.retryAt = time.Now().Add(again)
+	if r.byKey == nil {
+		r.byKey = map[string]refusal{}
+	}
+	r.byKey[key] = now
+	return again, last.text != now.text
+}
+
+// Clear forgets the refusal of key and says whether there was one.
+func (r *Refusals) Clear(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, known := r.byKey[key]
+	delete(r.byKey, key)
+	return known
+}
+
+// RequestOf tells requests apart by what belongs to them, which must have a form in JSON.
+func RequestOf(parts ...any) uint64 {
+	hash := fnv.New64a()
+	_ = json.NewEncoder(hash).Encode(parts)
+	return hash.Sum64()
+}

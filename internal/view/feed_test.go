@@ -1,0 +1,48 @@
+package view
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+func TestStatusWrites(t *testing.T) {
+	x := New(forest.Rules{})
+	x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Name: "acme", UID: "1", ResourceVersion: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
+	}})
+	x.markSynced()
+	changes := 0
+	x.Subscribe(func(Change) { changes++ })
+	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "a", UID: "2", Generation: 1}}
+	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "3", Generation: 1}}
+	x.takeSub(sub)
+	x.takeTenant(tenant)
+	began := changes
+
+	t.Run("PROP-Q4 of SubNamespaces and LNamespaces plan nothing anew", func(t *testing.T) {
+		for range 3 {
+			sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
+			v1alpha1.SetCondition(&sub.Status.Conditions, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive, "it is there")
+			tenant.Status.SubNamespaces++
+			x.takeSub(sub)
+			x.takeTenant(tenant)
+		}
+		if changes != began {
+			t.Errorf("%d status writes made %d changes of the forest", 6, changes-began)
+		}
+	})
+	t.Run("PROP-Q4 and what their specs say is a change", func(t *testing.T) {
+		sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
+		sub.Spec.Labels = map[string]v1alpha1.LabelValue{"team": "x"}
+		tenant.Spec.AllowCascadingDeletion = true
+		x.takeSub(sub)
+		x.takeTenant(tenant)
+		if changes != began+2 {
+			t.Errorf("two changes of specs made %d changes of the forest", changes-began)
+		}
+	})
+}
