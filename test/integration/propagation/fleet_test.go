@@ -21,6 +21,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/gate"
 )
 
 const (
@@ -36,22 +37,22 @@ const (
 // fleet is a root with many children.
 type fleet struct {
 	*family
-	*gate
+	*gate.Gate
 	sources []*corev1.Secret
 }
 
 func newFleet(ctx context.Context) *fleet {
 	GinkgoHelper()
 	f := grow(ctx, start(ctx, setup{WithoutOperator: true}))
-	g := newGate(f.World)
-	g.startOperator(ctx, f.World)
+	g := gate.New(f.World)
+	g.StartOperator(ctx, f.World, setup{}.config())
 	var makers errgroup.Group
 	makers.SetLimit(8)
 	for i := range fleetSize - len(f.tree()) {
 		makers.Go(func() error { return f.Admin().Create(ctx, build.Child(fmt.Sprint(f.prefix, "n", i), f.acme)) })
 	}
 	Expect(makers.Wait()).To(Succeed())
-	return &fleet{family: f, gate: g}
+	return &fleet{family: f, Gate: g}
 }
 
 // children are all namespaces below acme.
@@ -96,7 +97,7 @@ func (f *fleet) reaches(ctx context.Context, n int) {
 // halts holds a fan-out back after so many writes, when so many copies stand there; release lets it go on.
 func (f *fleet) halts(ctx context.Context, writes, copies int, begin func()) {
 	GinkgoHelper()
-	f.holdAfter(writes, ofSecrets)
+	f.HoldAfter(writes, gate.OfSecrets)
 	begin()
 	f.isHeld(ctx)
 	f.reaches(ctx, copies)
@@ -105,7 +106,7 @@ func (f *fleet) halts(ctx context.Context, writes, copies int, begin func()) {
 // isHeld waits until every worker of the operator waits at the gate.
 func (f *fleet) isHeld(ctx context.Context) {
 	GinkgoHelper()
-	Eventually(ctx, f.stopped).Should(Equal(writers))
+	Eventually(ctx, f.Stopped).Should(Equal(writers))
 }
 
 // knows waits until the operator has heard of so many sources of a kind.
@@ -146,13 +147,13 @@ var _ = Describe("many copies", Ordered, func() {
 	It("PROP-Q1 delay no other source", func(ctx SpecContext) {
 		other := build.Secret(f.zeta, "other", "1")
 		f.create(ctx, other)
-		f.holdBack(ofSecrets)
+		f.HoldBack(gate.OfSecrets)
 		f.propagate(ctx, v1alpha1.ModeUpdate)
 		f.isHeld(ctx)
 		l := f.ledger(ctx, "secrets")
 		f.label(ctx, other, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
 		f.knows(ctx, fleetSources+1, "Secret")
-		f.release()
+		f.Release()
 		f.reaches(ctx, fleetSize*fleetSources)
 		Expect(f.differs(ctx, other, f.z)).To(Succeed())
 		Expect(l.before(ctx, "create", l.last(ctx, "create", f.z))).
@@ -190,14 +191,14 @@ var _ = Describe("many copies", Ordered, func() {
 		}
 		Eventually(ctx, bindings).WithTimeout(fleetTime).Should(Equal(fleetSize))
 		secrets, roleBindings := f.ledger(ctx, "secrets"), f.ledger(ctx, "rolebindings")
-		f.holdBack(ofSecrets)
+		f.HoldBack(gate.OfSecrets)
 		for _, s := range f.sources {
 			change(ctx, f.family, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
 		}
 		f.isHeld(ctx)
 		f.remove(ctx, rb)
 		f.knows(ctx, 0, "RoleBinding")
-		f.release()
+		f.Release()
 		Eventually(ctx, secrets.writes).WithTimeout(fleetTime).Should(HaveKeyWithValue("update", fleetSize*fleetSources))
 		Expect(bindings(ctx)).To(BeZero())
 		Expect(secrets.before(ctx, "update", roleBindings.last(ctx, "delete", ""))).
@@ -228,7 +229,7 @@ var _ = Describe("many copies", Ordered, func() {
 		crash := func() {
 			GinkgoHelper()
 			Expect(f.Operator.Kill()).To(Succeed())
-			f.release()
+			f.Release()
 			Expect(f.Operator.Start(ctx)).To(Succeed())
 		}
 		f.settles(ctx)
@@ -259,7 +260,7 @@ var _ = Describe("many copies", Ordered, func() {
 		s := build.Source(build.Secret(f.acme, "outage", "1"), v1alpha1.ModeUpdate)
 		f.halts(ctx, half, all+half, func() { f.create(ctx, s) })
 		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed())
-		f.release()
+		f.Release()
 		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(test.Quiet(30 * time.Second)).Should(BeFalse())
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
 		Eventually(ctx, f.copies).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
@@ -272,7 +273,7 @@ var _ = Describe("many copies", Ordered, func() {
 		var replicas []*devcluster.Operator
 		for i := range 2 {
 			o, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-				Kubeconfig: f.kubeconfig(f.World), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
+				Kubeconfig: f.Kubeconfig(f.World), Dir: filepath.Join(f.Dir, fmt.Sprint("replica", i)),
 				Config: setup{}.config(), Args: []string{"--leader-elect"},
 			})
 			Expect(err).NotTo(HaveOccurred())
@@ -296,7 +297,7 @@ var _ = Describe("many copies", Ordered, func() {
 		s := build.Source(build.Secret(f.acme, "replicated", "1"), v1alpha1.ModeUpdate)
 		f.halts(ctx, fleetSize/2, before+fleetSize/2, func() { f.create(ctx, s) })
 		Expect(replicas[leader].Kill()).To(Succeed())
-		f.release()
+		f.Release()
 		f.reaches(ctx, before+fleetSize)
 		mark, err := f.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())

@@ -20,19 +20,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/gate"
 )
 
 var _ = Describe("an operator behind a bad line", Ordered, func() {
 	const answersLost = 50
 	var (
 		f *family
-		g *gate
+		g *gate.Gate
 		s = build.Source(build.Secret("", "s", "1"), v1alpha1.ModeUpdate)
 	)
 	BeforeAll(func(ctx SpecContext) {
 		w := start(ctx, setup{WithoutOperator: true, Webhooks: true})
-		g = newGate(w)
-		g.startOperator(ctx, w)
+		g = gate.New(w)
+		g.StartOperator(ctx, w, setup{}.config())
 		Eventually(ctx, func(ctx context.Context) error { // the API server learns of the certificate a moment later
 			return w.Admin().Create(ctx, build.Root("rehearsed"), client.DryRunAll)
 		}).Should(Succeed())
@@ -47,7 +48,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			f.create(ctx, build.Child(fmt.Sprint(f.prefix, "n", i), f.acme))
 		}
 		var lost atomic.Int32
-		g.loseAnswers(func(r *http.Request) bool {
+		g.LoseAnswers(func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets") && lost.Add(1) <= answersLost
 		})
 		f.create(ctx, s)
@@ -78,7 +79,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			_, err := f.Operator.Stop()
 			Expect(err).NotTo(HaveOccurred())
 			l := f.ledger(ctx, "secrets")
-			g.holdBack(slow)
+			g.HoldBack(slow)
 			started := make(chan error, 1)
 			go func() { started <- f.Operator.Start(ctx) }()
 			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
@@ -87,7 +88,7 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			if i > 0 {
 				Expect(rehearsal(ctx)).NotTo(Succeed(), "nobody knows the forest yet")
 			}
-			g.release()
+			g.Release()
 			Eventually(started).Should(Receive(BeNil()))
 			l.rests(ctx, counts{})
 			Expect(f.reports(ctx, f.a1)).To(BeEmpty())

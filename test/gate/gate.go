@@ -1,4 +1,6 @@
-package propagation_test
+// Package gate stands between an operator and the API server, so that a case can hold requests back at a chosen moment and lose
+// answers on their way.
+package gate
 
 import (
 	"context"
@@ -23,8 +25,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
-// gate stands between an operator and the API server. It can hold requests back, and lose answers on their way.
-type gate struct {
+// Gate passes requests on to the API server.
+type Gate struct {
 	server *httptest.Server
 
 	mu   sync.Mutex
@@ -34,14 +36,15 @@ type gate struct {
 	held int
 }
 
-func newGate(w *devcluster.World) *gate {
+// New returns a gate before the API server of w, which lets everything through.
+func New(w *devcluster.World) *Gate {
 	GinkgoHelper()
 	config := w.Config(controlplane.Operator)
 	target, err := url.Parse(config.Host)
 	Expect(err).NotTo(HaveOccurred())
 	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: config.TLSClientConfig})
 	Expect(err).NotTo(HaveOccurred())
-	g := &gate{open: make(chan struct{})}
+	g := &Gate{open: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -73,14 +76,14 @@ func newGate(w *devcluster.World) *gate {
 	return g
 }
 
-func (g *gate) loses(r *http.Request) bool {
+func (g *Gate) loses(r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.lose != nil && g.lose(r)
 }
 
 // stops returns what a request has to wait for, nil if it may go on.
-func (g *gate) stops(r *http.Request) chan struct{} {
+func (g *Gate) stops(r *http.Request) chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.hold == nil || !g.hold(r) {
@@ -90,23 +93,24 @@ func (g *gate) stops(r *http.Request) chan struct{} {
 	return g.open
 }
 
-// stopped counts the requests that were held back since holdBack was called.
-func (g *gate) stopped() int {
+// Stopped counts the requests that were held back since HoldBack was called.
+func (g *Gate) Stopped() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.held
 }
 
-func (g *gate) holdBack(these func(*http.Request) bool) {
+// HoldBack holds these requests back until Release.
+func (g *Gate) HoldBack(these func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hold, g.open, g.held = these, make(chan struct{}), 0
 }
 
-// holdAfter lets the first n of these requests through, and holds back the others.
-func (g *gate) holdAfter(n int, these func(*http.Request) bool) {
+// HoldAfter lets the first n of these requests through, and holds back the others.
+func (g *Gate) HoldAfter(n int, these func(*http.Request) bool) {
 	let := 0
-	g.holdBack(func(r *http.Request) bool {
+	g.HoldBack(func(r *http.Request) bool {
 		if !these(r) {
 			return false
 		}
@@ -115,26 +119,28 @@ func (g *gate) holdAfter(n int, these func(*http.Request) bool) {
 	})
 }
 
-// ofSecrets is a write of one.
-func ofSecrets(r *http.Request) bool {
+// OfSecrets is a write of one.
+func OfSecrets(r *http.Request) bool {
 	return r.Method != http.MethodGet && strings.Contains(r.URL.Path+"/", "/secrets/")
 }
 
-func (g *gate) release() {
+// Release lets all go on that are held back.
+func (g *Gate) Release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.hold = nil
 	close(g.open)
 }
 
-func (g *gate) loseAnswers(of func(*http.Request) bool) {
+// LoseAnswers carries these requests out, and breaks the connection in place of an answer.
+func (g *Gate) LoseAnswers(of func(*http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lose = of
 }
 
-// kubeconfig is a file with the operator's access to w through the gate.
-func (g *gate) kubeconfig(w *devcluster.World) string {
+// Kubeconfig is a file with the operator's access to w through the gate.
+func (g *Gate) Kubeconfig(w *devcluster.World) string {
 	GinkgoHelper()
 	access, err := clientcmd.LoadFromFile(w.Kubeconfig(controlplane.Operator))
 	Expect(err).NotTo(HaveOccurred())
@@ -148,12 +154,12 @@ func (g *gate) kubeconfig(w *devcluster.World) string {
 	return path
 }
 
-// startOperator starts the operator of w behind the gate.
-func (g *gate) startOperator(ctx context.Context, w *devcluster.World) {
+// StartOperator starts the operator of w behind the gate, with that configuration.
+func (g *Gate) StartOperator(ctx context.Context, w *devcluster.World, configuration string) {
 	GinkgoHelper()
 	var err error
 	w.Operator, err = devcluster.StartOperator(ctx, devcluster.OperatorOptions{
-		Kubeconfig: g.kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: setup{}.config(), WebhookPort: w.WebhookPort,
+		Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: configuration, WebhookPort: w.WebhookPort,
 	})
 	Expect(err).NotTo(HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.
