@@ -16,11 +16,10 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -32,7 +31,7 @@ type Settings struct {
 	Covered func(schema.GroupKind) bool
 	// RetryMin and RetryMax bound the back-off of copies that are refused.
 	RetryMin, RetryMax time.Duration
-	Scrub              propagation.Scrub
+	Scrub              copying.Scrub
 }
 
 // Options are what the controller is made of.
@@ -42,6 +41,8 @@ type Options struct {
 	Index       *view.View
 	Events      record.EventRecorder
 	Concurrency int
+	// Unprotected says whether the policy that keeps everybody off locked copies is missing.
+	Unprotected func() bool
 	Timing      Timing
 }
 
@@ -57,6 +58,8 @@ type Timing struct {
 	Write, List time.Duration
 	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
 	LoopWindow time.Duration
+	// ScrubTick is how often it is asked whether a scrub is due.
+	ScrubTick time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -65,18 +68,19 @@ func DefaultTiming() Timing {
 		Pace: 2 * time.Second, Last: 300 * time.Millisecond,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
 		KindMin: time.Second, KindMax: 5 * time.Minute,
-		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute,
+		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute, ScrubTick: time.Second,
 	}
 }
 
 // Controller distributes. It watches on every replica and writes on the leader.
 type Controller struct {
 	Options
-	writer   *propagation.Writer
+	writer   *copying.Writer
 	metadata metadata.Interface
 	objects  rest.Interface // ResourceDistributions
 	reader   *distribute.Reader
-	queue    workqueue.TypedDelayingInterface[key]
+	queue    *copying.Queue[key, string] // in turns by distribution
+	repairs  *copying.Repairs
 
 	mu       sync.Mutex // guards all below; never held across a request or a call of the queue
 	settings Settings
@@ -87,7 +91,6 @@ type Controller struct {
 	named    map[family]map[string]bool             // distributions that want this kind and name
 	synced   bool                                   // all ResourceDistributions are known
 	served   bool                                   // the CRD is there
-	leading  bool
 }
 
 // family are all objects of one kind and name.
@@ -102,22 +105,20 @@ func familyOf(t *distribute.Template) family { return family{t.Kind.GroupKind(),
 func New(o Options, s Settings) (*Controller, error) {
 	c := &Controller{
 		Options: o, settings: s, reader: distribute.NewReader(), restart: func() {},
+		queue: copying.NewQueue(urgencyOf), repairs: copying.NewRepairs(),
 		kinds: map[schema.GroupKind]*kind{}, runs: map[string]*run{},
 		copies: map[family]map[string]*distribute.Copy{}, named: map[family]map[string]bool{},
 	}
 	var err error
-	if c.writer, err = propagation.NewWriter(o.Config); err != nil {
+	if c.writer, err = copying.NewWriter(o.Config); err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}
-	if c.metadata, err = metadata.NewForConfig(propagation.OverHTTP1(o.Config)); err != nil {
+	if c.metadata, err = metadata.NewForConfig(copying.OverHTTP1(o.Config)); err != nil {
 		return nil, fmt.Errorf("making the client for watches: %w", err)
 	}
 	if c.objects, err = newObjects(o.Config); err != nil {
 		return nil, fmt.Errorf("making the client for ResourceDistributions: %w", err)
 	}
-	c.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[key]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Queue: newTurns()}),
-	})
 	return c, nil
 }
 
@@ -163,15 +164,15 @@ func (writing) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. It returns when the writes under way have been answered.
 func (w writing) Start(ctx context.Context) error {
+	w.queue.Lead()
 	w.mu.Lock()
-	w.leading = true
 	keys := w.everything()
 	w.mu.Unlock()
 	w.enqueue(keys...)
 	var workers sync.WaitGroup
 	for range w.Concurrency {
 		workers.Go(func() {
-			for w.next(ctx) {
+			for w.queue.WorkOne(func(k key) { w.work(ctx, k) }) {
 			}
 		})
 	}
@@ -181,26 +182,20 @@ func (w writing) Start(ctx context.Context) error {
 	return nil
 }
 
-// next works on one key. It returns false when the queue has been shut down.
-func (c *Controller) next(ctx context.Context) bool {
-	k, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(k)
+// work looks at one key.
+func (c *Controller) work(ctx context.Context, k key) {
 	if ctx.Err() != nil {
-		return true // drain: only what is under way is finished
+		return // drain: only what is under way is finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx = context.WithoutCancel(ctx)
 	if k.namespace == "" {
 		c.review(ctx, k.distribution)
-		return true
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.Timing.Write)
 	defer cancel()
 	c.writeTarget(ctx, k)
-	return true
 }
 
 // Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies are known.
@@ -229,24 +224,19 @@ func (c *Controller) Reconfigure(s Settings) {
 	c.restart()
 }
 
-// enqueue adds keys on the leader; a standby keeps tables but no work. The caller doesn't hold the lock.
+// enqueue adds keys, and notes which targets are to be written. The caller doesn't hold the lock.
 func (c *Controller) enqueue(keys ...key) {
+	if !c.queue.Leads() {
+		return
+	}
 	c.mu.Lock()
-	leading := c.leading
-	if leading {
-		for _, k := range keys {
-			if r := c.runs[k.distribution]; r != nil && k.namespace != "" {
-				r.open[k.namespace] = true
-			}
+	for _, k := range keys {
+		if r := c.runs[k.distribution]; r != nil && k.namespace != "" {
+			r.open[k.namespace] = true
 		}
 	}
 	c.mu.Unlock()
-	if !leading {
-		return
-	}
-	for _, k := range keys {
-		c.queue.Add(k)
-	}
+	c.queue.Add(keys...)
 }
 
 // everything are the reviews of all that is known. The caller holds the lock.

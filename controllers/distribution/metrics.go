@@ -45,12 +45,8 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 		for state, n := range map[string]int32{"current": s.Current, "outdated": s.Outdated, "missing": s.Missing, "conflict": s.Conflicts, "failed": s.Failed} {
 			to <- prometheus.MustNewConstMetric(copies, prometheus.GaugeValue, float64(n), name, state)
 		}
-		on := 0
-		for _, l := range r.loops {
-			if l.on {
-				on++
-			}
+		if r.Template != nil {
+			to <- prometheus.MustNewConstMetric(loops, prometheus.GaugeValue, float64(g.repairs.Loops(r.Template.Slot(""))), name)
 		}
-		to <- prometheus.MustNewConstMetric(loops, prometheus.GaugeValue, float64(on), name)
 	}
 }

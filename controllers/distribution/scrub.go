@@ -2,40 +2,26 @@ package distribution
 
 import (
 	"context"
-	"math/rand/v2"
-	"time"
 
 	"golang.org/x/time/rate"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// scrubTick is how often it is asked whether a scrub is due.
-const scrubTick = time.Second
-
-// scrub has every locked copy read once in the interval, on the leader: what no metadata shows is found so. The first pass
-// comes after a random share of it, so that operators that are started together don't read together.
+// scrub has every locked copy read once in the interval, on the leader: what no metadata shows is found so.
 func (c *Controller) scrub(ctx context.Context) {
-	share, last := rand.Float64(), time.Now()
-	first := true
-	for {
-		c.mu.Lock()
-		s := c.settings.Scrub
-		c.mu.Unlock()
-		wait := s.Interval
-		if first {
-			wait = time.Duration(share * float64(s.Interval))
-		}
-		if s.Interval > 0 && time.Since(last) >= wait && c.Ready(nil) == nil {
-			c.scrubAll(ctx, rate.NewLimiter(rate.Limit(s.ObjectsPerSecond), max(1, s.ObjectsPerSecond)))
-			first, last = false, time.Now()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(scrubTick):
-		}
+	passes := copying.Passes{
+		Pace: func() copying.Scrub {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.settings.Scrub
+		},
+		Ready: func() bool { return c.Ready(nil) == nil }, Unprotected: c.Unprotected, Tick: c.Timing.ScrubTick,
 	}
+	passes.Run(ctx, func(ctx context.Context, pace copying.Scrub) {
+		c.scrubAll(ctx, rate.NewLimiter(rate.Limit(pace.ObjectsPerSecond), max(1, pace.ObjectsPerSecond)))
+	})
 }
 
 // scrubAll has the copies of every distribution with driftPolicy Revert inspected, one after the other.

@@ -29,7 +29,6 @@ type run struct {
 	obstacles map[string]*distribute.Obstacle
 	watch     *obstacleWatch
 	troubles  map[string]*trouble
-	loops     map[string]*loop
 	done      map[v1alpha1.Reason][]string // namespaces of what is to be told in Events
 	batch     map[string]bool
 	next      time.Time // when the next batch may begin
@@ -41,7 +40,7 @@ func newRun(d *distribute.Distribution, status v1alpha1.ResourceDistributionStat
 	r := &run{
 		Distribution: d, reported: status, admitted: status.Admitted, began: time.Now(),
 		open: map[string]bool{}, obstacles: map[string]*distribute.Obstacle{}, troubles: map[string]*trouble{},
-		loops: map[string]*loop{}, done: map[v1alpha1.Reason][]string{},
+		done: map[v1alpha1.Reason][]string{},
 	}
 	if status.Rollout != nil && status.Rollout.NextBatchTime != nil {
 		r.next = status.Rollout.NextBatchTime.Time

@@ -9,7 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
@@ -30,7 +30,7 @@ func (c *Controller) finish(w work, err error) {
 	switch {
 	case err == nil:
 		c.succeeded(w)
-	case propagation.NamespaceGone(w.slot, err):
+	case copying.IsNamespaceGone(w.slot, err):
 		c.mu.Lock()
 		delete(w.troubles, namespace)
 		c.mu.Unlock()
@@ -38,7 +38,7 @@ func (c *Controller) finish(w work, err error) {
 		c.queue.AddAfter(key{w.Name, namespace}, time.Second) // the watch tells sooner
 	case w.action.Verb == distribute.Adopt || w.action.Verb == distribute.Overwrite:
 		c.notTaken(w, err)
-	case propagation.Refused(err):
+	case copying.IsRefused(err):
 		c.refused(w, err)
 	default:
 		c.retryLater(w, err)
@@ -57,9 +57,8 @@ func (c *Controller) succeeded(w work) {
 	if reason, ok := told[w.action.Verb]; ok {
 		w.done[reason] = append(w.done[reason], w.slot.Namespace)
 	}
-	loop := w.action.Verb == distribute.Update && w.copy.Content == w.distribution.Template.Content && w.noteRepair(w.slot.Namespace, c.Timing.LoopWindow)
 	c.mu.Unlock()
-	if loop {
+	if w.isRepair() && c.repairs.Note(w.slot, time.Now(), c.Timing.LoopWindow) {
 		c.event(w.distribution, corev1.EventTypeWarning, v1alpha1.ReasonDriftLoop,
 			"somebody changes the copy in "+w.slot.Namespace+" again and again; from now on it is put back once in "+c.Timing.LoopWindow.String()+": stop who writes there")
 	}
@@ -75,7 +74,7 @@ func (c *Controller) notTaken(w work, err error) {
 		w.obstacles[w.slot.Namespace] = &settled
 	}
 	t := w.trouble(w.slot.Namespace)
-	delay := propagation.Backoff(c.settings.RetryMin, c.settings.RetryMax, t.tries)
+	delay := copying.Backoff(c.settings.RetryMin, c.settings.RetryMax, t.tries)
 	t.until = time.Now().Add(delay)
 	c.mu.Unlock()
 	if !final {
@@ -95,7 +94,7 @@ func (c *Controller) refused(w work, err error) {
 	c.mu.Lock()
 	t := w.trouble(w.slot.Namespace)
 	t.failure = f
-	delay := propagation.Backoff(c.settings.RetryMin, c.settings.RetryMax, t.tries)
+	delay := copying.Backoff(c.settings.RetryMin, c.settings.RetryMax, t.tries)
 	t.until = time.Now().Add(delay)
 	c.mu.Unlock()
 	c.queue.AddAfter(key{w.Name, w.slot.Namespace}, delay+time.Millisecond)
@@ -118,10 +117,7 @@ func message(err error) string {
 func (c *Controller) retryLater(w work, err error) {
 	c.mu.Lock()
 	t := w.trouble(w.slot.Namespace)
-	delay := propagation.Backoff(c.Timing.TransientMin, c.Timing.TransientMax, t.tries)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		delay = max(delay, time.Duration(seconds)*time.Second)
-	}
+	delay := copying.TransientBackoff(c.Timing.TransientMin, c.Timing.TransientMax, t.tries, err)
 	t.until = time.Now().Add(delay)
 	first := t.tries == 1
 	c.mu.Unlock()
@@ -143,35 +139,7 @@ func (r *run) trouble(namespace string) *trouble {
 	return t
 }
 
-// loopLimit is how often a copy is put right within Timing.LoopWindow before somebody is taken to change it in a loop.
-// From then on it is put right once in that time, until nobody has changed it for as long.
-const loopLimit = 5
-
-// loop are the latest repairs of one copy.
-type loop struct {
-	times []time.Time // the latest last, at most loopLimit
-	on    bool
-}
-
-// noteRepair adds a repair, and says whether it makes a loop of those before it. The caller holds the controller's lock.
-func (r *run) noteRepair(namespace string, window time.Duration) (fresh bool) {
-	now, l := time.Now(), r.loops[namespace]
-	if l == nil || now.Sub(l.times[len(l.times)-1]) >= 2*window {
-		l = &loop{}
-		r.loops[namespace] = l
-	}
-	l.times = append(l.times, now)
-	l.times = l.times[max(0, len(l.times)-loopLimit):]
-	was := l.on
-	l.on = l.on || len(l.times) == loopLimit && now.Sub(l.times[0]) < window
-	return l.on && !was
-}
-
-// loopWait is how long a copy is left as it is because somebody changes it in a loop. The caller holds the controller's lock.
-func (r *run) loopWait(w work, window time.Duration) time.Duration {
-	l := r.loops[w.slot.Namespace]
-	if l == nil || !l.on || w.action.Verb != distribute.Update || w.copy.Content != r.Template.Content {
-		return 0
-	}
-	return max(0, time.Until(l.times[len(l.times)-1].Add(window)))
+// isRepair says whether a write puts back what somebody changed, rather than following the distribution.
+func (w work) isRepair() bool {
+	return w.action.Verb == distribute.Update && w.copy.Content == w.distribution.Template.Content
 }

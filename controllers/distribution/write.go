@@ -70,9 +70,11 @@ func (c *Controller) planWork(r *run, namespace string) (w work, ok bool) {
 	if t := r.troubles[namespace]; t != nil && time.Now().Before(t.until) {
 		return w, false // it comes again by itself
 	}
-	if wait := r.loopWait(w, c.Timing.LoopWindow); wait > 0 {
-		c.queue.AddAfter(key{r.Name, namespace}, wait)
-		return w, false
+	if w.isRepair() {
+		if wait := c.repairs.Wait(w.slot, time.Now(), c.Timing.LoopWindow); wait > 0 {
+			c.queue.AddAfter(key{r.Name, namespace}, wait)
+			return w, false
+		}
 	}
 	return w, true
 }
@@ -140,7 +142,7 @@ func (c *Controller) create(ctx context.Context, w work) error {
 // probe looks at what stands where a copy was to be made: ours after all, since an answer was lost or the watch is behind,
 // or in the way.
 func (c *Controller) probe(ctx context.Context, w work) error {
-	meta, err := c.writer.Metadata(ctx, w.resource, w.slot)
+	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
 	if apierrors.IsNotFound(err) {
 		c.enqueue(key{w.Name, w.slot.Namespace})
 		return nil
@@ -188,16 +190,9 @@ func (c *Controller) put(ctx context.Context, w work, body []byte) error {
 
 // rewrite changes the metadata of an object and nothing else: one read, and one PUT of what was read.
 func (c *Controller) rewrite(ctx context.Context, w work, change func(*metav1.ObjectMeta)) error {
-	object, err := c.writer.Object(ctx, w.resource, w.slot)
-	if apierrors.IsNotFound(err) {
-		c.drop(w)
-		return nil
-	}
-	if err != nil {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
 		return err
-	}
-	if resourceVersion(object) != w.seenVersion() {
-		return errStale
 	}
 	if err := distribute.ChangeMeta(object, change); err != nil {
 		return err
@@ -207,6 +202,21 @@ func (c *Controller) rewrite(ctx context.Context, w work, change func(*metav1.Ob
 		return err
 	}
 	return c.put(ctx, w, body)
+}
+
+// readPlanned reads the object that was planned for; nil where it has gone. One that has changed since is errStale.
+func (c *Controller) readPlanned(ctx context.Context, w work) (map[string]any, error) {
+	object, err := c.writer.Object(ctx, w.resource, w.slot)
+	switch {
+	case apierrors.IsNotFound(err):
+		c.drop(w)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case resourceVersion(object) != w.seenVersion():
+		return nil, errStale
+	}
+	return object, nil
 }
 
 // seenVersion is the resourceVersion that was planned for.
@@ -225,50 +235,41 @@ func resourceVersion(object map[string]any) string {
 
 // inspect reads a copy that may have been changed while nobody watched, and puts it right if it was.
 func (c *Controller) inspect(ctx context.Context, w work) error {
-	object, err := c.writer.Object(ctx, w.resource, w.slot)
-	if apierrors.IsNotFound(err) {
-		c.drop(w)
-		return nil
-	}
-	if err != nil {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
 		return err
 	}
 	holds := w.distribution.Template.Holds(object, w.copy.Foreign) && w.distribution.MetaHolds(object)
 	c.mu.Lock()
-	var keys []key
-	if known := c.copyAt(w.slot); known != nil && known.UID == w.copy.UID && known.ResourceVersion == resourceVersion(object) {
+	if known := c.copyAt(w.slot); known != nil && known.UID == w.copy.UID && known.ResourceVersion == w.copy.ResourceVersion {
 		known.Known, known.Drifted = true, known.Drifted || !holds
-		keys = []key{{w.Name, w.slot.Namespace}}
 	}
 	c.mu.Unlock()
-	c.enqueue(keys...)
+	c.enqueue(key{w.Name, w.slot.Namespace})
 	return nil
 }
 
 // examine reads an obstacle once, to know whether it is identical.
 func (c *Controller) examine(ctx context.Context, w work) error {
-	object, err := c.writer.Object(ctx, w.resource, w.slot)
-	if err != nil && !apierrors.IsNotFound(err) {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
 		return err
 	}
 	c.mu.Lock()
-	if o := w.obstacles[w.slot.Namespace]; err != nil {
-		delete(w.obstacles, w.slot.Namespace)
-	} else if o != nil {
+	defer c.mu.Unlock()
+	if o := w.obstacles[w.slot.Namespace]; o != nil && o.ResourceVersion == w.seenVersion() {
 		examined := *o
-		examined.ResourceVersion = resourceVersion(object)
 		if examined.Examined, examined.Identical = true, w.distribution.Template.Identical(object); !examined.Identical {
 			examined.Reason = v1alpha1.ReasonNotIdentical
 		}
 		w.obstacles[w.slot.Namespace] = &examined
 	}
-	c.mu.Unlock()
 	return nil
 }
 
 // overwrite writes the template over somebody's object, which it keeps the labels, annotations and owners of.
 func (c *Controller) overwrite(ctx context.Context, w work) error {
-	meta, err := c.writer.Metadata(ctx, w.resource, w.slot)
+	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
 	if apierrors.IsNotFound(err) {
 		c.drop(w)
 		return nil

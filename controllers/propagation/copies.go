@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -21,7 +22,7 @@ type copies struct {
 	kinds    *kinds
 	queue    *queue
 	sources  *sources
-	writer   *writer
+	writer   *copying.Writer
 	removals *removals
 	repairs  *repairs
 	troubles *troubles
@@ -36,8 +37,8 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 		action = propagate.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
 	}
 	if action.Verb == propagate.Update && isRepair(over, action) {
-		if wait := c.repairs.wait(slot, time.Now(), c.timing.LoopWindow); wait > 0 {
-			c.queue.addAfter(slotKey(slot), wait)
+		if wait := c.repairs.Wait(slot, time.Now(), c.timing.LoopWindow); wait > 0 {
+			c.queue.AddAfter(slotKey(slot), wait)
 			return
 		}
 	}
@@ -46,7 +47,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 	case mapping == nil:
 		return
 	case action.Verb == propagate.Look:
-		c.queue.add(sourceKey(action.Source))
+		c.queue.Add(sourceKey(action.Source))
 		return
 	case action.Reason == v1alpha1.ReasonConflict:
 		c.measure.endSlot(slot)
@@ -91,7 +92,7 @@ func (c *copies) requeueIfOvertaken(slot propagate.Slot, done propagate.Action) 
 	}
 	now := c.tables.plan(slot)
 	if now.Verb == propagate.Delete || now.Verb != propagate.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
-		c.queue.add(slotKey(slot))
+		c.queue.Add(slotKey(slot))
 	}
 }
 
@@ -110,7 +111,7 @@ func (c *copies) createCopy(ctx context.Context, r schema.GroupVersionResource, 
 	if err != nil {
 		return err
 	}
-	meta, err := c.writer.create(ctx, r, slot, data)
+	meta, err := c.writer.Create(ctx, r, slot, data)
 	count(slot, http.MethodPost, err)
 	if apierrors.IsAlreadyExists(err) {
 		return c.probeObstacle(ctx, r, slot, action)
@@ -124,7 +125,7 @@ func (c *copies) createCopy(ctx context.Context, r schema.GroupVersionResource, 
 // probeObstacle looks at what stands where a copy should go: ours after all (an answer was lost, or the watch is behind, or
 // somebody took the label off), or in the way.
 func (c *copies) probeObstacle(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action) error {
-	meta, err := c.writer.metadata(ctx, r, slot.Namespace, slot.Name)
+	meta, err := c.writer.Metadata(ctx, r, slot.Namespace, slot.Name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
 	switch {
 	case apierrors.IsNotFound(err):
@@ -145,7 +146,7 @@ func (c *copies) probeObstacle(ctx context.Context, r schema.GroupVersionResourc
 		return errObstacle
 	}
 	c.tables.noteFound(slot, meta, !labelled)
-	c.queue.add(slotKey(slot))
+	c.queue.Add(slotKey(slot))
 	return nil
 }
 
@@ -154,7 +155,7 @@ func (c *copies) updateCopy(ctx context.Context, r schema.GroupVersionResource, 
 	if err != nil {
 		return err
 	}
-	meta, err := c.writer.update(ctx, r, slot, data)
+	meta, err := c.writer.Update(ctx, r, slot, data)
 	count(slot, http.MethodPut, err)
 	switch {
 	case err == nil:
@@ -173,7 +174,7 @@ func (c *copies) updateCopy(ctx context.Context, r schema.GroupVersionResource, 
 }
 
 func (c *copies) deleteCopy(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, over *propagate.Copy) error {
-	err := c.writer.delete(ctx, r, slot, over)
+	err := c.writer.Delete(ctx, r, slot, over.UID, over.ResourceVersion)
 	count(slot, http.MethodDelete, err)
 	if apierrors.IsNotFound(err) {
 		c.forgetCopy(slot, over)
@@ -189,7 +190,7 @@ func (c *copies) deleteCopy(ctx context.Context, r schema.GroupVersionResource, 
 func (c *copies) readCopyAndSource(
 	ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action, over *propagate.Copy,
 ) (map[string]any, body, error) {
-	object, err := c.writer.object(ctx, r, slot)
+	object, err := c.writer.Object(ctx, r, slot)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
 	if apierrors.IsNotFound(err) {
 		c.forgetCopy(slot, over)
@@ -239,7 +240,7 @@ func (c *copies) withdrawFromCopy(ctx context.Context, r schema.GroupVersionReso
 		c.tables.noteCompared(slot, over.UID, over.ResourceVersion, source)
 		return nil
 	}
-	meta, err := c.writer.update(ctx, r, slot, withdrawal.Body)
+	meta, err := c.writer.Update(ctx, r, slot, withdrawal.Body)
 	count(slot, http.MethodPut, err)
 	if err != nil {
 		return err
@@ -253,5 +254,5 @@ func (c *copies) withdrawFromCopy(ctx context.Context, r schema.GroupVersionReso
 func (c *copies) forgetCopy(slot propagate.Slot, over *propagate.Copy) {
 	gone := c.tables.noteAbsent(slot, over.UID)
 	c.removals.release(gone.freed...)
-	c.queue.add(gone.keys...)
+	c.queue.Add(gone.keys...)
 }

@@ -18,6 +18,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -39,7 +40,7 @@ type Engine struct {
 
 // New returns an engine that reads and writes with o.Config.
 func New(o Options, s Settings) (*Engine, error) {
-	w, err := newWriter(o.Config)
+	w, err := copying.NewWriter(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}
@@ -111,20 +112,20 @@ func (writing) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. It returns when the writes under way have been answered.
 func (w writing) Start(ctx context.Context) error {
-	w.queue.leading.Store(true)
+	w.queue.Lead()
 	for _, run := range w.kinds.list() {
-		w.queue.add(w.tables.keysOf(run.kind.GroupKind())...)
+		w.queue.Add(w.tables.keysOf(run.kind.GroupKind())...)
 	}
 	var workers sync.WaitGroup
 	for range w.Concurrency {
 		workers.Go(func() {
-			for w.queue.workOne(func(k key) { w.work(ctx, k) }) {
+			for w.queue.WorkOne(func(k key) { w.work(ctx, k) }) {
 			}
 		})
 	}
 	workers.Go(func() { w.watchTroubles(ctx) })
 	w.scrub.run(ctx, func() bool { return w.Ready(nil) == nil }) // until ctx is done
-	w.queue.delaying.ShutDown()
+	w.queue.ShutDown()
 	workers.Wait()
 	return nil
 }
@@ -154,17 +155,17 @@ func (e *Engine) queueSlotsIn(namespace string) {
 		slots = append(slots, slot)
 	}
 	e.measure.spreadMoves(namespace, slots, e.tables.plan)
-	e.queue.add(slotKeys(slots)...)
+	e.queue.Add(slotKeys(slots)...)
 }
 
 // setForest takes a new snapshot and looks again at every namespace that it concerns.
 func (e *Engine) setForest(c view.Change) {
 	keys := e.tables.setForest(c)
 	e.troubles.setForest(c)
-	if e.queue.leading.Load() {
+	if e.queue.Leads() {
 		e.measure.beginMoves(c, time.Now())
 	}
-	e.queue.add(keys...)
+	e.queue.Add(keys...)
 }
 
 // Reconfigure puts other settings in force: every kind is watched anew.

@@ -3,7 +3,6 @@ package propagation
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -25,16 +25,16 @@ var (
 // handleFailure sorts out why a write or a look did not succeed, reports what a person must know, and tries again later.
 func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err error) {
 	switch {
-	case isNamespaceGone(slot, err):
+	case copying.IsNamespaceGone(slot, err):
 		c.measure.endSlot(slot)
 		c.troubles.clear(slot)
 	case errors.Is(err, errBeingDeleted), apierrors.IsConflict(err):
 		noted, _ := c.troubles.note(slot, trouble{text: err.Error()})
-		c.queue.addAfter(slotKey(slot), backoff(time.Second, c.timing.ConflictMax, noted.tries)) // the watch tells sooner
+		c.queue.AddAfter(slotKey(slot), copying.Backoff(time.Second, c.timing.ConflictMax, noted.tries)) // the watch tells sooner
 	case errors.Is(err, errObstacle):
 		c.measure.endSlot(slot)
 		c.noteConflict(slot, action, true)
-	case isRefused(err):
+	case copying.IsRefused(err):
 		c.measure.endSlot(slot)
 		c.noteRejection(slot, action, err)
 	default:
@@ -58,7 +58,7 @@ func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unse
 	}
 	if unseen {
 		s := c.settings.Load()
-		c.queue.addAfter(slotKey(slot), backoff(s.RetryMin, min(s.RetryMax, c.timing.ConflictMax), noted.tries))
+		c.queue.AddAfter(slotKey(slot), copying.Backoff(s.RetryMin, min(s.RetryMax, c.timing.ConflictMax), noted.tries))
 	}
 }
 
@@ -71,7 +71,7 @@ func (c *copies) noteRejection(slot propagate.Slot, action propagate.Action, err
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
 	s := c.settings.Load()
-	c.queue.addAfter(slotKey(slot), backoff(s.RetryMin, s.RetryMax, noted.tries))
+	c.queue.AddAfter(slotKey(slot), copying.Backoff(s.RetryMin, s.RetryMax, noted.tries))
 }
 
 // clearTrouble forgets the trouble of a slot that is right now, and says so where a conflict had been reported.
@@ -84,25 +84,6 @@ func (c *copies) clearTrouble(slot propagate.Slot, action propagate.Action) {
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeNormal, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
-}
-
-// backoff is how long to wait after so many tries: twice as long each time, give or take a fifth.
-func backoff(lowest, highest time.Duration, tries int) time.Duration {
-	d := lowest << min(tries-1, 20)
-	if d > highest || d <= 0 {
-		d = highest
-	}
-	return d*4/5 + rand.N(d*2/5+1)
-}
-
-// isRefused says whether the API server said no, rather than not answering.
-func isRefused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
 // isImmutable says whether a PUT was refused because of a field that can't change, of which the specification allows to
@@ -125,14 +106,4 @@ func isImmutable(slot propagate.Slot, err error) bool {
 		}
 	}
 	return false
-}
-
-// isNamespaceGone says whether a write failed because the namespace is going or gone: nothing to report, nothing to retry.
-func isNamespaceGone(slot propagate.Slot, err error) bool {
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return true
-	}
-	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
-	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
-		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
 }

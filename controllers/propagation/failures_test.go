@@ -6,6 +6,7 @@ import (
 	"time"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -15,7 +16,7 @@ func TestBackoff(t *testing.T) {
 		for range 1000 {
 			tries := 1
 			for at := time.Duration(0); ; tries++ {
-				if at += backoff(retry.Min.Duration, retry.Max.Duration, tries); at > 10*time.Minute {
+				if at += copying.Backoff(retry.Min.Duration, retry.Max.Duration, tries); at > 10*time.Minute {
 					break
 				}
 			}
@@ -38,7 +39,7 @@ func TestWhatIsBeingDeletedBacksOff(t *testing.T) {
 		if got := r.troubles.of(slot); got.tries != 7 || !got.blocked() || got.obstructed() {
 			t.Fatalf("got %+v, want seven tries of a slot that is blocked, and no conflict", got)
 		}
-		if low := backoff(time.Second, c.timing.ConflictMax, 7); low < 36*time.Second {
+		if low := copying.Backoff(time.Second, c.timing.ConflictMax, 7); low < 36*time.Second {
 			t.Fatalf("the next look is after %s, want about %s", low, c.timing.ConflictMax)
 		}
 		r.troubles.known = false

@@ -31,7 +31,7 @@ func (f *feed) Gone(meta *metav1.PartialObjectMetadata) {
 // Replace implements Sink.
 func (f *feed) Replace(all []*metav1.PartialObjectMetadata) {
 	f.follow(f.tables.replaceObjects(f.origin, all))
-	f.queue.add(f.kinds.setWatch(f.run, f.role, kindActive)...)
+	f.queue.Add(f.kinds.setWatch(f.run, f.role, kindActive)...)
 }
 
 // Lost implements Sink.
@@ -47,7 +47,7 @@ func (f *feed) Lost(err error) {
 // follow queues what follows from an event. On the leader the way of a source's event is measured, but for the events
 // that only fill the tables.
 func (f *feed) follow(e effects) {
-	if f.queue.leading.Load() && f.kinds.stateOf(f.kind.GroupKind()) == kindActive {
+	if f.queue.Leads() && f.kinds.stateOf(f.kind.GroupKind()) == kindActive {
 		for _, k := range e.keys {
 			if k.what == aSource {
 				f.measure.beginFanout(k.slot, time.Now())
@@ -55,5 +55,5 @@ func (f *feed) follow(e effects) {
 		}
 	}
 	f.removals.release(e.freed...)
-	f.queue.add(e.keys...)
+	f.queue.Add(e.keys...)
 }

@@ -90,7 +90,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
-	send(g.pending, e.queue.delaying.Len())
+	send(g.pending, e.queue.Len())
 	inTrouble := e.troubles.count()
 	for _, run := range e.kinds.list() {
 		gk := run.kind.GroupKind()

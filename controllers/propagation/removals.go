@@ -64,7 +64,7 @@ func (r *removals) raise(namespace string) {
 func (r *removals) release(namespaces ...string) {
 	for _, namespace := range namespaces {
 		if r.drop(namespace) {
-			r.queue.add(namespaceKey(namespace))
+			r.queue.Add(namespaceKey(namespace))
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (r *removals) releaseIndependent(namespace string) {
 		case waitsForRemoval(action):
 			waits = true
 		case action.Verb == propagate.Create || action.Verb == propagate.Update:
-			r.queue.add(slotKey(slot))
+			r.queue.Add(slotKey(slot))
 		}
 	}
 	if !waits {

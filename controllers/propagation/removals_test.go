@@ -12,7 +12,7 @@ import (
 // removalsOf are removals over tables, with a queue whose keys next returns.
 func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool)) {
 	q := newQueue(tb.plan)
-	q.leading.Store(true)
+	q.Lead()
 	told = &[]string{}
 	tr := &troubles{
 		queue: q, snapshot: func() *forest.Snapshot { return tb.in.world.Forest }, known: true,
@@ -20,10 +20,10 @@ func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool
 		slots:  map[string]map[propagate.Slot]*trouble{},
 	}
 	return newRemovals(tb, q, tr, 0), told, func() (k key, ok bool) {
-		if q.delaying.Len() == 0 {
+		if q.Len() == 0 {
 			return key{}, false
 		}
-		q.workOne(func(got key) { k = got })
+		q.WorkOne(func(got key) { k = got })
 		return k, true
 	}
 }

@@ -52,7 +52,7 @@ func describeRemoval(c *propagate.Copy, t trouble) string {
 // waits for removals for long.
 func (e *Engine) watchTroubles(ctx context.Context) {
 	for ctx.Err() == nil {
-		if e.Ready(nil) == nil && e.queue.isIdle() {
+		if e.Ready(nil) == nil && e.queue.IsIdle() {
 			e.troubles.setKnown(e.removals.namespaces())
 		}
 		e.removals.reportStuck()

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -27,12 +26,6 @@ const (
 	pageObjects = 100
 	pageBytes   = 8 << 20
 )
-
-// Scrub is how often all copies are read whole, and how fast.
-type Scrub struct {
-	Interval         time.Duration // 0 switches it off
-	ObjectsPerSecond int
-}
 
 // scrub compares all copies with their sources, slowly. It finds, on the leader, what no metadata shows: a key that was taken
 // away while nobody watched, or a change under our own manager's name.
@@ -43,7 +36,7 @@ type scrub struct {
 	kinds    *kinds
 	queue    *queue
 	sources  *sources
-	writer   *writer
+	writer   *copying.Writer
 	repairs  *repairs
 	// unprotected says whether the policy that keeps everybody off the copies is missing.
 	unprotected func() bool
@@ -51,41 +44,12 @@ type scrub struct {
 
 // run starts a pass whenever one is due and ready says that the tables are complete, until ctx is done.
 func (s *scrub) run(ctx context.Context, ready func() bool) {
-	started, share := time.Now(), rand.Float64()
-	var last time.Time
-	for {
-		pace := s.settings.Load().Scrub
-		if due(started, last, share, pace.Interval, s.unprotected()) <= time.Since(started) && ready() {
-			if err := s.compareAll(ctx, pace.ObjectsPerSecond); err != nil && ctx.Err() == nil {
-				ctrl.Log.WithName("propagation").Error(err, "comparing all copies; the next pass does it again")
-			}
-			last = time.Now()
+	passes := copying.Passes{Pace: func() copying.Scrub { return s.settings.Load().Scrub }, Ready: ready, Unprotected: s.unprotected, Tick: s.timing.ScrubTick}
+	passes.Run(ctx, func(ctx context.Context, pace copying.Scrub) {
+		if err := s.compareAll(ctx, pace.ObjectsPerSecond); err != nil && ctx.Err() == nil {
+			ctrl.Log.WithName("propagation").Error(err, "comparing all copies; the next pass does it again")
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(s.timing.ScrubTick):
-		}
-	}
-}
-
-const never = time.Duration(1<<63 - 1)
-
-// due is when, counted from the start, the next pass begins. The first comes after a random share of the interval, so
-// that operators that are started together don't read together. While nothing protects the copies it comes at once, and
-// then every hour.
-func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
-	switch {
-	case interval == 0:
-		return never
-	case unprotected && last.IsZero():
-		return 0
-	case unprotected:
-		return last.Sub(started) + min(interval, time.Hour)
-	case last.IsZero():
-		return time.Duration(share * float64(interval))
-	}
-	return last.Sub(started) + interval
+	})
 }
 
 func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
@@ -115,7 +79,7 @@ func (s *scrub) compareKind(ctx context.Context, mapping *meta.RESTMapping, limi
 			from = expired
 			continue
 		}
-		if errors.Is(err, errTooLarge) {
+		if errors.Is(err, copying.ErrTooLarge) {
 			limit = max(1, limit/2)
 			continue
 		}
@@ -148,7 +112,7 @@ func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResour
 	if limit == 1 {
 		most = 0
 	}
-	return s.writer.page(ctx, resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
+	return s.writer.Page(ctx, resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
 }
 
 // continuation is where to go on when a page came so late that the list's own moment has been compacted away.
@@ -187,7 +151,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	}
 	if differs(wanted.Body, found, c.Foreign) && s.tables.markDrifted(slot, uid, resourceVersion) {
 		s.repairs.noteFound(slot, foundByScrub)
-		s.queue.add(slotKey(slot))
+		s.queue.Add(slotKey(slot))
 	}
 	return nil
 }
@@ -200,7 +164,7 @@ func differs(source, found *propagate.Body, foreign bool) bool {
 
 // ignoreRefused leaves out what only says that the source is gone or may not be read.
 func ignoreRefused(err error) error {
-	if isRefused(err) {
+	if copying.IsRefused(err) {
 		return nil
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -24,7 +25,7 @@ type Settings struct {
 	Rules propagate.Rules
 	// RetryMin and RetryMax bound the back-off of copies that are rejected.
 	RetryMin, RetryMax time.Duration
-	Scrub              Scrub
+	Scrub              copying.Scrub
 }
 
 // Options are what the engine is made of.

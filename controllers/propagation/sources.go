@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -19,7 +20,7 @@ type sources struct {
 	kinds    *kinds
 	queue    *queue
 	bodies   *bodies
-	writer   *writer
+	writer   *copying.Writer
 	troubles *troubles
 	notices  *notices
 	measure  *measure
@@ -48,7 +49,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	s.announceExclusion(slot)
 	slots := s.tables.slotsOf(slot)
 	s.measure.spreadFanout(slot, slots, s.tables.plan)
-	s.queue.add(slotKeys(slots)...)
+	s.queue.Add(slotKeys(slots)...)
 }
 
 // readSource gets a source whole and notes what it shows.
@@ -58,7 +59,7 @@ func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, er
 		return body{}, fmt.Errorf("%s is not served", slot.Kind)
 	}
 	rules, generation := s.tables.currentRules()
-	object, err := s.writer.object(ctx, mapping.Resource, slot)
+	object, err := s.writer.Object(ctx, mapping.Resource, slot)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
 	if err != nil {
 		return body{}, err
@@ -94,11 +95,11 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 		return nil
 	}
 	loss := propagate.Confirmed
-	meta, err := s.writer.metadata(ctx, mapping.Resource, slot.Namespace, slot.Name)
+	meta, err := s.writer.Metadata(ctx, mapping.Resource, slot.Namespace, slot.Name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
 	switch {
 	case apierrors.IsNotFound(err):
-		namespace, err := s.writer.metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
+		namespace, err := s.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
 		reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "namespace").Inc()
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err

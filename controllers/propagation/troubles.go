@@ -4,12 +4,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -155,11 +154,7 @@ func (t *troubles) retryLater(k key, err error) {
 	if isNew {
 		ctrl.Log.WithName("propagation").Error(err, "a request failed; it is tried again", "slot", k.slot.String())
 	}
-	delay := backoff(t.timing.TransientMin, t.timing.TransientMax, noted.tries)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		delay = max(delay, time.Duration(seconds)*time.Second)
-	}
-	t.queue.addAfter(k, delay)
+	t.queue.AddAfter(k, copying.TransientBackoff(t.timing.TransientMin, t.timing.TransientMax, noted.tries, err))
 }
 
 // count are the numbers of slots of each kind in trouble, by reason, without the silent ones.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/warren-tenancy/warren/internal/copying"
 )
 
 // Observer is all that the engine knows of how the cluster is watched.
@@ -36,7 +38,7 @@ type Sink interface {
 type metadataObserver struct{ client metadata.Interface }
 
 func newMetadataObserver(cfg *rest.Config) (*metadataObserver, error) {
-	m, err := metadata.NewForConfig(overHTTP1(cfg))
+	m, err := metadata.NewForConfig(copying.OverHTTP1(cfg))
 	return &metadataObserver{m}, err
 }
 

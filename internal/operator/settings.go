@@ -11,6 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
@@ -47,7 +48,7 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 		},
 		RetryMin: c.Propagation.Retry.Min.Duration,
 		RetryMax: c.Propagation.Retry.Max.Duration,
-		Scrub: propagation.Scrub{
+		Scrub: copying.Scrub{
 			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
 		},
 	}
@@ -76,7 +77,7 @@ func distributionSettings(c *config.OperatorConfiguration, operatorNamespace str
 			})
 		},
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
-		Scrub: propagation.Scrub{
+		Scrub: copying.Scrub{
 			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
 		},
 	}

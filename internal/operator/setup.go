@@ -205,7 +205,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
 		Troubled:    s.hierarchyReporter.Again,
-		Unprotected: func() bool { return s.guard.Missing(manifests.Copy) },
+		Unprotected: s.copiesUnprotected,
 	}, propagationSettings(s.store.Current()))
 	if err != nil {
 		return err
@@ -222,11 +222,15 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	return engine.SetupWithManager(s.mgr)
 }
 
+// copiesUnprotected says whether the policy that keeps everybody off the copies is missing.
+func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy) }
+
 // addDistribution runs whether or not the CRD is there, which a component brings.
 func (s *setup) addDistribution(context.Context) error {
 	c, err := distribution.New(distribution.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Distribution,
+		Unprotected: s.copiesUnprotected,
 	}, distributionSettings(s.store.Current(), s.namespace))
 	if err != nil {
 		return err

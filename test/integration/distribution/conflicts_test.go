@@ -1,7 +1,6 @@
 package distribution_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -20,14 +19,6 @@ var _ = Describe("a conflict", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
 
-	// untouched says that an object is as it was.
-	untouched := func(ctx context.Context, was *corev1.Secret) {
-		GinkgoHelper()
-		is := f.at(ctx, was.Namespace)
-		Expect(is).NotTo(BeNil())
-		Expect([]string{string(is.UID), is.ResourceVersion}).To(Equal([]string{string(was.UID), was.ResourceVersion}))
-	}
-
 	It("DIST-D21 stops the first roll-out everywhere, DIST-D22 and heals", func(ctx SpecContext) {
 		obstacle := f.obstacle(ctx, f.d2, "mine")
 		f.create(ctx)
@@ -40,7 +31,7 @@ var _ = Describe("a conflict", func() {
 		f.rests(ctx)
 		Expect(f.at(ctx, f.d1)).To(BeNil())
 		Expect(f.at(ctx, f.d3)).To(BeNil())
-		untouched(ctx, obstacle)
+		f.untouched(ctx, obstacle)
 		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonConflict).Should(HaveLen(1))
 		Eventually(ctx, f.events).WithArguments(obstacle, v1alpha1.ReasonDistributionConflict).Should(HaveLen(1))
 		Expect(f.Admin().Delete(ctx, obstacle)).To(Succeed())
@@ -63,7 +54,7 @@ var _ = Describe("a conflict", func() {
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3, d5)
 		Expect(f.becomes(ctx, "False/Conflict").Status.Current).To(BeEquivalentTo(4))
-		untouched(ctx, obstacle)
+		f.untouched(ctx, obstacle)
 	})
 
 	It("DIST-D26 of what other targets would add stops all that is new, and no update", func(ctx SpecContext) {
@@ -84,7 +75,7 @@ var _ = Describe("a conflict", func() {
 		for _, namespace := range []string{more[0], more[1], more[2], more[4]} {
 			Consistently(ctx, f.data).WithArguments(namespace).WithTimeout(test.Quiet(soon / 4)).Should(BeEmpty())
 		}
-		untouched(ctx, obstacle)
+		f.untouched(ctx, obstacle)
 	})
 
 	It("DIST-D27 is passed over by Skip", func(ctx SpecContext) {
@@ -93,7 +84,7 @@ var _ = Describe("a conflict", func() {
 		rd := f.becomes(ctx, "True/Skipped")
 		Expect([]int32{rd.Status.Current, rd.Status.Conflicts}).To(Equal([]int32{2, 1}))
 		f.distributed(ctx, "v=1", f.d1, f.d3)
-		untouched(ctx, obstacle)
+		f.untouched(ctx, obstacle)
 	})
 
 	It("DIST-D28 is adopted where it is identical, DIST-D29 and handed back", func(ctx SpecContext) {
@@ -103,7 +94,7 @@ var _ = Describe("a conflict", func() {
 		other := f.obstacle(ctx, f.d3, "", func(s *corev1.Secret) { s.Data = map[string][]byte{"v": []byte("2")} })
 		f.create(ctx, onConflict(v1alpha1.ConflictAdoptIdentical))
 		Eventually(ctx, func() []string { return conflicts(f.read(ctx)) }).Should(ContainElement(f.d3+":NotIdentical"), f.explain)
-		untouched(ctx, equal)
+		f.untouched(ctx, equal)
 		Expect(f.at(ctx, f.d1)).To(BeNil())
 		Expect(f.Admin().Delete(ctx, other)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d1, f.d3)
@@ -161,7 +152,7 @@ var _ = Describe("a conflict", func() {
 			root+":Propagated", child+":Propagated", f.d1+":Controlled", f.d2+":TypeDiffers", f.d3+":Immutable", f.x1+":BeingDeleted"), f.explain)
 		f.becomes(ctx, "True/Skipped")
 		for _, was := range []*corev1.Secret{owned, typed, frozen} {
-			untouched(ctx, was)
+			f.untouched(ctx, was)
 		}
 	})
 
@@ -194,7 +185,7 @@ var _ = Describe("a conflict", func() {
 		rd := f.becomes(ctx, "False/Conflict")
 		Expect(conflicts(rd)).To(Equal([]string{child + ":Propagated"}))
 		Expect(rd.Status.ConflictingNamespaces[0].By).To(Equal(root))
-		untouched(ctx, was)
+		f.untouched(ctx, was)
 	})
 
 	It("DIST-D78 is what somebody made of one of our copies", func(ctx SpecContext) {
@@ -212,8 +203,8 @@ var _ = Describe("a conflict", func() {
 		Expect(f.Admin().Patch(ctx, build.Namespace(d9), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"dist":"`+f.id+`"}}}`)))).To(Succeed())
 		Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{d9 + ":Unrelated"}))
 		f.rests(ctx)
-		untouched(ctx, in)
-		untouched(ctx, out)
+		f.untouched(ctx, in)
+		f.untouched(ctx, out)
 	})
 
 	It("DIST-D83 is shown by kubectl warren distribution, with what a change would do", func(ctx SpecContext) {

@@ -220,6 +220,14 @@ func (f *field) obstacle(ctx context.Context, namespace, value string, edits ...
 	return s
 }
 
+// untouched says that an object is as it was.
+func (f *field) untouched(ctx context.Context, was *corev1.Secret) {
+	GinkgoHelper()
+	is := f.at(ctx, was.Namespace)
+	Expect(is).NotTo(BeNil())
+	Expect([]string{string(is.UID), is.ResourceVersion}).To(Equal([]string{string(was.UID), was.ResourceVersion}))
+}
+
 // edit changes the Secret of the case in a namespace as a user.
 func (f *field) edit(ctx context.Context, user, namespace string, edit func(*corev1.Secret)) error {
 	GinkgoHelper()

@@ -1,4 +1,4 @@
-package propagation
+package copying
 
 import (
 	"testing"
@@ -25,13 +25,13 @@ func TestRepairs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, start, told := newRepairs(), time.Now(), 0
+			r, start, told := NewRepairs(), time.Now(), 0
 			var now time.Time
 			for _, at := range tt.at {
 				now = start.Add(at)
-				r.note(other, now, window) // the other's repairs don't count
+				r.Note(other, now, window) // the other's repairs don't count
 				delete(r.slots, other)
-				if r.note(slot, now, window) {
+				if r.Note(slot, now, window) {
 					told++
 				}
 			}
@@ -39,10 +39,10 @@ func TestRepairs(t *testing.T) {
 			if tt.loop {
 				want = window
 			}
-			if got := r.wait(slot, now, window); got != want || told != tt.told {
+			if got := r.Wait(slot, now, window); got != want || told != tt.told {
 				t.Errorf("waits %s, told %d times; want %s, %d", got, told, want, tt.told)
 			}
-			if got := r.wait(other, now, window); got != 0 {
+			if got := r.Wait(other, now, window); got != 0 {
 				t.Errorf("the other waits %s", got)
 			}
 		})
@@ -50,11 +50,11 @@ func TestRepairs(t *testing.T) {
 }
 
 func TestRepairsAreForgotten(t *testing.T) {
-	r, now := newRepairs(), time.Now()
+	r, now := NewRepairs(), time.Now()
 	for i := range 100 {
-		r.note(propagate.Slot{Name: string(rune('a' + i))}, now, time.Minute)
+		r.Note(propagate.Slot{Name: string(rune('a' + i))}, now, time.Minute)
 	}
-	r.note(propagate.Slot{Name: "later"}, now.Add(2*time.Minute), time.Minute)
+	r.Note(propagate.Slot{Name: "later"}, now.Add(2*time.Minute), time.Minute)
 	if len(r.slots) != 1 {
 		t.Errorf("%d are kept, want the latest alone", len(r.slots))
 	}

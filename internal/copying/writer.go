@@ -1,4 +1,4 @@
-package propagation
+package copying
 
 import (
 	"context"
@@ -21,31 +21,32 @@ import (
 // asMetadata asks for answers that hold metadata alone: a copy's content is of no interest.
 const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
-// writer sends the requests of the engine: guarded writes of copies, and reads of single objects.
-type writer struct{ client rest.Interface }
+// Writer sends guarded writes of copies, and reads of single objects and of pages.
+type Writer struct{ client rest.Interface }
 
-// overHTTP1 is cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events: as
+// OverHTTP1 is cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events: as
 // frames of one HTTP/2 connection they take more of the API server's time and of ours, and all go to the API server that
 // has this connection.
-func overHTTP1(cfg *rest.Config) *rest.Config {
+func OverHTTP1(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NextProtos = []string{"http/1.1"}
 	return cfg
 }
 
-func newWriter(cfg *rest.Config) (*writer, error) {
+// NewWriter returns a Writer with its own connections, and no limit but cfg's.
+func NewWriter(cfg *rest.Config) (*Writer, error) {
 	scheme := runtime.NewScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
 		return nil, err
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
-	cfg = overHTTP1(cfg)
+	cfg = OverHTTP1(cfg)
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	cfg.ContentType = runtime.ContentTypeJSON
 	cfg.GroupVersion = &schema.GroupVersion{}
 	cfg.APIPath = "/"
 	client, err := rest.RESTClientFor(cfg)
-	return &writer{client}, err
+	return &Writer{client}, err
 }
 
 func path(resource schema.GroupVersionResource, namespace, name string) []string {
@@ -63,14 +64,19 @@ func path(resource schema.GroupVersionResource, namespace, name string) []string
 	return segments
 }
 
-// create makes a copy.
-func (w *writer) create(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+// Create makes a copy.
+func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Post().AbsPath(path(r, slot.Namespace, "")...).Body(body), ctx)
 }
 
-// update replaces a copy; body holds its UID and resourceVersion.
-func (w *writer) update(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+// Update replaces a copy; body holds its UID and resourceVersion.
+func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Put().AbsPath(path(r, slot.Namespace, slot.Name)...).Body(body), ctx)
+}
+
+// UpdateStatus replaces the status of a cluster-scoped object; body holds its UID and resourceVersion.
+func (w *Writer) UpdateStatus(ctx context.Context, r schema.GroupVersionResource, name string, body []byte) (*metav1.PartialObjectMetadata, error) {
+	return into(w.client.Put().AbsPath(append(path(r, "", name), "status")...).Body(body), ctx)
 }
 
 func into(request *rest.Request, ctx context.Context) (*metav1.PartialObjectMetadata, error) { //nolint:revive // ctx last: the request is the subject
@@ -79,28 +85,28 @@ func into(request *rest.Request, ctx context.Context) (*metav1.PartialObjectMeta
 	return meta, err
 }
 
-// delete removes a copy if it is still the one that was seen.
-func (w *writer) delete(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, c *propagate.Copy) error {
-	uid := types.UID(c.UID)
+// Delete removes a copy if it is still the one that was seen.
+func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, uid, resourceVersion string) error {
+	id := types.UID(uid)
 	return w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).
 		Body(&metav1.DeleteOptions{
 			TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-			Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &c.ResourceVersion},
+			Preconditions: &metav1.Preconditions{UID: &id, ResourceVersion: &resourceVersion},
 		}).Do(ctx).Error()
 }
 
-// metadata reads the metadata of one object.
-func (w *writer) metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+// Metadata reads the metadata of one object.
+func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	err := w.client.Get().AbsPath(path(r, namespace, name)...).SetHeader("Accept", asMetadata).Do(ctx).Into(meta)
 	return meta, err
 }
 
-// errTooLarge says that a page has more bytes than were allowed.
-var errTooLarge = errors.New("the page is too large")
+// ErrTooLarge says that a page has more bytes than were allowed.
+var ErrTooLarge = errors.New("the page is too large")
 
-// page lists objects whole, in all namespaces, as JSON: at most so many bytes, unless most is 0.
-func (w *writer) page(ctx context.Context, r schema.GroupVersionResource, o metav1.ListOptions, most int) ([]byte, error) {
+// Page lists objects whole, in all namespaces, as JSON: at most so many bytes, unless most is 0.
+func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, o metav1.ListOptions, most int) ([]byte, error) {
 	stream, err := w.client.Get().AbsPath(path(r, "", "")...).VersionedParams(&o, metav1.ParameterCodec).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
 	if err != nil {
@@ -112,13 +118,13 @@ func (w *writer) page(ctx context.Context, r schema.GroupVersionResource, o meta
 	}
 	data, err := io.ReadAll(io.LimitReader(stream, int64(most)+1))
 	if err == nil && len(data) > most {
-		return nil, errTooLarge
+		return nil, ErrTooLarge
 	}
 	return data, err
 }
 
-// object reads one object whole.
-func (w *writer) object(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot) (map[string]any, error) {
+// Object reads one object whole.
+func (w *Writer) Object(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot) (map[string]any, error) {
 	data, err := w.client.Get().AbsPath(path(r, slot.Namespace, slot.Name)...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
 		return nil, err

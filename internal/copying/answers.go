@@ -1,0 +1,50 @@
+package copying
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Backoff is how long to wait after so many tries: twice as long each time, give or take a fifth.
+func Backoff(lowest, highest time.Duration, tries int) time.Duration {
+	d := lowest << min(tries-1, 20)
+	if d > highest || d <= 0 {
+		d = highest
+	}
+	return d*4/5 + rand.N(d*2/5+1)
+}
+
+// TransientBackoff is Backoff for what fails without being refused; the API server may ask for more time.
+func TransientBackoff(lowest, highest time.Duration, tries int, err error) time.Duration {
+	delay := Backoff(lowest, highest, tries)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		delay = max(delay, time.Duration(seconds)*time.Second)
+	}
+	return delay
+}
+
+// IsRefused says whether the API server said no, rather than not answering.
+func IsRefused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// IsNamespaceGone says whether a write failed because the namespace is going or gone: nothing to report, nothing to retry.
+func IsNamespaceGone(slot propagate.Slot, err error) bool {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return true
+	}
+	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
+	return ok && apierrors.IsNotFound(err) && status.Status().Details != nil &&
+		status.Status().Details.Kind == "namespaces" && status.Status().Details.Name == slot.Namespace
+}

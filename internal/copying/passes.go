@@ -1,0 +1,63 @@
+package copying
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Scrub is how often all copies are read whole, and how fast.
+type Scrub struct {
+	Interval         time.Duration // 0 switches it off
+	ObjectsPerSecond int
+}
+
+// Passes say when all copies are compared again.
+type Passes struct {
+	// Pace is asked anew each time: the configuration may change.
+	Pace func() Scrub
+	// Ready says whether the tables are complete.
+	Ready func() bool
+	// Unprotected says whether the policy that keeps everybody off the copies is missing. While it does, a pass comes at once, and
+	// then every hour.
+	Unprotected func() bool
+	// Tick is how often it is asked whether a pass is due.
+	Tick time.Duration
+}
+
+// Run begins a pass whenever one is due, until ctx is done.
+func (p Passes) Run(ctx context.Context, compareAll func(context.Context, Scrub)) {
+	started, share := time.Now(), rand.Float64()
+	var last time.Time
+	for {
+		pace := p.Pace()
+		if due(started, last, share, pace.Interval, p.Unprotected()) <= time.Since(started) && p.Ready() {
+			compareAll(ctx, pace)
+			last = time.Now()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(p.Tick):
+		}
+	}
+}
+
+const never = time.Duration(1<<63 - 1)
+
+// due is when, counted from the start, the next pass begins. The first comes after a random share of the interval, so
+// that operators that are started together don't read together. While nothing protects the copies it comes at once, and
+// then every hour.
+func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
+	switch {
+	case interval == 0:
+		return never
+	case unprotected && last.IsZero():
+		return 0
+	case unprotected:
+		return last.Sub(started) + min(interval, time.Hour)
+	case last.IsZero():
+		return time.Duration(share * float64(interval))
+	}
+	return last.Sub(started) + interval
+}

@@ -1,0 +1,68 @@
+// Package copying carries out plans of copies, for whoever plans them: a queue that is fair to all sources (queue.go), guarded
+// requests (writer.go) with what their answers mean (answers.go), repairs of what others change in a loop (repairs.go), and passes
+// over all copies (passes.go).
+package copying
+
+import (
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Queue holds the keys K that are to be looked at, on the leader alone: a standby keeps tables, but no work. Equal keys are done
+// once. Keys of one lane L share a turn.
+type Queue[K, L comparable] struct {
+	delaying workqueue.TypedDelayingInterface[K]
+	leading  atomic.Bool
+	working  atomic.Int64 // keys that are worked on
+}
+
+// NewQueue returns a queue of a standby. urgency says in which class (0 to 2, the lowest first) and in which lane a key waits; it is
+// asked under the queue's lock when the key comes, and must not call the queue.
+func NewQueue[K, L comparable](urgency func(K) (class int, lane L)) *Queue[K, L] {
+	return &Queue[K, L]{delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(urgency)}),
+	})}
+}
+
+// Lead makes this replica's queue take keys.
+func (q *Queue[K, L]) Lead() { q.leading.Store(true) }
+
+// Leads says whether Lead was called.
+func (q *Queue[K, L]) Leads() bool { return q.leading.Load() }
+
+// Add queues keys. The caller holds no lock.
+func (q *Queue[K, L]) Add(keys ...K) {
+	if !q.Leads() {
+		return
+	}
+	for _, k := range keys {
+		q.delaying.Add(k)
+	}
+}
+
+// AddAfter queues a key when some time has passed.
+func (q *Queue[K, L]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k, delay) }
+
+// WorkOne hands one key to work. It returns false when the queue has been shut down.
+func (q *Queue[K, L]) WorkOne(work func(K)) bool {
+	k, shutdown := q.delaying.Get()
+	if shutdown {
+		return false
+	}
+	q.working.Add(1)
+	defer q.working.Add(-1)
+	defer q.delaying.Done(k)
+	work(k)
+	return true
+}
+
+// Len counts the keys that wait, but for what is to be tried again later.
+func (q *Queue[K, L]) Len() int { return q.delaying.Len() }
+
+// IsIdle says whether nothing waits or is worked on, but for what is to be tried again later.
+func (q *Queue[K, L]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }
+
+// ShutDown ends WorkOne when the keys that wait have been handed out.
+func (q *Queue[K, L]) ShutDown() { q.delaying.ShutDown() }

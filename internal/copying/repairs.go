@@ -1,0 +1,74 @@
+package copying
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// loopLimit is how often a copy is put right within a window before somebody is taken to change it in a loop. From then on it is
+// put right once in that time, until nobody has changed it for as long.
+const loopLimit = 5
+
+// Repairs are the copies that were put right of late, and those that somebody changes in a loop.
+type Repairs struct {
+	mu     sync.Mutex // guards all below
+	slots  map[propagate.Slot]*repair
+	pruned time.Time // when what is long past was last dropped: once in a window, as there may be very many
+}
+
+// NewRepairs returns Repairs that hold none.
+func NewRepairs() *Repairs { return &Repairs{slots: map[propagate.Slot]*repair{}} }
+
+type repair struct {
+	times []time.Time // the latest last, at most loopLimit
+	loop  bool
+}
+
+func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
+
+// Note adds a repair, and says whether it makes a loop of those before it.
+func (r *Repairs) Note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	past := func(known *repair) bool { return now.Sub(known.last()) >= 2*window }
+	if now.Sub(r.pruned) >= window {
+		maps.DeleteFunc(r.slots, func(_ propagate.Slot, known *repair) bool { return past(known) })
+		r.pruned = now
+	}
+	known := r.slots[slot]
+	if known == nil || past(known) {
+		known = &repair{}
+		r.slots[slot] = known
+	}
+	was := known.loop
+	known.times = append(known.times, now)
+	if known.times = known.times[max(0, len(known.times)-loopLimit):]; len(known.times) == loopLimit {
+		known.loop = was || now.Sub(known.times[0]) < window
+	}
+	return known.loop && !was
+}
+
+// Wait is how long a copy is left as it is.
+func (r *Repairs) Wait(slot propagate.Slot, now time.Time, window time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.slots[slot]; known != nil && known.loop {
+		return max(0, known.last().Add(window).Sub(now))
+	}
+	return 0
+}
+
+// Loops counts the copies of a kind and name that somebody changes in a loop.
+func (r *Repairs) Loops(of propagate.Slot) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for slot, known := range r.slots {
+		if known.loop && slot.At("") == of.At("") {
+			n++
+		}
+	}
+	return n
+}
