@@ -138,7 +138,8 @@ func (c *Controller) check(ctx context.Context, r *run, k *kind) bool {
 	return true
 }
 
-// admit lets copies be made where the check for conflicts passes. It says whether that is new. The caller holds the lock.
+// admit lets copies be made where the check for conflicts passes. It says whether a restart must know that before the first write,
+// because objects are to be made or taken up. The caller holds the lock.
 func (c *Controller) admit(r *run, results []distribute.Result) (fresh bool) {
 	r.gate.Create = true
 	if !r.AllOrNothing() || r.admitted == r.Check {
@@ -151,11 +152,13 @@ func (c *Controller) admit(r *run, results []distribute.Result) (fresh bool) {
 			r.gate.Create = false
 		}
 	}
-	if r.gate.Create && !r.Suspend {
-		r.admitted = r.Check
-		return true
+	if !r.gate.Create || r.Suspend {
+		return false
 	}
-	return false
+	r.admitted = r.Check
+	return slices.ContainsFunc(results, func(one distribute.Result) bool {
+		return one.State == distribute.Missing || one.State == distribute.InConflict
+	})
 }
 
 // gateUpdates decides which copies may be updated now. It says whether a batch begins that a restart must know of. The

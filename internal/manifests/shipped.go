@@ -52,6 +52,12 @@ var Shipped = []Policy{
 	plain("operator-cage-webhooks", TheOperator),
 }
 
+// Policies of components, which not every overlay has.
+var (
+	StrictPlacement = plain("strict-placement", TheOperator)
+	Distribution    = plain("distribution", "")
+)
+
 func plain(name, identity string) Policy {
 	return Policy{Name: name, Identity: identity, Bindings: []Binding{{Name: name}}}
 }

@@ -61,6 +61,8 @@ type distributing struct {
 	observer *observer
 	asked    map[string]int // by verb, of the operator about Secrets, in all its turns
 	turns    int
+	// conflicts is the conflictPolicy; "" is the default.
+	conflicts v1alpha1.ConflictPolicy
 }
 
 func (f *distributing) round(ctx context.Context, round int) (took [2]times, err error) {
@@ -133,6 +135,7 @@ func (f *distributing) ask(ctx context.Context, name string, phase int) error {
 		return err
 	}
 	rd.Spec.Resource, rd.Spec.Targets = runtime.RawExtension{Raw: resource}, selecting("yes")
+	rd.Spec.ConflictPolicy = f.conflicts
 	switch phase {
 	case creates:
 		return f.bench.Admin().Create(ctx, rd)

@@ -5,6 +5,7 @@
 //	go run ./test/bench -cold
 //	go run ./test/bench -admission
 //	go run ./test/bench -access
+//	go run ./test/bench -targets
 //
 // BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the requests of B9.
 package main
@@ -44,6 +45,7 @@ func main() {
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
 	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
+	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
 	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
@@ -55,6 +57,10 @@ func main() {
 		measure = func() (bool, error) { return runCold(ctx, s) }
 	case *admission:
 		measure = func() (bool, error) { return part{measure: measureAdmission, webhooks: true}.measureAlone(ctx, s) }
+	case *targets:
+		measure = func() (bool, error) {
+			return part{measure: measureManyTargets, components: []string{"config/components/distribution"}}.measureAlone(ctx, s)
+		}
 	case *access:
 		measure = func() (bool, error) { return part{measure: measureAccess}.measureAlone(ctx, s) }
 	}

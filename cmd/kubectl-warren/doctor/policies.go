@@ -29,7 +29,7 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	for _, e := range manifests.Shipped {
 		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, p.operatorUser()))
 	}
-	return checks
+	return append(checks, judgeComponents(policies.Items, bindings.Items, p.operatorUser())...)
 }
 
 // operatorUser is the user that the policies must name.
@@ -40,11 +40,10 @@ func (p Patient) operatorUser() string {
 // judgePolicy says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
 func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
-	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == manifests.Prefix+e.Name })
-	if i < 0 {
+	policy := find(policies, e.Name)
+	if policy == nil {
 		return failure(name, "policy "+manifests.Prefix+e.Name+" is missing", applyAgain)
 	}
-	policy := &policies[i]
 	if f := policy.Spec.FailurePolicy; f != nil && *f != admissionv1.Fail {
 		return failure(name, fmt.Sprintf("failurePolicy is %s: an error in the policy lets requests pass", *f), applyAgain)
 	}

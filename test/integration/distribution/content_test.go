@@ -2,6 +2,7 @@ package distribution_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -141,6 +142,42 @@ var _ = Describe("content", func() {
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")
 		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonFailed).Should(HaveLen(1))
+	})
+})
+
+var _ = Describe("what is too much", func() {
+	var f *field
+	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
+
+	It("DIST-D88 a ConfigMap of 1.4 MiB is refused everywhere, in a sentence", func(ctx SpecContext) {
+		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
+			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
+				"data": map[string]string{"v": strings.Repeat("x", 1400<<10)}})
+		})
+		rd := f.becomes(ctx, "False/Failed")
+		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
+			ContainSubstring("the copy in 3 namespaces could not be written"), ContainSubstring("refuses it as invalid"), Not(ContainSubstring("xxxx"))))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
+	})
+
+	It("DIST-D89 500 names that don't exist are counted, and the others are served", func(ctx SpecContext) {
+		names := []string{f.d1}
+		for i := range 499 {
+			names = append(names, fmt.Sprintf("%s-ghost-%03d", f.id, i))
+		}
+		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}))
+		rd := f.becomes(ctx, "False/NamespaceNotFound")
+		Expect(rd.Status.NotFound).To(HaveLen(20))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
+			ContainSubstring("499 namespaces"), ContainSubstring(f.id+"-ghost-000"), ContainSubstring("create them, or take the names out")))
+		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
+		mark := f.mark(ctx)
+		f.rests(ctx)
+		Expect(f.requests(ctx, mark)).To(BeEmpty())
+		tooMany := append(names, f.id+"-one-more")
+		rd.Spec.Targets.IncludedNamespaces = references(tooMany...)
+		Expect(f.Admin().Update(ctx, rd, client.DryRunAll)).To(MatchError(ContainSubstring("must have at most 500 items")))
 	})
 })
 

@@ -11,11 +11,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/gate"
 )
 
@@ -87,6 +89,50 @@ var _ = Describe("an operator that is interrupted", Ordered, func() {
 		}
 		f.untouched(ctx, obstacle)
 		Expect(f.Admin().Get(ctx, client.ObjectKey{Namespace: f.d1, Name: "bystander"}, &corev1.Secret{})).To(Succeed())
+	})
+
+	It("DIST-D86 keeps everybody's copies new though a tenant puts an obstacle before every change", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		for _, value := range []string{"2", "3", "4"} {
+			g.HoldBack(gate.OfSecrets)
+			Expect(f.Admin().Delete(ctx, f.at(ctx, f.d2))).To(Succeed())
+			obstacle := f.obstacle(ctx, f.d2, "theirs")
+			Eventually(ctx, g.Stopped).Should(Equal(1), "the operator wants to make the copy again")
+			g.Release()
+			Expect(conflicts(f.becomes(ctx, "False/Conflict"))).To(Equal([]string{f.d2 + ":Unrelated"}))
+			f.change(ctx, f.holding(map[string]string{"v": value}))
+			f.distributed(ctx, "v="+value, f.d1, f.d3)
+			f.untouched(ctx, obstacle)
+			Expect(f.Admin().Delete(ctx, obstacle)).To(Succeed())
+			f.distributed(ctx, "v="+value, f.d2)
+			f.becomes(ctx, "True/Distributed")
+		}
+	})
+
+	It("DIST-D87 reports no failure of a namespace that goes while its copy is written", func(ctx SpecContext) {
+		f := plough(ctx, w)
+		gone := func(ctx context.Context) bool {
+			return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: f.d2}, &corev1.Namespace{}))
+		}
+		for _, act := range []func(){
+			func() { f.create(ctx) },
+			func() { f.change(ctx, f.holding(map[string]string{"v": "2"})) },
+		} {
+			g.HoldBack(gate.OfSecrets)
+			act()
+			Eventually(ctx, g.Stopped).Should(Equal(3), f.explain)
+			Expect(f.Admin().Delete(ctx, build.Namespace(f.d2))).To(Succeed())
+			Eventually(ctx, gone).Should(BeTrue())
+			g.Release()
+			rd := f.becomes(ctx, "True/Distributed")
+			Expect([]int32{rd.Status.Targets, rd.Status.Failed}).To(Equal([]int32{2, 0}))
+			Expect(f.events(ctx, rd, v1alpha1.ReasonFailed)).To(BeEmpty())
+			f.namespace(ctx, f.d2, "dist", f.id)
+			f.distributed(ctx, f.data(ctx, f.d1), f.d2)
+			f.becomes(ctx, "True/Distributed")
+		}
 	})
 
 	It("DIST-D74 writes nothing where it may not look, and says so", func(ctx SpecContext) {

@@ -1,0 +1,79 @@
+package doctor
+
+import (
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/warren-tenancy/warren/internal/manifests"
+)
+
+// judgeComponents judges the policies of components, which not every overlay has.
+func judgeComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) []Check {
+	strict, distribution := Check{}, Check{}
+	if find(policies, manifests.StrictPlacement.Name) == nil {
+		strict = warning("", "not installed: the operator's token may bring every namespace that is not protected into a tree",
+			"add component strict-placement to your overlay, unless tenants are to take in existing namespaces by themselves")
+	} else {
+		strict = judgePolicy(manifests.StrictPlacement, policies, bindings, operator)
+	}
+	open := cageOf(policies)
+	switch {
+	case find(policies, manifests.Distribution.Name) != nil:
+		if distribution = judgePolicy(manifests.Distribution, policies, bindings, operator); distribution.Status == OK {
+			distribution = open.judge()
+		}
+	case open != cageClosed:
+		distribution = failure("", "the operator's token may write distributed copies, but policy "+manifests.Prefix+manifests.Distribution.Name+
+			" is missing: whoever may write a ResourceDistribution may have anything written anywhere", applyAgain)
+	default:
+		distribution = ok("", "not installed: the operator's token may write no distributed copy")
+	}
+	strict.Name, distribution.Name = "component/strict-placement", "component/distribution"
+	return []Check{strict, distribution}
+}
+
+func find(policies []admissionv1.ValidatingAdmissionPolicy, name string) *admissionv1.ValidatingAdmissionPolicy {
+	i := slices.IndexFunc(policies, func(p admissionv1.ValidatingAdmissionPolicy) bool { return p.Name == manifests.Prefix+name })
+	if i < 0 {
+		return nil
+	}
+	return &policies[i]
+}
+
+// cage is what the operator's token may do with distributed copies.
+type cage string
+
+const (
+	cageClosed    cage = "closed"    // nothing
+	cageCopies    cage = "copies"    // component distribution: write what was made as one
+	cageOverwrite cage = "overwrite" // component distribution-overwrite: take over objects, too
+)
+
+// cageOf tells the cages apart by the variables that each brings.
+func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
+	policy := find(policies, "operator-cage-distribution")
+	has := func(name string) bool {
+		return slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
+	}
+	switch {
+	case policy == nil: // told by the check of that policy
+		return cageClosed
+	case has("takenOver"):
+		return cageOverwrite
+	case has("handedBack"):
+		return cageCopies
+	}
+	return cageClosed
+}
+
+// judge says what the cage means where ResourceDistributions are judged by their policy.
+func (c cage) judge() Check {
+	switch c {
+	case cageOverwrite:
+		return ok("", "in force, with distribution-overwrite: the operator's token may take over any Secret or ConfigMap that is not protected")
+	case cageCopies:
+		return ok("", "in force; conflictPolicy AdoptIdentical and Overwrite need component distribution-overwrite, which is not installed")
+	}
+	return failure("", "policy "+manifests.Prefix+manifests.Distribution.Name+" is there, but the cage lets the operator write no distributed copy: nothing is distributed", applyAgain)
+}
