@@ -235,5 +235,5 @@ func (v *distributionValidator) conflicts(ctx context.Context, change distributi
 	if len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s already a %s %s that is not ours: %s", have(len(names)), template.Kind.Kind, template.Name, firstNames(names))}
+	return []string{template.TakenIn(len(names)) + ": " + firstNames(names)}
 }

@@ -129,13 +129,6 @@ func namespaceCount(n int) string {
 	return fmt.Sprintf("%d namespaces", n)
 }
 
-func have(n int) string {
-	if n == 1 {
-		return "1 namespace has"
-	}
-	return fmt.Sprintf("%d namespaces have", n)
-}
-
 // firstNames are at most ten.
 func firstNames(names []string) string {
 	const most = 10

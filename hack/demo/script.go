@@ -209,7 +209,7 @@ func distribution() scene {
 		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is touched until she lets it go.",
 		steps: []step{
 			{"alice", "create secret generic settings -n pay-web --from-literal=mine=1", wantPrint("created")},
-			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace has already a Secret settings that is not ours: pay-web")},
+			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace already has a Secret settings that is not ours: pay-web")},
 			{"admin", "wait rdist/settings --for=condition=Stalled --timeout=10s", wantPrint("condition met")},
 			{"admin", "warren distribution describe settings", wantPrint("In conflict (1):", "pay-web: Unrelated")},
 			{"alice", copied, wantRefusal("not found")},

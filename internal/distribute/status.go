@@ -227,8 +227,8 @@ func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) s
 	if int(s.Conflicts) > len(names) {
 		more = fmt.Sprintf(" and %d more", int(s.Conflicts)-len(names))
 	}
-	return fmt.Sprintf("%s already a %s %s that is not ours: %s%s; kubectl get %s -A --field-selector metadata.name=%s -l '%s!=%s' lists all",
-		countOf(s.Conflicts, "namespace")+has(s.Conflicts), d.Template.Kind.Kind, d.Template.Name, strings.Join(names, ", "), more,
+	return fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector metadata.name=%s -l '%s!=%s' lists all",
+		d.Template.TakenIn(int(s.Conflicts)), strings.Join(names, ", "), more,
 		strings.ToLower(d.Template.Kind.Kind)+"s", d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
 }
 
@@ -239,11 +239,13 @@ func countOf(n int32, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-func has(n int32) string {
-	if n == 1 {
-		return " has"
+// TakenIn says in how many namespaces somebody's object stands where a copy should.
+func (t *Template) TakenIn(namespaces int) string {
+	have := "have"
+	if namespaces == 1 {
+		have = "has"
 	}
-	return " have"
+	return fmt.Sprintf("%s already %s a %s %s that is not ours", countOf(int32(namespaces), "namespace"), have, t.Kind.Kind, t.Name)
 }
 
 func isOrAre(n int) string {

@@ -211,6 +211,24 @@ func (f *distributing) result() result {
 	return r
 }
 
+// waitForReports waits until every status says that all is done: what it doesn't say yet a restart would write.
+func (b *bench) waitForReports(ctx context.Context) error {
+	return waitFor(ctx, "the status of every distribution", func(ctx context.Context) (bool, error) {
+		list := &v1alpha1.ResourceDistributionList{}
+		if err := b.Admin().List(ctx, list); err != nil {
+			return false, err
+		}
+		for i := range list.Items {
+			rd := &list.Items[i]
+			ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
+			if rd.Status.ObservedGeneration != rd.Generation || ready == nil || ready.Status != metav1.ConditionTrue {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
 // restart judges the writes after a restart, with one distribution that has all its copies.
 func (f *distributing) restart(ctx context.Context) (result, error) {
 	f.observer.expect(goals[creates], f.bench.scale.children)
@@ -218,6 +236,9 @@ func (f *distributing) restart(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	if _, err := f.observer.wait(ctx); err != nil {
+		return result{}, err
+	}
+	if err := f.bench.waitForReports(ctx); err != nil {
 		return result{}, err
 	}
 	if err := f.bench.waitForIdle(ctx); err != nil {

@@ -69,8 +69,13 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 		text.WriteString(" (the operator has not seen the last change yet)")
 	}
 	fmt.Fprintf(&text, "\nconflictPolicy %s, driftPolicy %s, deletionPolicy %s (in force: %s)\n", rd.Spec.ConflictPolicy, rd.Spec.DriftPolicy, rd.Spec.DeletionPolicy, s.DeletionPolicy)
+	said := ""
 	for _, c := range s.Conditions {
-		fmt.Fprintf(&text, "%s is %s: %s, %s\n", c.Type, c.Status, c.Reason, c.Message)
+		if fmt.Fprintf(&text, "%s is %s: %s", c.Type, c.Status, c.Reason); c.Message != said {
+			text.WriteString(", " + c.Message)
+		}
+		text.WriteString("\n")
+		said = c.Message
 	}
 	if r := s.Rollout; r != nil {
 		fmt.Fprintf(&text, "Roll-out: %d updated, %d held back", r.Updated, r.Held)

@@ -1,0 +1,52 @@
+package distribute
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// The API server takes no object above 1.5 MiB, and a ResourceDistribution may hold 1.43 MiB besides its status.
+func TestStatusOfManyTargets(t *testing.T) {
+	t.Run("DIST-D71 the status of 10,000 namespaces is small, whatever happens in them", func(t *testing.T) {
+		const limit = 64 << 10
+		long := strings.Repeat("x", 253)
+		template, err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"` + long + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &Distribution{
+			Name: strings.Repeat("d", 63), Generation: 1, Template: template,
+			Conflict: v1alpha1.ConflictSkip, Suspend: true,
+		}
+		verbs := []Verb{Create, Update, Adopt, Overwrite, Delete, Nothing, Nothing}
+		review := Review{Checked: true, Admitted: "0123456789abcdef"}
+		for i := range 10000 {
+			one := Result{Namespace: fmt.Sprintf("n%062d", i), Action: Action{Verb: verbs[i%len(verbs)], State: Current}}
+			switch i % 4 {
+			case 0:
+				one.State, one.Conflict = InConflict, &Obstacle{Reason: v1alpha1.ReasonNotIdentical, By: strings.Repeat("b", byLength)}
+			case 1:
+				one.State, one.Failure = Missing, &Failure{Reason: v1alpha1.ReasonRejected, Message: strings.Repeat(`"`, 4096), Final: true}
+			}
+			review.Results = append(review.Results, one)
+		}
+		for i := range 500 {
+			review.NotFound = append(review.NotFound, fmt.Sprintf("g%062d", i))
+		}
+		for _, suspend := range []bool{true, false} {
+			d.Suspend = suspend
+			data, err := json.Marshal(d.Status(review, &v1alpha1.ResourceDistributionStatus{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(data) > limit {
+				t.Errorf("suspended %t: %d bytes, limit %d", suspend, len(data), limit)
+			}
+			t.Logf("suspended %t: %d bytes", suspend, len(data))
+		}
+	})
+}
