@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
@@ -38,7 +39,7 @@ func (c *Controller) finish(w work, err error) {
 		c.queue.AddAfter(key{w.Name, namespace}, time.Second) // the watch tells sooner
 	case w.action.Verb == distribute.Adopt || w.action.Verb == distribute.Overwrite:
 		c.notTaken(w, err)
-	case copying.IsRefused(err):
+	case apianswer.IsRefusal(err):
 		c.refused(w, err)
 	default:
 		c.retryLater(w, err)

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/text"
@@ -34,7 +35,7 @@ func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err
 	case errors.Is(err, errObstacle):
 		c.measure.endSlot(slot)
 		c.noteConflict(slot, action, true)
-	case copying.IsRefused(err):
+	case apianswer.IsRefusal(err):
 		c.measure.endSlot(slot)
 		c.noteRejection(slot, action, err)
 	default:

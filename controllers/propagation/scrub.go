@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -164,7 +165,7 @@ func differs(source, found *propagate.Body, foreign bool) bool {
 
 // ignoreRefused leaves out what only says that the source is gone or may not be read.
 func ignoreRefused(err error) error {
-	if copying.IsRefused(err) {
+	if apianswer.IsRefusal(err) {
 		return nil
 	}
 	return err

@@ -1,7 +1,6 @@
 package copying
 
 import (
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -27,16 +26,6 @@ func TransientBackoff(lowest, highest time.Duration, tries int, err error) time.
 		delay = max(delay, time.Duration(seconds)*time.Second)
 	}
 	return delay
-}
-
-// IsRefused says whether the API server said no, rather than not answering.
-func IsRefused(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return false
-	}
-	code := status.Status().Code
-	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
 // IsNamespaceGone says whether a write failed because the namespace is going or gone: nothing to report, nothing to retry.
