@@ -135,9 +135,6 @@ var _ = Describe("a secret value", func() {
 			func(r map[string]any) { r["data"] = map[string]any{"v": value + "%"} },
 			func(r map[string]any) { r["data"] = map[string]any{"v": map[string]any{value: 1}} },
 			func(r map[string]any) { r["metadata"] = map[string]any{"name": "a", "namespace": value} },
-			func(r map[string]any) {
-				r["metadata"] = map[string]any{"name": "a", "annotations": map[string]any{"a": []string{value}}}
-			},
 		} {
 			err := g.Admin().Create(ctx, g.object(g.with(edit)))
 			Expect(err).To(HaveOccurred())
