@@ -145,6 +145,29 @@ var _ = Describe("content", func() {
 	})
 })
 
+var _ = Describe("many copies", func() {
+	// How long that takes beside a bare client is measured by make bench, B9.
+	It("DIST-D72 cost one write each to create, update and delete, and one list", func(ctx SpecContext) {
+		f := plough(ctx, world)
+		const many = 60
+		for i := range many - 3 {
+			f.namespace(ctx, fmt.Sprintf("%s-n%02d", f.id, i), "dist", f.id)
+		}
+		current := func(ctx context.Context) int32 { return f.read(ctx).Status.Current }
+		mark := f.mark(ctx)
+		f.create(ctx)
+		Eventually(ctx, current).Should(BeEquivalentTo(many), f.explain)
+		f.becomes(ctx, "True/Distributed")
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.becomes(ctx, "True/Distributed")
+		f.change(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(f.x1)}))
+		f.becomes(ctx, "True/Distributed")
+		got := f.requests(ctx, mark)
+		delete(got, "update resourcedistributions/status")
+		Expect(got).To(Equal(map[string]int{"list secrets": 1, "create secrets": many + 1, "update secrets": many, "delete secrets": many}), f.explain)
+	})
+})
+
 var _ = Describe("what is too much", func() {
 	var f *field
 	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
