@@ -1,6 +1,8 @@
 package distribution
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
@@ -46,7 +48,7 @@ func (g gauges) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(copies, prometheus.GaugeValue, float64(n), name, state)
 		}
 		if r.Template != nil {
-			to <- prometheus.MustNewConstMetric(loops, prometheus.GaugeValue, float64(g.repairs.Loops(r.Template.Slot(""))), name)
+			to <- prometheus.MustNewConstMetric(loops, prometheus.GaugeValue, float64(g.repairs.Loops(r.Template.Slot(""), time.Now(), g.Timing.LoopWindow)), name)
 		}
 	}
 }

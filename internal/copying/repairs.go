@@ -29,17 +29,21 @@ type repair struct {
 
 func (r *repair) last() time.Time { return r.times[len(r.times)-1] }
 
+// isPast says whether nobody has changed the copy for so long that it counts no more.
+func (r *repair) isPast(now time.Time, window time.Duration) bool {
+	return now.Sub(r.last()) >= 2*window
+}
+
 // Note adds a repair, and says whether it makes a loop of those before it.
 func (r *Repairs) Note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	past := func(known *repair) bool { return now.Sub(known.last()) >= 2*window }
 	if now.Sub(r.pruned) >= window {
-		maps.DeleteFunc(r.slots, func(_ propagate.Slot, known *repair) bool { return past(known) })
+		maps.DeleteFunc(r.slots, func(_ propagate.Slot, known *repair) bool { return known.isPast(now, window) })
 		r.pruned = now
 	}
 	known := r.slots[slot]
-	if known == nil || past(known) {
+	if known == nil || known.isPast(now, window) {
 		known = &repair{}
 		r.slots[slot] = known
 	}
@@ -62,11 +66,11 @@ func (r *Repairs) Wait(slot propagate.Slot, now time.Time, window time.Duration)
 }
 
 // Loops counts the copies of a kind and name that somebody changes in a loop.
-func (r *Repairs) Loops(of propagate.Slot) (n int) {
+func (r *Repairs) Loops(of propagate.Slot, now time.Time, window time.Duration) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for slot, known := range r.slots {
-		if known.loop && slot.At("") == of.At("") {
+		if known.loop && !known.isPast(now, window) && slot.At("") == of.At("") {
 			n++
 		}
 	}

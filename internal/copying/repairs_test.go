@@ -59,3 +59,16 @@ func TestRepairsAreForgotten(t *testing.T) {
 		t.Errorf("%d are kept, want the latest alone", len(r.slots))
 	}
 }
+
+func TestLoopsThatEndedAreNotCounted(t *testing.T) {
+	r, now := NewRepairs(), time.Now()
+	for range loopLimit {
+		r.Note(propagate.Slot{Namespace: "a", Name: "s"}, now, time.Minute)
+		r.Note(propagate.Slot{Namespace: "a", Name: "other"}, now, time.Minute)
+	}
+	for after, want := range map[time.Duration]int{0: 1, time.Minute: 1, 2 * time.Minute: 0} {
+		if got := r.Loops(propagate.Slot{Name: "s"}, now.Add(after), time.Minute); got != want {
+			t.Errorf("after %s %d loops, want %d", after, got, want)
+		}
+	}
+}
