@@ -163,6 +163,10 @@ bench: controlplane ## Measure the budgets B1 to B7 and B9 against a bare client
 bench-scale: controlplane ## Measure B8: a cold start with 1,000 to 10,000 namespaces.
 	@go run ./test/bench -cold $(ARGS)
 
+.PHONY: bench-targets
+bench-targets: controlplane ## Measure DIST-D71: status, time and memory of one ResourceDistribution to 10,000 namespaces.
+	@go run ./test/bench -targets $(ARGS)
+
 .PHONY: bench-admission
 bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
 	@go run ./test/bench -admission $(ARGS)
