@@ -57,10 +57,13 @@ func (c *Controller) review(ctx context.Context, name string) {
 	found.Checked = true
 	c.mu.Unlock()
 
-	if !c.report(ctx, r, found, urgent) && urgent {
+	if urgent && !c.report(ctx, r, found, true) {
 		return // what a restart must know comes before the first write
 	}
 	c.enqueueWrites(r, results)
+	if !urgent {
+		c.report(ctx, r, found, false)
+	}
 }
 
 // observed says whether anything can be said of r: its kind is known, or known not to be.
