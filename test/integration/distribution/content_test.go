@@ -2,7 +2,6 @@ package distribution_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -142,65 +141,6 @@ var _ = Describe("content", func() {
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")
 		Eventually(ctx, f.events).WithArguments(rd, v1alpha1.ReasonFailed).Should(HaveLen(1))
-	})
-})
-
-var _ = Describe("many copies", func() {
-	// How long that takes beside a bare client is measured by make bench, B9.
-	It("DIST-D72 cost one write each to create, update and delete, and one list", func(ctx SpecContext) {
-		f := plough(ctx, world)
-		const many = 60
-		for i := range many - 3 {
-			f.namespace(ctx, fmt.Sprintf("%s-n%02d", f.id, i), "dist", f.id)
-		}
-		current := func(ctx context.Context) int32 { return f.read(ctx).Status.Current }
-		mark := f.mark(ctx)
-		f.create(ctx)
-		Eventually(ctx, current).Should(BeEquivalentTo(many), f.explain)
-		f.becomes(ctx, "True/Distributed")
-		f.change(ctx, f.holding(map[string]string{"v": "2"}))
-		f.becomes(ctx, "True/Distributed")
-		f.change(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(f.x1)}))
-		f.becomes(ctx, "True/Distributed")
-		got := f.requests(ctx, mark)
-		delete(got, "update resourcedistributions/status")
-		Expect(got).To(Equal(map[string]int{"list secrets": 1, "create secrets": many + 1, "update secrets": many, "delete secrets": many}), f.explain)
-	})
-})
-
-var _ = Describe("what is too much", func() {
-	var f *field
-	BeforeEach(func(ctx SpecContext) { f = plough(ctx, world) })
-
-	It("DIST-D88 a ConfigMap of 1.4 MiB is refused everywhere, in a sentence", func(ctx SpecContext) {
-		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
-			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
-				"data": map[string]string{"v": strings.Repeat("x", 1400<<10)}})
-		})
-		rd := f.becomes(ctx, "False/Failed")
-		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
-			ContainSubstring("the copy in 3 namespaces could not be written"), ContainSubstring("refuses it as invalid"), Not(ContainSubstring("xxxx"))))
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
-	})
-
-	It("DIST-D89 500 names that don't exist are counted, and the others are served", func(ctx SpecContext) {
-		names := []string{f.d1}
-		for i := range 499 {
-			names = append(names, fmt.Sprintf("%s-ghost-%03d", f.id, i))
-		}
-		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}))
-		rd := f.becomes(ctx, "False/NamespaceNotFound")
-		Expect(rd.Status.NotFound).To(HaveLen(20))
-		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
-			ContainSubstring("499 namespaces"), ContainSubstring(f.id+"-ghost-000"), ContainSubstring("create them, or take the names out")))
-		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
-		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(1), f.explain)
-		f.rests(ctx)
-		rd = f.read(ctx)
-		tooMany := append(names, f.id+"-one-more")
-		rd.Spec.Targets.IncludedNamespaces = references(tooMany...)
-		Expect(f.Admin().Update(ctx, rd, client.DryRunAll)).To(MatchError(ContainSubstring("must have at most 500 items")))
 	})
 })
 
