@@ -16,8 +16,8 @@ import (
 	"strings"
 	"sync"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -38,12 +38,12 @@ type Gate struct {
 
 // New returns a gate before the API server of w, which lets everything through.
 func New(w *devcluster.World) *Gate {
-	GinkgoHelper()
+	ginkgo.GinkgoHelper()
 	config := w.Config(controlplane.Operator)
 	target, err := url.Parse(config.Host)
-	Expect(err).NotTo(HaveOccurred())
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: config.TLSClientConfig})
-	Expect(err).NotTo(HaveOccurred())
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	g := &Gate{open: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
@@ -69,7 +69,7 @@ func New(w *devcluster.World) *Gate {
 	}))
 	g.server.EnableHTTP2 = true
 	g.server.StartTLS()
-	DeferCleanup(func() {
+	ginkgo.DeferCleanup(func() {
 		g.server.CloseClientConnections()
 		g.server.Close()
 	})
@@ -141,33 +141,33 @@ func (g *Gate) LoseAnswers(of func(*http.Request) bool) {
 
 // Kubeconfig is a file with the operator's access to w through the gate.
 func (g *Gate) Kubeconfig(w *devcluster.World) string {
-	GinkgoHelper()
+	ginkgo.GinkgoHelper()
 	access, err := clientcmd.LoadFromFile(w.Kubeconfig(controlplane.Operator))
-	Expect(err).NotTo(HaveOccurred())
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	for _, cluster := range access.Clusters {
 		cluster.Server = g.server.URL
 		cluster.CertificateAuthority = ""
 		cluster.CertificateAuthorityData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.server.Certificate().Raw})
 	}
-	path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
-	Expect(clientcmd.WriteToFile(*access, path)).To(Succeed())
+	path := filepath.Join(ginkgo.GinkgoT().TempDir(), "kubeconfig")
+	gomega.Expect(clientcmd.WriteToFile(*access, path)).To(gomega.Succeed())
 	return path
 }
 
 // StartOperator starts the operator of w behind the gate, with that configuration.
 func (g *Gate) StartOperator(ctx context.Context, w *devcluster.World, configuration string) {
-	GinkgoHelper()
+	ginkgo.GinkgoHelper()
 	var err error
 	w.Operator, err = devcluster.StartOperator(ctx, devcluster.OperatorOptions{
 		Kubeconfig: g.Kubeconfig(w), Dir: filepath.Join(w.Dir, "operator"), Config: configuration, WebhookPort: w.WebhookPort,
 	})
-	Expect(err).NotTo(HaveOccurred())
+	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.
-	DeferCleanup(func() {
+	ginkgo.DeferCleanup(func() {
 		if w.Operator.Process().Running() {
 			code, err := w.Operator.Stop()
-			Expect(err).NotTo(HaveOccurred())
-			Expect(code).To(BeZero(), w.Operator.Log)
+			gomega.Expect(err).NotTo(gomega.HaveOccurred())
+			gomega.Expect(code).To(gomega.BeZero(), w.Operator.Log)
 		}
 	})
 }
