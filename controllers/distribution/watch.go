@@ -215,6 +215,9 @@ func (c *Controller) watchKind(ctx context.Context, k *kind) {
 		} else if !meta.IsNoMatchError(err) {
 			ctrl.Log.WithName("distribution").Error(err, "looking for a kind", "kind", k.GroupKind().String())
 		}
+		if ctx.Err() != nil {
+			return // the session ends, which says nothing of the kind; at the end of the process, writes are still being made
+		}
 		c.setState(k, kindPending)
 		select {
 		case <-ctx.Done():
