@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -65,7 +66,7 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		record, err := p.record()
+		record, err := p.Record()
 		if err != nil {
 			return err
 		}
@@ -80,7 +81,11 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-func (p Period) record() ([]string, error) {
+// PeriodColumns are those of the view.
+func PeriodColumns() []string { return slices.Clone(periodColumns) }
+
+// Record is the period as text, a field for each of PeriodColumns: labels as JSON, times in RFC 3339, an empty end while it lasts.
+func (p Period) Record() ([]string, error) {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {
 		return nil, fmt.Errorf("writing the labels of %s as JSON: %w", p.Namespace, err)

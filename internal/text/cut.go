@@ -1,4 +1,4 @@
-// Package text shortens what conditions and Events say.
+// Package text shortens what conditions and Events say, and makes harmless what other people have written.
 package text
 
 import "strings"

@@ -5,49 +5,13 @@ package terminal
 import (
 	"fmt"
 	"io"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Escape returns a value on one line, with everything that a terminal would obey, as \n, \x1b or \u202e.
-func Escape(value string) string {
-	if !strings.ContainsFunc(value, obeyed) && utf8.ValidString(value) {
-		return value
-	}
-	return string(appendEscaped(nil, []byte(value), ""))
-}
-
-// obeyed says whether a terminal does something else with r than to show it: control characters, separators of lines and
-// paragraphs, and what turns the direction of the text.
-func obeyed(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff'
-}
-
-// appendEscaped appends text to out, escaped but for the characters in keep.
-func appendEscaped(out, text []byte, keep string) []byte {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			out = fmt.Appendf(out, `\x%02x`, text[0])
-		case !obeyed(r) || strings.ContainsRune(keep, r):
-			out = append(out, text[:size]...)
-		case r == '\n':
-			out = append(out, `\n`...)
-		case r == '\t':
-			out = append(out, `\t`...)
-		case r == '\r':
-			out = append(out, `\r`...)
-		case r < 0x80:
-			out = fmt.Appendf(out, `\x%02x`, r)
-		default:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		}
-		text = text[size:]
-	}
-	return out
-}
+func Escape(value string) string { return text.Escape(value) }
 
 // Fprintf is fmt.Fprintf with every value escaped. The format is the program's own, and is printed as it is.
 func Fprintf(w io.Writer, format string, values ...any) (int, error) {
@@ -71,7 +35,7 @@ func escaped(value any) any {
 	case int, int32, int64, uint, bool, float64:
 		return v
 	default:
-		return Escape(fmt.Sprint(v))
+		return text.Escape(fmt.Sprint(v))
 	}
 }
 
@@ -88,8 +52,8 @@ type writer struct {
 func NewWriter(w io.Writer) io.Writer { return &writer{to: w} }
 
 // Write implements io.Writer.
-func (w *writer) Write(text []byte) (int, error) {
-	all := append(w.rest, text...)
+func (w *writer) Write(written []byte) (int, error) {
+	all := append(w.rest, written...)
 	end := len(all)
 	for i := 1; i < utf8.UTFMax && i <= len(all); i++ {
 		if b := all[len(all)-i]; utf8.RuneStart(b) {
@@ -100,8 +64,8 @@ func (w *writer) Write(text []byte) (int, error) {
 		}
 	}
 	w.rest = append([]byte(nil), all[end:]...)
-	if _, err := w.to.Write(appendEscaped(nil, all[:end], "\n\t")); err != nil {
+	if _, err := w.to.Write(text.AppendEscaped(nil, all[:end], "\n\t")); err != nil {
 		return 0, err
 	}
-	return len(text), nil
+	return len(written), nil
 }

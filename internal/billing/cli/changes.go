@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
@@ -11,21 +13,9 @@ import (
 
 // correct appends a correction and prints the tenant's history.
 func correct(ctx context.Context, c *call) error {
-	correction := billing.Correction{Tenant: c.words[0], Until: time.Now(), Author: c.author, Reason: c.reason}
-	var err error
-	if correction.From, err = instant("--from", c.from); err != nil {
+	correction, err := c.correction(time.Now())
+	if err != nil {
 		return err
-	}
-	if c.until != "" {
-		if correction.Until, err = instant("--until", c.until); err != nil {
-			return err
-		}
-	}
-	if c.costCenterSet {
-		correction.CostCenter = &c.costCenter
-	}
-	if c.ownerSet {
-		correction.Owner = &c.owner
 	}
 	if _, err := c.store.Correct(ctx, correction); err != nil {
 		return err
@@ -33,18 +23,61 @@ func correct(ctx context.Context, c *call) error {
 	return history(ctx, c)
 }
 
+// correction is what the flags say.
+func (c *call) correction(now time.Time) (billing.Correction, error) {
+	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.author, Reason: c.reason}
+	switch {
+	case c.author == "":
+		return correction, errors.New("name whoever corrects: --author")
+	case c.reason == "":
+		return correction, errors.New("say why: --reason")
+	case !c.costCenterSet && !c.ownerSet:
+		return correction, errors.New("say what should have been billed: --cost-center or --owner")
+	}
+	var err error
+	if correction.From, err = instant("--from", c.from); err != nil {
+		return correction, err
+	}
+	if c.until != "" {
+		if correction.Until, err = instant("--until", c.until); err != nil {
+			return correction, err
+		}
+	}
+	if correction.Until.After(now) {
+		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that", c.until, c.word)
+	}
+	if c.costCenterSet {
+		correction.CostCenter = &c.costCenter
+	}
+	if c.ownerSet {
+		correction.Owner = &c.owner
+	}
+	if err := atMost("--cost-center", c.costCenter, 64); err != nil {
+		return correction, err
+	}
+	return correction, atMost("--owner", c.owner, 256)
+}
+
+// atMost: a correction holds no more than spec.billing of an LNamespace can.
+func atMost(name, value string, most int) error {
+	if n := utf8.RuneCountInString(value); n > most {
+		return fmt.Errorf("%s has %d characters, at most %d fit into spec.billing of an LNamespace: shorten it", name, n, most)
+	}
+	return nil
+}
+
 // reconcile compares cluster and ledger once. The exporter does so by itself, at its start and every resyncInterval.
 func reconcile(ctx context.Context, c *call) error {
-	plan, err := exporter.Compare(ctx, c.config, c.store)
+	plan, err := exporter.Compare(ctx, c.config, c.store, c.operatorNamespace)
 	if err != nil {
 		return err
 	}
 	t := table{columns: []string{"op", "namespace", "tenant", "cost_center", "effective_at", "note"}}
 	for _, e := range plan.Events() {
-		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, text(e.EffectiveAt), "")
+		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "")
 	}
 	for _, e := range plan.Held {
-		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, text(e.EffectiveAt), "held back: too many ends at once")
+		t.add(string(e.Op), e.Namespace, e.Tenant, e.CostCenter, stamp(e.EffectiveAt), "held back: too many ends at once")
 	}
 	if !c.dryRun {
 		if _, err := c.store.Append(ctx, plan.Events()); err != nil {

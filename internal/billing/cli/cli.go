@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -20,19 +21,20 @@ import (
 
 // command is one subcommand.
 type command struct {
-	// takes is what stands behind the name, in a usage line; words is how many there are.
+	// takes is the one word that stands behind the name; empty where none does.
 	takes string
-	words int
 	// flags declares those of its own.
 	flags func(*call, *flag.FlagSet)
 	run   func(context.Context, *call) error
+	// offline: it asks the configuration alone, so that it works before the warehouse can be reached.
+	offline bool
 }
 
 // call is one run of a subcommand.
 type call struct {
 	config *config.OperatorConfiguration
 	store  *billing.Store
-	words  []string
+	word   string
 	out    io.Writer
 	format string
 
@@ -40,15 +42,16 @@ type call struct {
 	costCenter, owner, from, until, author, reason string
 	costCenterSet, ownerSet                        bool
 	dryRun                                         bool
+	operatorNamespace                              string
 }
 
 var commands = map[string]command{
 	"status":  {run: status},
-	"history": {takes: "TENANT", words: 1, run: history},
-	"at":      {takes: "TIME", words: 1, run: holders},
+	"history": {takes: "TENANT", run: history},
+	"at":      {takes: "TIME", run: holders},
 	"export":  {run: export},
-	"ddl":     {run: ddl},
-	"correct": {takes: "TENANT", words: 1, run: correct, flags: func(c *call, f *flag.FlagSet) {
+	"ddl":     {run: ddl, offline: true},
+	"correct": {takes: "TENANT", run: correct, flags: func(c *call, f *flag.FlagSet) {
 		f.StringVar(&c.costCenter, "cost-center", "", "what should have paid")
 		f.StringVar(&c.owner, "owner", "", "who should have been asked")
 		f.StringVar(&c.from, "from", "", "from when on: a day or an instant in RFC 3339")
@@ -58,6 +61,9 @@ var commands = map[string]command{
 	}},
 	"reconcile": {run: reconcile, flags: func(c *call, f *flag.FlagSet) {
 		f.BoolVar(&c.dryRun, "dry-run", false, "print what differs, and write nothing")
+		f.StringVar(&c.operatorNamespace, "operator-namespace", exporter.DefaultNamespace, "the operator's own namespace, which is protected")
+		kubeconfig := flag.CommandLine.Lookup("kubeconfig")
+		f.Var(kubeconfig.Value, "kubeconfig", kubeconfig.Usage)
 	}},
 }
 
@@ -74,41 +80,78 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("unknown subcommand %q: choose one of %s", args[0], strings.Join(Names(), ", "))
 	}
 	c := &call{out: out}
-	flags := flag.NewFlagSet("billing "+args[0], flag.ContinueOnError)
-	flags.SetOutput(out)
-	path := flags.String("config", "/etc/warren/config.yaml", "the operator's configuration file")
-	flags.StringVar(&c.format, "o", "table", "table, csv or json")
-	if cmd.flags != nil {
-		cmd.flags(c, flags)
-	}
-	words, err := parse(flags, args[1:])
+	path, err := c.read(args[0], cmd, args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
 		return err
 	}
-	if len(words) != cmd.words {
-		return fmt.Errorf("usage: billing %s: got %d words behind the name, it takes %d", strings.TrimSpace(args[0]+" "+cmd.takes), len(words), cmd.words)
+	if err := c.load(path); err != nil {
+		return err
 	}
-	if !slices.Contains([]string{"table", "csv", "json"}, c.format) {
-		return fmt.Errorf("-o %q: choose table, csv or json", c.format)
+	if cmd.offline {
+		return cmd.run(ctx, c)
 	}
+	return c.open(ctx, cmd.run)
+}
+
+// read takes words and flags, and returns the path of the configuration. Only help is printed: a program may read the output.
+func (c *call) read(name string, cmd command, args []string) (path string, err error) {
+	flags := flag.NewFlagSet("billing "+name, flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.StringVar(&path, "config", "/etc/warren/config.yaml", "the operator's configuration file")
+	flags.StringVar(&c.format, "o", "table", "table, csv or json")
+	if cmd.flags != nil {
+		cmd.flags(c, flags)
+	}
+	words, err := parse(flags, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(c.out, "Usage: billing %s [FLAG…]\n", strings.TrimSpace(name+" "+cmd.takes))
+		flags.SetOutput(c.out)
+		flags.PrintDefaults()
+		return "", err
+	case err != nil:
+		return "", flagProblem(name, err)
+	case cmd.takes == "" && len(words) > 0:
+		return "", fmt.Errorf("%s takes nothing behind its name, not %q: leave it out", name, strings.Join(words, " "))
+	case cmd.takes != "" && len(words) != 1:
+		return "", fmt.Errorf("%s takes %s behind its name, and no more: got %d words", name, cmd.takes, len(words))
+	case !slices.Contains([]string{"table", "csv", "json"}, c.format):
+		return "", fmt.Errorf("-o %q: choose table, csv or json", c.format)
+	}
+	c.word = strings.Join(words, "")
 	flags.Visit(func(f *flag.Flag) {
 		c.costCenterSet = c.costCenterSet || f.Name == "cost-center"
 		c.ownerSet = c.ownerSet || f.Name == "owner"
 	})
-	c.words = words
-	return c.open(ctx, *path, cmd.run)
+	return path, nil
 }
 
-// open has the subcommand run with the ledger of the configuration.
-func (c *call) open(ctx context.Context, path string, run func(context.Context, *call) error) error {
-	var err error
+// flagProblem makes a sentence of what package flag says.
+func flagProblem(name string, err error) error {
+	if unknown, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
+		return fmt.Errorf("%s: %s has no such flag; `billing %s -h` lists those that it has", unknown, name, name)
+	}
+	return fmt.Errorf("billing %s: %w", name, err)
+}
+
+func (c *call) load(path string) (err error) {
 	if c.config, err = exporter.LoadConfig(path); err != nil {
 		return err
 	}
 	if c.config.Billing.Driver == config.DriverNone {
-		return fmt.Errorf("%s: billing.driver is none: there is no ledger", path)
+		return fmt.Errorf("%s: billing.driver is none, so there is no ledger: choose sqlite or postgres", path)
+	}
+	return nil
+}
+
+// open has the subcommand run with the ledger of the configuration. A file that isn't there is not made by asking.
+func (c *call) open(ctx context.Context, run func(context.Context, *call) error) error {
+	if b := c.config.Billing; b.Driver == config.DriverSQLite {
+		if _, err := os.Stat(b.SQLite.Path); err != nil {
+			return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start", b.SQLite.Path, err)
+		}
 	}
 	store, db, err := exporter.OpenStore(&c.config.Billing)
 	if err != nil {
@@ -133,6 +176,9 @@ func parse(flags *flag.FlagSet, args []string) (words []string, err error) {
 
 // instant reads a day or an instant.
 func instant(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, fmt.Errorf("%s is missing: write a day as 2026-03-01, in UTC, or an instant as 2026-03-01T09:00:00Z", name)
+	}
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.UTC(), nil

@@ -20,7 +20,7 @@ func status(ctx context.Context, c *call) error {
 	}
 	t := table{columns: []string{"exporter", "version", "started_at", "complete_until", "run_id"}}
 	for _, r := range runs {
-		t.add(r.Exporter, r.Version, text(r.StartedAt), text(r.CompleteUntil), r.ID)
+		t.add(r.Exporter, r.Version, stamp(r.StartedAt), stamp(r.CompleteUntil), r.ID)
 	}
 	if len(runs) == 0 && c.format == "table" {
 		_, err := fmt.Fprintln(c.out, "No exporter has completed a comparison of this cluster with the ledger yet.")
@@ -30,14 +30,14 @@ func status(ctx context.Context, c *call) error {
 }
 
 func history(ctx context.Context, c *call) error {
-	periods, err := c.store.History(ctx, c.words[0])
+	periods, err := c.store.History(ctx, c.word)
 	if err != nil {
 		return err
 	}
 	if len(periods) == 0 {
-		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists who has", c.words[0])
+		return fmt.Errorf("tenant %q has no period in the ledger: `manager billing at NOW` lists who has", c.word)
 	}
-	reasons, err := c.store.Reasons(ctx, c.words[0])
+	reasons, err := c.store.Reasons(ctx, c.word)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func history(ctx context.Context, c *call) error {
 
 func holders(ctx context.Context, c *call) error {
 	at := time.Now()
-	if !strings.EqualFold(c.words[0], "now") {
+	if !strings.EqualFold(c.word, "now") {
 		var err error
-		if at, err = instant("TIME", c.words[0]); err != nil {
+		if at, err = instant("TIME", c.word); err != nil {
 			return err
 		}
 	}
@@ -71,17 +71,28 @@ func holders(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-// export writes all periods. As CSV it has all of the view's columns.
+// export writes all periods, with all of the view's columns; the table for people has the most important.
 func export(ctx context.Context, c *call) error {
 	if c.format == "csv" {
 		return c.store.Export(ctx, c.out)
 	}
 	t := table{columns: periodColumns()}
+	if c.format == "json" {
+		t.columns = billing.PeriodColumns()
+	}
 	for p, err := range c.store.All(ctx) {
 		if err != nil {
 			return err
 		}
-		t.add(row(p)...)
+		if c.format == "table" {
+			t.add(row(p)...)
+			continue
+		}
+		record, err := p.Record()
+		if err != nil {
+			return err
+		}
+		t.add(record...)
 	}
 	return t.write(c.out, c.format)
 }
@@ -96,8 +107,15 @@ func ddl(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.out, strings.Join(texts, ";\n\n")+";")
-	return err
+	if c.format == "table" {
+		_, err = fmt.Fprintln(c.out, strings.Join(texts, ";\n\n")+";")
+		return err
+	}
+	t := table{columns: []string{"statement"}}
+	for _, text := range texts {
+		t.add(text)
+	}
+	return t.write(c.out, c.format)
 }
 
 func periodColumns() []string {
@@ -105,11 +123,11 @@ func periodColumns() []string {
 }
 
 func row(p billing.Period) []string {
-	return []string{p.Namespace, p.Tenant, p.CostCenter, p.Owner, text(p.ValidFrom), text(p.ValidTo)}
+	return []string{p.Namespace, p.Tenant, p.CostCenter, p.Owner, stamp(p.ValidFrom), stamp(p.ValidTo)}
 }
 
-// text is empty while a period lasts.
-func text(t time.Time) string {
+// stamp is empty while a period lasts.
+func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // table is an answer, for people and for programs.
@@ -48,7 +50,7 @@ func (t *table) write(out io.Writer, format string) error {
 			if i > 0 {
 				fmt.Fprint(w, "\t")
 			}
-			fmt.Fprint(w, field)
+			fmt.Fprint(w, text.Escape(field))
 		}
 		fmt.Fprintln(w)
 	}

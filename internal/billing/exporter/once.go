@@ -16,8 +16,8 @@ import (
 )
 
 // Compare reads the cluster and the ledger once and says what differs. What waits in an exporter's outbox it doesn't know: the
-// events of both are then of one meaning, and the view shows one.
-func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billing.Store) (billing.Plan, error) {
+// events of both are then of one meaning, and the view shows one. The operator's namespace is protected.
+func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billing.Store, operatorNamespace string) (billing.Plan, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return billing.Plan{}, fmt.Errorf("no access to an API server: set KUBECONFIG, or run in a pod: %w", err)
@@ -28,7 +28,7 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 	if err != nil {
 		return billing.Plan{}, fmt.Errorf("making a client of the API server: %w", err)
 	}
-	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, "warren-system") }})
+	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, operatorNamespace) }})
 	namespaces := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
 	tenants := &v1alpha1.LNamespaceList{}
 	for _, list := range []client.ObjectList{namespaces, tenants} {

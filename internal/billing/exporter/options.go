@@ -33,6 +33,9 @@ import (
 // LeaseName is the name of the exporter's Lease, beside the operator's: who holds it exports.
 const LeaseName = "warren-billing-exporter"
 
+// DefaultNamespace is the operator's own namespace, unless it was deployed into another.
+const DefaultNamespace = "warren-system"
+
 // options are the flags of the program.
 type options struct {
 	config, namespace, metrics, health string
@@ -44,7 +47,7 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 	flags.SetOutput(out)
 	var o options
 	flags.StringVar(&o.config, "config", "", "the configuration file, the operator's own")
-	flags.StringVar(&o.namespace, "operator-namespace", "warren-system", "the namespace of the exporter's Lease and Deployment")
+	flags.StringVar(&o.namespace, "operator-namespace", DefaultNamespace, "the namespace of the exporter's Lease and Deployment")
 	flags.StringVar(&o.metrics, "metrics-bind-address", ":8080", "where metrics are served, by HTTP; 0 switches them off")
 	flags.StringVar(&o.health, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served; 0 switches them off")
 	kubeconfig := flag.CommandLine.Lookup("kubeconfig")

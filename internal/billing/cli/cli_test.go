@@ -1,0 +1,190 @@
+package cli_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/cli"
+)
+
+func TestQuestions(t *testing.T) {
+	onEngines(t, func(t *testing.T, d desk) {
+		t.Run("BILL-42 status of a ledger without a run", func(t *testing.T) {
+			want(t, d.told(t, "status"), "No exporter has completed a comparison of this cluster with the ledger yet.\n")
+			want(t, d.told(t, "status", "-o", "json"), "[]\n")
+		})
+		d.paid(t, "4711", "ann@example.com", nine)
+		d.paid(t, "4712", "ann@example.com", nine.Add(time.Hour))
+		run := billing.Run{ID: "r1", Exporter: "pod-1", Version: "v1", StartedAt: nine, CompleteUntil: nine.Add(time.Minute)}
+		if err := d.store.StartRun(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+		t.Run("BILL-42 status", func(t *testing.T) {
+			want(t, d.told(t, "status", "-o=csv"), "exporter,version,started_at,complete_until,run_id\npod-1,v1,2026-03-01T09:00:00Z,2026-03-01T09:01:00Z,r1\n")
+		})
+		t.Run("BILL-42 history", func(t *testing.T) {
+			want(t, d.told(t, "history", "payments"), `NAMESPACE   TENANT     COST CENTER   OWNER             VALID FROM             VALID TO               CORRECTED BY
+payments    payments   4711          ann@example.com   2026-03-01T09:00:00Z   2026-03-01T10:00:00Z   -
+payments    payments   4712          ann@example.com   2026-03-01T10:00:00Z   -                      -
+`)
+		})
+		t.Run("BILL-42 at", func(t *testing.T) {
+			for instant, costCenter := range map[string]string{"2026-03-01T09:30:00Z": "4711", "2026-03-02": "4712", "now": "4712", "NOW": "4712"} {
+				var rows []map[string]string
+				if err := json.Unmarshal([]byte(d.told(t, "at", instant, "-o", "json")), &rows); err != nil {
+					t.Fatal(err)
+				}
+				if len(rows) != 1 || rows[0]["cost_center"] != costCenter || rows[0]["namespace"] != "payments" {
+					t.Errorf("%s: %v", instant, rows)
+				}
+			}
+			want(t, d.told(t, "at", "2026-02-01", "-o=csv"), "namespace,tenant,cost_center,owner,valid_from,valid_to\n")
+		})
+		t.Run("BILL-42 export says the same as CSV and as JSON", func(t *testing.T) {
+			lines, err := csv.NewReader(strings.NewReader(d.told(t, "export", "-o", "csv"))).ReadAll()
+			if err != nil || len(lines) != 3 {
+				t.Fatal(lines, err)
+			}
+			var objects []map[string]string
+			if err := json.Unmarshal([]byte(d.told(t, "export", "-o", "json")), &objects); err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range lines[1:] {
+				object := map[string]string{}
+				for j, column := range lines[0] {
+					object[column] = line[j]
+				}
+				if diff := cmp.Diff(object, objects[i]); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	})
+}
+
+func TestCorrect(t *testing.T) {
+	onEngines(t, func(t *testing.T, d desk) {
+		d.paid(t, "4711", "ann@example.com", nine)
+		t.Run("BILL-42 correct, flags before and behind the tenant", func(t *testing.T) {
+			out := d.told(t, "correct", "--cost-center=9", "payments", "--from", "2026-03-02", "--until=2026-03-03T12:00:00Z",
+				"--author", "ann", "--reason", "INV-7", "-o=csv")
+			want(t, out, `namespace,tenant,cost_center,owner,valid_from,valid_to,corrected_by
+payments,payments,4711,ann@example.com,2026-03-01T09:00:00Z,2026-03-02T00:00:00Z,
+payments,payments,9,ann@example.com,2026-03-02T00:00:00Z,2026-03-03T12:00:00Z,ann: INV-7
+payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: INV-7
+`)
+		})
+		before := d.told(t, "export", "-o=csv")
+		long := strings.Repeat("é", 65)
+		for name, line := range map[string][]string{
+			"name whoever corrects: --author":                            {"--cost-center=1", "--from=2026-03-02", "--reason=x"},
+			"say why: --reason":                                          {"--cost-center=1", "--from=2026-03-02", "--author=x"},
+			"say what should have been billed: --cost-center or --owner": {"--from=2026-03-02", "--author=x", "--reason=y"},
+			"--from is missing":                                          {"--cost-center=1", "--author=x", "--reason=y"},
+			`--from "soon" is no time`:                                   {"--cost-center=1", "--author=x", "--reason=y", "--from=soon"},
+			`--until "2026-02-30" is no time`:                            {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-02-01", "--until=2026-02-30"},
+			"is not before":                                              {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2026-03-02"},
+			"--until lies in the future":                                 {"--cost-center=1", "--author=x", "--reason=y", "--from=2026-03-02", "--until=2999-01-01"},
+			"has 65 characters, at most 64":                              {"--cost-center=" + long, "--author=x", "--reason=y", "--from=2026-03-02"},
+			"has 257 characters, at most 256":                            {"--owner=" + strings.Repeat("é", 257), "--author=x", "--reason=y", "--from=2026-03-02"},
+			"no period between":                                          {"--cost-center=4711", "--author=x", "--reason=y", "--from=2026-03-01", "--until=2026-03-02"},
+		} {
+			t.Run("BILL-43 "+name, func(t *testing.T) { refused(t, d, name, append([]string{"correct", "payments"}, line...)...) })
+		}
+		want(t, d.told(t, "export", "-o=csv"), before)
+	})
+}
+
+func TestWrongInput(t *testing.T) {
+	onEngines(t, func(t *testing.T, d desk) {
+		for says, line := range map[string][]string{
+			`tenant "nobody" has no period in the ledger`: {"history", "nobody"},
+			"history takes TENANT behind its name":        {"history"},
+			"status takes nothing behind its name":        {"status", "payments"},
+			"at takes TIME behind its name":               {"at", "now", "then"},
+			`TIME "yesterday" is no time`:                 {"at", "yesterday"},
+			`-o "yaml": choose table, csv or json`:        {"export", "-o", "yaml"},
+			"-nonsense: export has no such flag":          {"export", "-nonsense"},
+			"-dry-run: status has no such flag":           {"status", "--dry-run"},
+			`unknown subcommand "drop"`:                   {"drop"},
+		} {
+			t.Run("BILL-43 "+says, func(t *testing.T) { refused(t, d, says, line...) })
+		}
+	})
+	t.Run("BILL-43 no subcommand", func(t *testing.T) {
+		if err := cli.Run(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "name a subcommand: at, correct, ddl") {
+			t.Error(err)
+		}
+	})
+	t.Run("BILL-43 no driver, no such file", func(t *testing.T) {
+		refused(t, desk{config: configured(t, "none", "table: x")}, "billing.driver is none", "status")
+		refused(t, desk{config: filepath.Join(t.TempDir(), "nowhere.yaml")}, "nowhere.yaml", "status")
+	})
+	t.Run("BILL-43 a ledger that isn't there is not made by asking", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "billing.db")
+		d := desk{config: configured(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file))}
+		refused(t, d, "billing.sqlite.path "+file+": there is no ledger", "status")
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	})
+}
+
+// What an administrator applies must be there before the warehouse can be reached.
+func TestDDL(t *testing.T) {
+	for driver, engine := range map[string]string{"sqlite": "sqlite: {path: /nowhere/billing.db}", "postgres": "postgres: {dsnFile: /nowhere/dsn}"} {
+		t.Run("BILL-44 "+driver, func(t *testing.T) {
+			d := desk{config: configured(t, driver, engine)}
+			out := d.told(t, "ddl")
+			if !strings.Contains(out, "CREATE TABLE IF NOT EXISTS tenant_billing (") || !strings.HasSuffix(out, ";\n") {
+				t.Error(out)
+			}
+			var statements []struct{ Statement string }
+			if err := json.Unmarshal([]byte(d.told(t, "ddl", "-o=json")), &statements); err != nil || len(statements) < 5 {
+				t.Error(statements, err)
+			}
+		})
+	}
+}
+
+// What tenants write must neither steer the terminal nor pass for another row.
+func TestTableEscapes(t *testing.T) {
+	t.Run("BILL-45 what tenants wrote stays on its row, and steers no terminal", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "billing.db")
+		d := opened(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file), file)
+		d.paid(t, "1\x1b[2J\n2\t3", "ann\u202e@example.com", nine)
+		out := d.told(t, "history", "payments")
+		if strings.Count(out, "\n") != 2 || !strings.Contains(out, `1\x1b[2J\n2\t3`) || !strings.Contains(out, `ann\u202e@example.com`) {
+			t.Errorf("%q", out)
+		}
+	})
+}
+
+func want(t *testing.T, got, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// refused: one sentence that says this, and nothing on the output, which a program may read.
+func refused(t *testing.T, d desk, says string, line ...string) {
+	t.Helper()
+	out, err := d.ask(t, line...)
+	if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v: %v", line, err)
+	}
+	if out != "" {
+		t.Errorf("%v printed %q", line, out)
+	}
+}
