@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
 // completionPatience bounds how long a press of the tab key may take.
@@ -26,7 +28,7 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 		command.SetArgs(append([]string{cobra.ShellCompRequestCmd}, words...))
 		return command.ExecuteContext(ctx)
 	}
-	path, err := findKubectl()
+	path, err := kubectl.Find()
 	if err != nil {
 		return err
 	}

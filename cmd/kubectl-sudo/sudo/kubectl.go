@@ -1,10 +1,7 @@
 package sudo
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -12,26 +9,6 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
-
-// kubectlVariable of the environment names the kubectl to run.
-const kubectlVariable = "KUBECTL"
-
-// findKubectl returns the path of KUBECTL or, where that is empty, of the kubectl in the PATH.
-func findKubectl() (string, error) {
-	named := os.Getenv(kubectlVariable)
-	if named == "" {
-		path, err := exec.LookPath("kubectl")
-		if err != nil {
-			return "", errors.New("kubectl not found; set KUBECTL")
-		}
-		return path, nil
-	}
-	path, err := exec.LookPath(named)
-	if err != nil {
-		return "", fmt.Errorf("kubectl not found; set KUBECTL, which is %q now", named)
-	}
-	return path, nil
-}
 
 // kubectlArguments returns those of kubectl. Our flags, and those that stood before COMMAND, go right behind it: kubectl refuses flags
 // before the name of a plugin, and what follows -- is no flag.

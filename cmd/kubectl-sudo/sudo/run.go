@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
@@ -105,7 +106,7 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := findKubectl()
+	path, err := kubectl.Find()
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/billing"
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
@@ -87,7 +88,7 @@ func (p *plugin) warrenCommand() *cobra.Command {
 		Use:   warrenName,
 		Short: "Work with tenants and trees of namespaces",
 	}, "kubectl warren")
-	groups := []*cobra.Command{p.subCommands(), p.nsCommands(), p.templateCommands(), p.configCommands()}
+	groups := []*cobra.Command{p.subCommands(), p.nsCommands(), p.templateCommands(), p.configCommands(), billing.Commands(p.streams)}
 	warren.AddCommand(groups...)
 	warren.AddCommand(p.createCommand(), p.subDelete(), p.describeCommand(), p.listCommand(), p.treeCommand(), p.createLNS(), p.setCommand(), p.protectCommand(), p.traceCommand(), p.distribution(), p.accessCommand(), p.whoCanCommand(), p.whyCommand(), p.doctorCommand(), p.vetCommand(), p.versionCommand())
 	warren.InitDefaultCompletionCmd()

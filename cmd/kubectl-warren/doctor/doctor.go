@@ -42,7 +42,7 @@ func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
 	checks := []Check{p.checkServer(file)}
 	checks = append(checks, p.checkPolicies(ctx)...)
-	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file))
+	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkBilling(ctx, file))
 }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }

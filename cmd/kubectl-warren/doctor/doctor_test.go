@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -62,6 +64,48 @@ func TestJudgeWebhook(t *testing.T) {
 		if got := judgeWebhook(c.answer); got.Status != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// BILL-35: what the tenants tell of the ledger.
+func TestJudgeBilling(t *testing.T) {
+	driver := func(d config.BillingDriver) file {
+		return file{config: &config.OperatorConfiguration{Billing: config.Billing{Driver: d}}}
+	}
+	unknown := file{unknown: errors.New("forbidden")}
+	said := func(reasons ...string) (told billingTold) {
+		told.reasons = map[string][]string{}
+		for i, reason := range reasons {
+			condition := &metav1.Condition{Status: metav1.ConditionFalse, Reason: reason}
+			switch reason {
+			case "":
+				condition = nil
+			case "Exported":
+				condition.Status = metav1.ConditionTrue
+			}
+			told.add(string(rune('a'+i)), condition)
+		}
+		return told
+	}
+	for name, c := range map[string]struct {
+		file file
+		told billingTold
+		want Status
+		says string
+	}{
+		"off":                       {driver(config.DriverNone), said("", ""), OK, "off: billing.driver is none"},
+		"nobody exports":            {driver(config.DriverSQLite), said("Exported", "NotRunning"), Error, "billing.driver sqlite is configured, and no billing exporter runs: 1 of 2 tenants are exported by nobody"},
+		"nobody, as a reader":       {unknown, said("NotRunning"), Error, "a driver is configured, and no billing exporter runs: 1 of 1 tenants are exported by nobody"},
+		"the warehouse is away":     {driver(config.DriverPostgres), said("WarehouseUnavailable", "Exported", "InvalidData"), Warning, "the ledger lacks something: InvalidData: c; WarehouseUnavailable: a"},
+		"all is there":              {driver(config.DriverPostgres), said("Exported", ""), OK, "1 of 2 tenants say that the ledger has all that is known of them"},
+		"no tenant yet":             {driver(config.DriverSQLite), said(), Warning, "billing.driver sqlite is configured, and no tenant tells yet whether an exporter runs"},
+		"a reader in an idle place": {unknown, said(""), Warning, "no tenant tells whether billing is on, and the operator's configuration is not known: forbidden"},
+	} {
+		t.Run("BILL-35 "+name, func(t *testing.T) {
+			if got := judgeBilling(c.file, c.told); got.Status != c.want || got.Message != c.says {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package billing_test
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -105,6 +106,31 @@ var _ = Describe("the exporter", Ordered, func() {
 		Eventually(periods(ctx, store, "late")).WithContext(ctx).Should(Equal([]string{"pay 6000"}))
 		Eventually(periods(ctx, store, "till")).WithContext(ctx).Should(Equal([]string{"pay 5004", "shop 0815", "ended"}))
 		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
+	})
+
+	It("BILL-48 compares once, by the plugin beside the ledger", func(ctx SpecContext) {
+		file := filepath.Join(world.Dir, "once.db")
+		config := filepath.Join(world.Dir, "once.yaml")
+		Expect(os.WriteFile(config, []byte(configuration(fmt.Sprintf("sqlite: {path: %q}", file), "sqlite")), 0o600)).To(Succeed())
+		db, err := billing.OpenSQLite(file)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(db.Close)
+		store := opened(billing.SQLite, db)
+		Expect(store.Ensure(ctx)).To(Succeed())
+		ask := func(args ...string) string {
+			GinkgoHelper()
+			out, problems, code := world.Kubectl(ctx, "admin", append([]string{"warren", "billing"}, append(args, "--config="+config)...)...)
+			Expect(code).To(Equal(0), problems)
+			return out
+		}
+		protected := build.Child("own", "pay")
+		Expect(world.Admin().Create(ctx, protected)).To(Succeed())
+		Eventually(func() string { return ask("reconcile", "--dry-run") }).WithContext(ctx).Should(ContainSubstring("own "))
+		Expect(ask("reconcile", "--dry-run", "--operator-namespace=own")).To(And(ContainSubstring("pay "), Not(ContainSubstring("own "))))
+		Expect(countRows(ctx, file)).To(BeZero())
+		Expect(ask("reconcile")).To(ContainSubstring("6000"))
+		Expect(ask("reconcile")).To(Equal("Cluster and ledger say the same.\n"))
+		Expect(ask("history", "pay", "-o=csv")).To(ContainSubstring("pay,pay,6000,ann@example.com,"))
 	})
 
 	It("BILL-39 may write Events and its condition, and nothing else", func(ctx SpecContext) {

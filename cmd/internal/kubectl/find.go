@@ -1,0 +1,29 @@
+// Package kubectl finds the kubectl that our plugins run.
+package kubectl
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+)
+
+// variable of the environment names the kubectl to run.
+const variable = "KUBECTL"
+
+// Find returns the path of KUBECTL or, where that is empty, of the kubectl in the PATH.
+func Find() (string, error) {
+	named := os.Getenv(variable)
+	if named == "" {
+		path, err := exec.LookPath("kubectl")
+		if err != nil {
+			return "", errors.New("kubectl not found; set KUBECTL")
+		}
+		return path, nil
+	}
+	path, err := exec.LookPath(named)
+	if err != nil {
+		return "", fmt.Errorf("kubectl not found; set KUBECTL, which is %q now", named)
+	}
+	return path, nil
+}

@@ -1,0 +1,95 @@
+package billing_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/billing"
+)
+
+// recorder is a program that writes its arguments, one a line, prints rows, and then does what TELL says.
+const recorder = `#!/bin/sh
+printf '%s\n' "$@" >"$RECORD"
+echo rows
+eval "$TELL"
+`
+
+// run runs `kubectl warren billing ARGS` with a recorder as kubectl, and returns its arguments, the output and the error.
+func run(t *testing.T, tell string, args ...string) (recorded []string, out string, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	record := filepath.Join(dir, "arguments")
+	for _, name := range []string{"kubectl", "manager"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.ReplaceAll(recorder, "$RECORD", record)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("KUBECTL", "")
+	t.Setenv("TELL", tell)
+	var printed bytes.Buffer
+	streams := genericiooptions.IOStreams{Out: &printed, ErrOut: &printed}
+	top := &cobra.Command{Use: "kubectl-warren", SilenceErrors: true, SilenceUsage: true}
+	genericclioptions.NewConfigFlags(true).AddFlags(top.PersistentFlags())
+	top.AddCommand(billing.Commands(streams))
+	top.SetArgs(append([]string{"billing"}, args...))
+	err = top.ExecuteContext(t.Context())
+	text, readErr := os.ReadFile(record)
+	if readErr == nil {
+		recorded = strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	return recorded, printed.String(), err
+}
+
+func TestAsks(t *testing.T) {
+	pod := "exec --namespace=warren-system deployment/warren-billing-exporter --container=exporter -- /manager billing "
+	for name, c := range map[string]struct{ typed, want string }{
+		"status":     {"status", pod + "status"},
+		"history":    {"history payments -o csv", pod + "history -o=csv -- payments"},
+		"at":         {"at 2026-03-01", pod + "at -- 2026-03-01"},
+		"export":     {"export -o json", pod + "export -o=json"},
+		"correct":    {"correct payments --cost-center=9 --from 2026-03-01 --author=ann --reason=", pod + "correct --author=ann --cost-center=9 --from=2026-03-01 --reason= -- payments"},
+		"ddl":        {"ddl", pod + "ddl"},
+		"reconcile":  {"reconcile --dry-run", pod + "reconcile --dry-run=true --operator-namespace=warren-system"},
+		"a hyphen":   {"history -- -o", pod + "history -- -o"},
+		"connection": {"--context=prod --as eve --as-group a --as-group b status", strings.Replace(pod, "system ", "system --as=eve --as-group=a --as-group=b --context=prod ", 1) + "status"},
+		"elsewhere":  {"status --operator-namespace=w", strings.Replace(pod, "warren-system", "w", 1) + "status"},
+		"beside":     {"history payments --config=c.yaml", "billing history --config=c.yaml -- payments"},
+	} {
+		t.Run("BILL-46 "+name, func(t *testing.T) {
+			recorded, out, err := run(t, "", strings.Fields(c.typed)...)
+			if got := strings.Join(recorded, " "); got != c.want || out != "rows\n" || err != nil {
+				t.Errorf("%s\nran    %s\nwanted %s\nprinted %q, %v", c.typed, got, c.want, out, err)
+			}
+		})
+	}
+}
+
+func TestProblems(t *testing.T) {
+	for name, c := range map[string]struct{ tell, typed, want string }{
+		"the exporter's sentence": {"echo 'error: tenant x has no period' >&2; echo 'command terminated with exit code 1' >&2; exit 1", "history x", "tenant x has no period"},
+		"nothing deployed": {`echo 'Error from server (NotFound): deployments.apps "warren-billing-exporter" not found' >&2; exit 1`, "status",
+			"no billing exporter is deployed: deploy component billing-sqlite or billing-postgres"},
+		"no right":                     {`echo 'Error from server (Forbidden): pods "x" is forbidden: User "eve" cannot create resource "pods/exec"' >&2; exit 1`, "status", `User "eve" cannot create resource "pods/exec"`},
+		"silence":                      {"exit 3", "status", "exit status 3"},
+		"no word":                      {"", "history", "name one TENANT, not 0: kubectl-warren billing history TENANT"},
+		"two words":                    {"", "at 2026-01-01 2026-01-02", "name one TIME, not 2"},
+		"a word":                       {"", "status now", `takes no words, not "now"`},
+		"a flag that would do nothing": {"", "status --config=c.yaml --context=prod", "--context=prod means nothing with --config"},
+		"unknown flag":                 {"", "status --dry-run", "unknown flag: --dry-run"},
+	} {
+		t.Run("BILL-47 "+name, func(t *testing.T) {
+			_, _, err := run(t, c.tell, strings.Fields(c.typed)...)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, wanted %s", err, c.want)
+			}
+		})
+	}
+}

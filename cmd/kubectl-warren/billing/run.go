@@ -1,0 +1,123 @@
+package billing
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
+)
+
+// exporter is the Deployment in whose pod the question is asked, and managerPath the program there.
+const (
+	exporter    = "deployment/warren-billing-exporter"
+	container   = "exporter"
+	managerPath = "/manager"
+	managerName = "manager"
+)
+
+// place is where a question is asked.
+type place struct {
+	// namespace of the exporter, for its pod.
+	namespace string
+	// config: beside the ledger, on this computer, with this configuration. Empty: in the exporter's pod.
+	config string
+}
+
+// command is the program to run, and its arguments, for a question.
+func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
+	if p.config != "" {
+		if given := connectionFlags(cmd.InheritedFlags()); len(given) > 0 {
+			return "", nil, fmt.Errorf("%s means nothing with --config, which asks beside the ledger: leave it out; reconcile goes by KUBECONFIG", given[0])
+		}
+		path, err = findManager()
+		return path, append([]string{"billing", question[0], "--config=" + p.config}, question[1:]...), err
+	}
+	path, err = kubectl.Find()
+	args = append([]string{"exec", "--namespace=" + p.namespace}, connectionFlags(cmd.InheritedFlags())...)
+	args = append(args, exporter, "--container="+container, "--", managerPath, "billing")
+	return path, append(args, question...), err
+}
+
+// findManager looks beside this program first, then in the PATH.
+func findManager() (string, error) {
+	if self, err := os.Executable(); err == nil {
+		if beside := filepath.Join(filepath.Dir(self), managerName); isFile(beside) {
+			return beside, nil
+		}
+	}
+	path, err := exec.LookPath(managerName)
+	if err != nil {
+		return "", errors.New("program manager not found, neither beside kubectl-warren nor in the PATH: with --config it asks the ledger; leave --config out to ask in the exporter's pod")
+	}
+	return path, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// connectionFlags are those that say how to reach the API server and as whom, as they were given: the kubectl that we run takes
+// the same ones.
+func connectionFlags(flags *pflag.FlagSet) (args []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return args
+}
+
+// ask runs the command, whose answer goes to Out as it comes. Of what it says on stderr the last sentence is the error.
+func ask(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Stdout, cmd.Stderr = streams.Out, &said
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &exit):
+		return errors.New(problem(said.String(), exit))
+	case err != nil:
+		return fmt.Errorf("running %s: %w", path, err)
+	}
+	return nil
+}
+
+// problem is what the program in the pod said or else, where it didn't run, kubectl.
+func problem(said string, exit *exec.ExitError) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if sentence, ok := strings.CutPrefix(lines[i], "error: "); ok {
+			return sentence
+		}
+	}
+	last := lines[len(lines)-1]
+	switch {
+	case strings.Contains(last, exporter[strings.Index(exporter, "/")+1:]) && strings.Contains(last, "NotFound"):
+		return last + ": no billing exporter is deployed: deploy component billing-sqlite or billing-postgres, name its namespace with --operator-namespace, " +
+			"or ask beside the ledger with --config"
+	case last == "":
+		return exit.Error()
+	}
+	return last
+}

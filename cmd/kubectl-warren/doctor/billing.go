@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// checkBilling looks at what the tenants' conditions tell of the ledger.
+func (p Patient) checkBilling(ctx context.Context, f file) Check {
+	told := billingTold{reasons: map[string][]string{}}
+	err := p.eachObject(ctx, &v1alpha1.LNamespaceList{}, func(o client.Object) {
+		told.add(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
+	})
+	if err != nil {
+		return warning(billingName, "you may not list LNamespaces: "+err.Error(), "ask a cluster admin to run this")
+	}
+	return judgeBilling(f, told)
+}
+
+const billingName = "billing"
+
+// billingTold is what condition BillingExported says, over all tenants.
+type billingTold struct {
+	tenants, exported int
+	// reasons why it is False, with the names of the tenants.
+	reasons map[string][]string
+}
+
+func (b *billingTold) add(tenant string, condition *metav1.Condition) {
+	b.tenants++
+	switch {
+	case condition == nil:
+	case condition.Status == metav1.ConditionTrue:
+		b.exported++
+	default:
+		b.reasons[condition.Reason] = append(b.reasons[condition.Reason], tenant)
+	}
+}
+
+func judgeBilling(f file, told billingTold) Check {
+	driver := "a driver"
+	if f.unknown == nil {
+		driver = "billing.driver " + string(f.config.Billing.Driver)
+		if f.config.Billing.Driver == config.DriverNone {
+			return ok(billingName, "off: billing.driver is none")
+		}
+	}
+	if idle := told.reasons[string(v1alpha1.ReasonNotRunning)]; len(idle) > 0 {
+		return failure(billingName, fmt.Sprintf("%s is configured, and no billing exporter runs: %d of %d tenants are exported by nobody", driver, len(idle), told.tenants),
+			"deploy the component of the driver, or look at the log of Deployment warren-billing-exporter")
+	}
+	if len(told.reasons) > 0 {
+		var parts []string
+		for _, reason := range slices.Sorted(maps.Keys(told.reasons)) {
+			parts = append(parts, reason+": "+few(told.reasons[reason]))
+		}
+		return warning(billingName, "the ledger lacks something: "+strings.Join(parts, "; "), "read the message of condition BillingExported of these tenants")
+	}
+	switch {
+	case told.exported > 0:
+		return ok(billingName, fmt.Sprintf("%d of %d tenants say that the ledger has all that is known of them", told.exported, told.tenants))
+	case f.unknown != nil:
+		return warning(billingName, "no tenant tells whether billing is on, and the operator's configuration is not known: "+f.unknown.Error(),
+			"ask as someone who may read the operator's namespace")
+	}
+	return warning(billingName, driver+" is configured, and no tenant tells yet whether an exporter runs", "look again in half a minute, once there is a tenant")
+}
