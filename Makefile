@@ -56,8 +56,8 @@ help: ## Show this help.
 ##@ The first ten minutes
 
 .PHONY: demo
-demo: build controlplane ## Walk through tenant, sub-namespace, propagation and sudo on a control plane of its own.
-	@go run ./hack/demo
+demo: build controlplane ## Walk through tenant, sub-namespace, propagation, sudo and billing on a control plane of its own. ARGS=-warehouse=away: without a warehouse.
+	@go run ./hack/demo $(ARGS)
 
 .PHONY: demo-informers
 demo-informers: controlplane ## Show informers that follow RBAC: the operator of examples/memcached, whose rights come and go.
@@ -178,6 +178,10 @@ vet-admin: build controlplane ## Write docs/vetted/<minor>.yaml: what admin gran
 .PHONY: bench-access
 bench-access: controlplane ## Measure how soon a sudoer who was taken off is refused, and what edits of a tenant's lists cost, with 200 tenants.
 	@go run ./test/bench -access $(ARGS)
+
+.PHONY: bench-billing
+bench-billing: ## Measure the ledger with 10,000 tenants on SQLite and PostgreSQL: a backfill, a comparison of nothing, 1,000 changes. Too many statements are an error.
+	@go test ./internal/billing -run '^$$' -bench Ledger -benchtime 1x
 
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.

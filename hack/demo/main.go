@@ -2,6 +2,8 @@
 // folder, walks through the story of script.go with kubectl and each user's own token, and checks every answer. It
 // leaves no process and no file behind, also when it is interrupted.
 //
+// With -warehouse=away the billing exporter has no warehouse all the time, and everything else must hold.
+//
 // With -connect it plays on a control plane that somebody else started, such as that of `make e2e-node`; -until and
 // -after choose a part of the story.
 package main
@@ -19,17 +21,23 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 func main() {
 	connect := flag.String("connect", "", "a file that describes a control plane with an operator, in place of one of its own")
 	after := flag.String("after", "", "with -connect: leave out the scenes up to this one")
 	until := flag.String("until", "", "with -connect: leave out the scenes behind this one")
+	there := flag.String("warehouse", "there", "there: the ledger is a file, and the last scene reads it by SQL; away: the billing exporter finds no warehouse")
 	flag.Parse()
+	if flag.NArg() > 0 || *there != "there" && *there != "away" {
+		fmt.Fprintf(os.Stderr, "demo: -warehouse is there or away, not %q, and there are no words but flags\n", *there)
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	ctx, cancel := context.WithCancel(ctx)
 	go endWithParent(ctx, cancel)
-	err := playStory(ctx, *connect, *after, *until)
+	err := playStory(ctx, *connect, *after, *until, *there == "away")
 	interrupted := ctx.Err() != nil
 	cancel()
 	stop()
@@ -54,14 +62,14 @@ func endWithParent(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-func playStory(ctx context.Context, connect, after, until string) error {
+func playStory(ctx context.Context, connect, after, until string, away bool) error {
 	if connect != "" {
 		return playElsewhere(ctx, connect, after, until)
 	}
-	return demo(ctx)
+	return demo(ctx, away)
 }
 
-func demo(ctx context.Context) error {
+func demo(ctx context.Context, away bool) error {
 	root, err := devcluster.Root()
 	if err != nil {
 		return err
@@ -74,21 +82,45 @@ func demo(ctx context.Context) error {
 	if err := os.Chdir(root); err != nil { // the script names its files from here
 		return fmt.Errorf("changing into the clone: %w", err)
 	}
+	folder, err := os.MkdirTemp("", "warren-ledger-")
+	if err != nil {
+		return fmt.Errorf("making the ledger's folder: %w", err)
+	}
+	return errors.Join(playHere(ctx, root, warehouse{folder: folder, away: away}), os.RemoveAll(folder))
+}
+
+// playHere plays the whole story on a control plane of its own.
+func playHere(ctx context.Context, root string, ledger warehouse) error {
 	began := time.Now()
-	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager and the operator on loopback, with policies, webhooks and open access.")
+	fmt.Println("Starting etcd, kube-apiserver, kube-controller-manager, the operator and its billing exporter on loopback, with policies, webhooks and open access.")
+	manager := filepath.Join(root, "bin", "manager")
 	world, err := devcluster.Start(ctx, devcluster.Options{
-		Webhooks: true, Components: []string{"config/components/open-access", "config/components/distribution"},
-		Operator: devcluster.OperatorOptions{Manager: filepath.Join(root, "bin", "manager")},
+		ControlPlane: controlplane.Options{Users: map[string][]string{exporterAccount: {"system:serviceaccounts", "system:serviceaccounts:warren-system"}}},
+		Webhooks:     true, Components: []string{"config/components/open-access", "config/components/distribution", "config/components/billing-sqlite"},
+		Operator: devcluster.OperatorOptions{Manager: manager}, WithoutOperator: true,
 	})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("Kubernetes %s and the operator are ready after %s.\n", world.ControlPlane.Version, seconds(time.Since(began)))
-	p := &player{root: root, world: world, times: []string{"start " + seconds(time.Since(began))}}
-	err = p.play(ctx, fullStory())
-	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\n\nThe end of the operator's log:\n%s", err, world.Operator.Process().LogTail(15))
+	world.OperatorConfig += ledger.configuration()
+	if _, err := world.StartOperator(ctx); err != nil {
+		return errors.Join(err, world.Stop())
 	}
+	exporter, err := ledger.startExporter(ctx, world, manager)
+	if err != nil {
+		return errors.Join(err, world.Stop())
+	}
+	fmt.Printf("Kubernetes %s, the operator and its exporter are ready after %s.\n", world.ControlPlane.Version, seconds(time.Since(began)))
+	p := &player{root: root, world: world, ledger: ledger, times: []string{"start " + seconds(time.Since(began))}}
+	last := bills()
+	if ledger.away {
+		last = billsWait()
+	}
+	err = p.play(ctx, append(fullStory(), last))
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w\n\nThe end of the operator's log:\n%s\nof the exporter's:\n%s", err, world.Operator.Process().LogTail(15), exporter.LogTail(15))
+	}
+	err = errors.Join(err, exporter.Stop())
 	if err := errors.Join(err, world.Stop()); err != nil {
 		return err
 	}

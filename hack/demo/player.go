@@ -15,6 +15,7 @@ import (
 type player struct {
 	root    string
 	world   *devcluster.World
+	ledger  warehouse
 	checked int
 	times   []string // of each scene, for the closing line
 	ended   time.Time
@@ -36,22 +37,14 @@ func (p *player) play(ctx context.Context, scenes []scene) error {
 
 // runStep runs a command, again while its answer may still change, and prints the last answer.
 func (p *player) runStep(ctx context.Context, s step) error {
-	command, err := p.substitute(ctx, s)
+	ask, err := p.prepare(ctx, s)
 	if err != nil {
-		return err
-	}
-	args, err := splitWords(command)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("\n  %s$ kubectl %s\n", s.user, s.command)
-	if err := p.showFile(args); err != nil {
 		return err
 	}
 	before, began := p.ended, time.Now()
 	var answer, wrong string
 	for tries := 1; ; tries++ {
-		stdout, stderr, code := p.world.Kubectl(ctx, s.user, args...)
+		stdout, stderr, code := ask()
 		p.ended = time.Now()
 		answer = strings.TrimSpace(stdout + stderr)
 		wrong = s.want.checkAnswer(answer, code)
@@ -65,13 +58,31 @@ func (p *player) runStep(ctx context.Context, s step) error {
 		return ctx.Err()
 	}
 	if wrong != "" {
-		return fmt.Errorf("kubectl %s, as %s: %s", s.command, s.user, wrong)
+		return fmt.Errorf("%s, as %s: %s", s.command, s.user, wrong)
 	}
 	if s.want.timed {
 		fmt.Printf("    (after %.2f s)\n", p.ended.Sub(before).Seconds())
 	}
 	p.checked++
 	return nil
+}
+
+// prepare prints what is asked, and returns the asking.
+func (p *player) prepare(ctx context.Context, s step) (ask func() (stdout, stderr string, code int), err error) {
+	if s.user == finance {
+		fmt.Printf("\n  %s> %s\n", s.user, s.command)
+		return func() (string, string, int) { return p.ledger.query(ctx, s.command) }, nil
+	}
+	command, err := p.substitute(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	args, err := splitWords(command)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Printf("\n  %s$ kubectl %s\n", s.user, s.command)
+	return func() (string, string, int) { return p.world.Kubectl(ctx, s.user, args...) }, p.showFile(args)
 }
 
 // substitute puts the answer of the $(kubectl …) in a command into its place, as a shell does.

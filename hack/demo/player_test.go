@@ -42,7 +42,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestScriptCanBeRead(t *testing.T) {
-	for _, scene := range fullStory() {
+	for _, scene := range append(fullStory(), billsWait()) {
 		for _, step := range scene.steps {
 			args, err := splitWords(step.command)
 			if err != nil {

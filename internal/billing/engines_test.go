@@ -39,7 +39,7 @@ func onEngines(t *testing.T, body func(t *testing.T, e engine)) {
 	t.Run("postgres", func(t *testing.T) { body(t, onPostgres(t)) })
 }
 
-func onSQLite(t *testing.T) engine {
+func onSQLite(t testing.TB) engine {
 	return engine{dialect: billing.SQLite, dsn: filepath.Join(tempDir(t), "ledger #1?.db"),
 		poison: []string{`CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.cost_center = 'poison' BEGIN
 SELECT RAISE(ABORT, 'not this one'); END`}}
@@ -47,7 +47,7 @@ SELECT RAISE(ABORT, 'not this one'); END`}}
 
 // tempDir is in memory if it can be: each commit of SQLite waits for the disk, and a killed process needs no disk to keep what
 // it wrote.
-func tempDir(t *testing.T) string {
+func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
 	if err != nil {
@@ -59,7 +59,7 @@ func tempDir(t *testing.T) string {
 
 var schemas atomic.Int64
 
-func onPostgres(t *testing.T) engine {
+func onPostgres(t testing.TB) engine {
 	t.Helper()
 	dsn := server.start(t)
 	schema := fmt.Sprintf("test_%d", schemas.Add(1))
@@ -138,7 +138,7 @@ func appended(t *testing.T, store *billing.Store, events ...billing.Event) int64
 	return added
 }
 
-func mustExec(t *testing.T, db *sql.DB, text string) {
+func mustExec(t testing.TB, db *sql.DB, text string) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), text); err != nil {
 		t.Fatalf("%s: %v", text, err)

@@ -18,7 +18,7 @@ type sharedServer struct {
 }
 
 // start returns a data source name. Where no server is installed the test is skipped, but not in CI.
-func (s *sharedServer) start(t *testing.T) (dsn string) {
+func (s *sharedServer) start(t testing.TB) (dsn string) {
 	t.Helper()
 	if !postgres.Installed() {
 		if os.Getenv("CI") == "true" {

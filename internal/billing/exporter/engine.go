@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -46,18 +47,27 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 	case config.DriverSQLite:
 		db, err = billing.OpenSQLite(c.SQLite.Path)
 	case config.DriverPostgres:
-		var dsn []byte
-		if dsn, err = os.ReadFile(c.Postgres.DSNFile); err != nil {
-			return nil, dialect, fmt.Errorf("billing.postgres.dsnFile: %w; mount the Secret that holds it", err)
+		read := func() (string, error) { return readDSN(c.Postgres.DSNFile) }
+		if _, err := read(); err != nil { // at the start it is told at once
+			return nil, dialect, err
 		}
-		db, err = billing.OpenPostgres(strings.TrimSpace(string(dsn)))
+		db = billing.OpenPostgresBy(read)
 	}
 	if err != nil {
 		return nil, dialect, err
 	}
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(1)
+	db.SetConnMaxLifetime(5 * time.Minute) // a changed file with the data source name is heeded then
 	return db, dialect, nil
+}
+
+func readDSN(path string) (string, error) {
+	dsn, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("billing.postgres.dsnFile: %w; mount the Secret that holds it", err)
+	}
+	return strings.TrimSpace(string(dsn)), nil
 }
 
 // clusterID tells this cluster's rows from others'. A file of SQLite has those of one cluster alone, which needs no name.

@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"cmp"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,10 +39,11 @@ func counter(name, help string) prometheus.Counter {
 }
 
 // register is called by the program alone: the operator, which is in the same binary, has none of these.
-func register() {
+// An exporter that begins anew goes on counting.
+var register = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
 		flushedRows, parkedRows, driftRows, outboxFailures)
-}
+})
 
 func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
 

@@ -15,8 +15,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +31,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // LeaseName is the name of the exporter's Lease, beside the operator's: who holds it exports.
@@ -63,14 +67,47 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 		return fmt.Errorf("unknown argument %q: billing-exporter takes flags alone; see --help", flags.Arg(0))
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
-	c, err := LoadConfig(o.config)
-	if err != nil {
-		return err
+	return o.follow(ctx, version)
+}
+
+// follow runs the exporter, and begins again where the file changes in what the exporter goes by. A file that can't be read or is
+// wrong changes nothing, but at the start.
+func (o options) follow(ctx context.Context, version string) error {
+	for {
+		file, err := configfile.Open(o.config)
+		if err != nil {
+			return err
+		}
+		if file.Current().Billing.Driver == config.DriverNone {
+			return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
+		}
+		until, changed := context.WithCancel(ctx)
+		heed(file, changed)
+		err = o.run(until, file, version)
+		begunAnew := err == nil && until.Err() != nil && ctx.Err() == nil
+		changed()
+		if !begunAnew {
+			return err
+		}
 	}
-	if c.Billing.Driver == config.DriverNone {
-		return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
+}
+
+// heed has changed called when the file says something else than what runs, of the ledger or of the namespaces that are protected.
+func heed(file *configfile.Store, changed func()) {
+	log := ctrl.Log.WithName("config")
+	file.OnRefused = func(err error) { log.Error(err, "the configuration file is not taken; what runs goes on") }
+	file.OnAccepted = func(accepted configfile.Accepted) {
+		if slices.ContainsFunc(accepted.RestartRequired, func(field string) bool { return strings.HasPrefix(field, "billing.") }) {
+			log.Info("the configuration has changed: the exporter begins anew", "fields", accepted.RestartRequired)
+			changed()
+		}
 	}
-	return o.run(ctx, c, version)
+	file.Subscribe(func(old, current *config.OperatorConfiguration) {
+		if !equality.Semantic.DeepEqual(old.ProtectedNamespaces, current.ProtectedNamespaces) {
+			log.Info("the configuration has changed: the exporter begins anew", "fields", []string{"protectedNamespaces"})
+			changed()
+		}
+	})
 }
 
 // LoadConfig reads the operator's configuration, or takes its defaults where there is no file.
@@ -81,7 +118,7 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	return config.Load(path)
 }
 
-func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
+func (o options) run(ctx context.Context, file *configfile.Store, version string) error {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
@@ -102,11 +139,14 @@ func (o options) run(ctx context.Context, c *config.OperatorConfiguration, versi
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
 	}
-	program, err := assemble(ctx, mgr, c, clock, identity, version, o.namespace)
+	program, err := assemble(ctx, mgr, file.Current(), clock, identity, version, o.namespace)
 	if err != nil {
 		return err
 	}
 	defer program.close()
+	if err := mgr.Add(file); err != nil {
+		return err
+	}
 	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
 		// Ready throughout: nobody is served by it who would be better off without.
 		if err := add(name, func(*http.Request) error { return nil }); err != nil {

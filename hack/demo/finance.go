@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+)
+
+// finance is the person who asks the ledger, by SQL: her commands aren't kubectl's.
+const finance = "finance"
+
+// exporterAccount is the billing exporter's own.
+const exporterAccount = "system:serviceaccount:warren-system:warren-billing-exporter"
+
+// warehouse is where the ledger of the demo stands: a file of SQLite, or a PostgreSQL that isn't there.
+type warehouse struct {
+	folder string
+	away   bool
+}
+
+func (w warehouse) file() string { return filepath.Join(w.folder, "billing.db") }
+
+// configuration is the operator's section billing, which the exporter reads too.
+func (w warehouse) configuration() string {
+	engine := fmt.Sprintf("driver: sqlite\n  sqlite: {path: %q}", w.file())
+	if w.away {
+		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}\n  outbox: {path: %q}", filepath.Join(w.folder, "dsn"), filepath.Join(w.folder, "outbox.db"))
+	}
+	return "\nbilling:\n  " + engine + "\n  flushInterval: 1s\n"
+}
+
+// startExporter starts the billing exporter with the operator's configuration, under its own account.
+func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, manager string) (*process.Process, error) {
+	if w.away { // nobody listens there
+		dsn := "host=" + w.folder + " user=warren dbname=postgres"
+		if err := os.WriteFile(filepath.Join(w.folder, "dsn"), []byte(dsn), 0o600); err != nil {
+			return nil, fmt.Errorf("writing where the warehouse would be: %w", err)
+		}
+	}
+	var exporter *process.Process
+	err := process.OnFreePort(func(port int) (*process.Process, error) {
+		address := "127.0.0.1:" + strconv.Itoa(port)
+		exporter = process.New(manager, []string{"billing-exporter", "--kubeconfig=" + world.Kubeconfig(exporterAccount), "--config=" + world.Operator.ConfigFile,
+			"--metrics-bind-address=0", "--health-probe-bind-address=" + address}, nil, filepath.Join(world.Dir, "exporter.log"))
+		return exporter, exporter.StartReady(ctx, process.HTTPOK(nil, "http://"+address+"/readyz"))
+	})
+	return exporter, err
+}
+
+// query asks the ledger and answers as kubectl would: a table, an error, an exit code.
+func (w warehouse) query(ctx context.Context, question string) (stdout, stderr string, code int) {
+	table, err := w.table(ctx, question)
+	if err != nil {
+		return "", "error: " + err.Error(), 1
+	}
+	return table, "", 0
+}
+
+func (w warehouse) table(ctx context.Context, question string) (string, error) {
+	db, err := billing.OpenSQLite(w.file())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	rows, err := db.QueryContext(ctx, question)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = rows.Close() }()
+	columns, err := rows.Columns()
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	out := tabwriter.NewWriter(&text, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(out, strings.Join(columns, "\t"))
+	fields, targets := make([]string, len(columns)), make([]any, len(columns))
+	for i := range fields {
+		targets[i] = &fields[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return "", err
+		}
+		fmt.Fprintln(out, strings.Join(fields, "\t"))
+	}
+	if err := rows.Err(); err != nil {
+		return "", err
+	}
+	return text.String(), out.Flush()
+}
+
+// bills is the last scene where the warehouse is there: what changed is read by SQL.
+func bills() scene {
+	const months = "SELECT namespace, tenant, cost_center, CASE WHEN valid_to IS NULL THEN 'until now' ELSE 'ended' END AS lasts FROM tenant_billing_periods " +
+		"WHERE namespace IN ('payments', 'pay-web') ORDER BY namespace, valid_from"
+	return scene{
+		name: "billing", story: "A cost center changes, and a sub-namespace moves to another tenant. Finance asks by SQL who paid for what.",
+		steps: []step{
+			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
+			{"admin", `patch lns shop --type=merge -p '{"spec":{"billing":{"costCenter":"0815"}}}'`, wantPrint("patched")},
+			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4712"}}}'`, wantPrint("patched")},
+			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
+			{finance, months, wantPrint(
+				"pay-web     payments   4711          ended", "pay-web     payments   4712          ended", "pay-web     shop       0815          until now",
+				"payments    payments   4711          ended", "payments    payments   4712          until now").soon()},
+			{"admin", "wait lns/payments --for=condition=BillingExported --timeout=10s", wantPrint("condition met")},
+		},
+	}
+}
+
+// billsWait is the last scene where the warehouse was away all the time: nobody waited for it, and nothing is lost.
+func billsWait() scene {
+	patient := wantPrint("condition met")
+	patient.within = 30 * time.Second
+	return scene{
+		name: "billing", story: "The warehouse was away all the time, and nobody has noticed. What it lacks waits in the exporter's outbox.",
+		steps: []step{
+			{"admin", `patch lns payments --type=merge -p '{"spec":{"billing":{"costCenter":"4711"}}}'`, wantPrint("patched")},
+			{"admin", "warren sub move pay-web shop", wantPrint("moved")},
+			{"admin", "wait lns/payments --for=condition=BillingExported=False --timeout=20s", patient},
+			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="BillingExported")].reason}`, wantPrint("WarehouseUnavailable").soon()},
+			{"admin", `get lns payments -o jsonpath={.status.conditions[?(@.type=="Ready")].status}`, wantPrint("True")},
+		},
+	}
+}

@@ -1,0 +1,189 @@
+package billing_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// counted is a driver whose statements are counted.
+type counted struct {
+	driver.Driver
+	name       string
+	statements atomic.Int64
+	bytes      atomic.Int64
+}
+
+func (c *counted) Connect(context.Context) (driver.Conn, error) {
+	conn, err := c.Open(c.name)
+	return &countedConn{conn, c}, err
+}
+
+type countedConn struct {
+	driver.Conn
+	by *counted
+}
+
+func (c *countedConn) count(query string, args []driver.NamedValue) {
+	c.by.statements.Add(1)
+	size := len(query)
+	for _, arg := range args {
+		if text, ok := arg.Value.(string); ok {
+			size += len(text)
+		}
+	}
+	c.by.bytes.Add(int64(size))
+}
+
+func (c *countedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	c.count(query, args)
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c *countedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	c.count(query, args)
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+// benched is an exporter's way to the ledger: comparison, outbox, flush.
+type benched struct {
+	store   *billing.Store
+	outbox  *billing.Outbox
+	flusher *billing.Flusher
+	wire    *counted
+}
+
+func benchOn(b *testing.B, e engine) *benched {
+	b.Helper()
+	name := e.dsn
+	if e.dialect.Name == billing.SQLite.Name {
+		name = "file:" + (&url.URL{Path: e.dsn}).EscapedPath() + "?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_txlock=immediate"
+	}
+	wire := &counted{Driver: e.open(b).Driver(), name: name}
+	db := sql.OpenDB(&connector{wire})
+	b.Cleanup(func() { _ = db.Close() })
+	store := e.store(b, db)
+	if err := store.Ensure(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	outbox, err := billing.OpenOutbox(b.Context(), filepath.Join(b.TempDir(), "outbox.db"), 1_000_000, clock.RealClock{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = outbox.Close() })
+	return &benched{store, outbox, &billing.Flusher{Outbox: outbox, Ledger: store, Clock: clock.RealClock{}, Batch: options().MaxRows}, wire}
+}
+
+type connector struct{ *counted }
+
+func (c *connector) Driver() driver.Driver { return c.counted.Driver }
+
+// desired is what a cluster of n tenants, with a namespace each, should have in the ledger.
+func desired(n int, costCenter string) map[string]billing.Desired {
+	all := make(map[string]billing.Desired, n)
+	for i := range n {
+		name := fmt.Sprintf("tenant-%05d", i)
+		all[name] = billing.Desired{NamespaceUID: "n-" + name, Tenant: name, TenantUID: "t-" + name, Generation: 1, CostCenter: costCenter,
+			Owner: "ann@example.com", Labels: map[string]string{"product": "checkout"}, Since: nine}
+	}
+	return all
+}
+
+// compared brings the ledger up to what is desired, as the exporter does, and returns how many rows were new.
+func (b *benched) compared(t *testing.B, all map[string]billing.Desired) int64 {
+	t.Helper()
+	plan, err := billing.Diff(billing.Comparison{Cluster: cluster, Desired: all, Complete: true, Seen: time.Now(), Open: b.store.OpenPeriods(t.Context())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	latest, err := b.store.Latest(t.Context(), plan.Namespaces())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.outbox.Put(t.Context(), plan.After(latest).Events()...); err != nil {
+		t.Fatal(err)
+	}
+	return b.flushed(t)
+}
+
+func (b *benched) flushed(t *testing.B) int64 {
+	t.Helper()
+	done, err := b.flusher.Flush(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done.Added
+}
+
+// step measures one part: rows a second, statements and bytes to the warehouse, what was allocated, and the heap
+// that is live behind it.
+func (b *benched) step(t *testing.B, most int64, want int64, work func() int64) {
+	t.Helper()
+	b.wire.statements.Store(0)
+	b.wire.bytes.Store(0)
+	var before, memory runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	rows := work()
+	took := time.Since(began)
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	statements := b.wire.statements.Load()
+	t.ReportMetric(0, "ns/op")
+	t.ReportMetric(float64(rows)/took.Seconds(), "rows/s")
+	t.ReportMetric(took.Seconds(), "s")
+	t.ReportMetric(float64(statements), "statements")
+	t.ReportMetric(float64(b.wire.bytes.Load())/(1<<10), "KiB-sent")
+	t.ReportMetric(float64(memory.HeapAlloc)/(1<<20), "MiB-heap")
+	t.ReportMetric(float64(memory.TotalAlloc-before.TotalAlloc)/(1<<20), "MiB-allocated")
+	if rows != want || statements > most {
+		t.Errorf("%d rows by %d statements, wanted %d by at most %d", rows, statements, want, most)
+	}
+}
+
+// BenchmarkLedger stands behind `make bench-billing`: a backfill, a comparison that finds nothing, and changes as watches bring
+// them. Statements are a budget, for each costs money in a warehouse; the others are for comparison.
+func BenchmarkLedger(b *testing.B) {
+	const tenants = 10_000
+	for name, on := range map[string]func(testing.TB) engine{"sqlite": onSQLite, "postgres": onPostgres} {
+		b.Run(name, func(b *testing.B) {
+			all := benchOn(b, on(b))
+			b.Run("backfill", func(b *testing.B) {
+				all.step(b, 22, tenants, func() int64 { return all.compared(b, desired(tenants, "4711")) })
+			})
+			b.Run("nothing", func(b *testing.B) {
+				all.step(b, 1, 0, func() int64 { return all.compared(b, desired(tenants, "4711")) })
+			})
+			b.Run("changes", func(b *testing.B) {
+				all.step(b, 2, 1000, func() int64 {
+					for i, d := range events(1000) {
+						if err := all.outbox.Put(b.Context(), d); err != nil {
+							b.Fatal(i, err)
+						}
+					}
+					return all.flushed(b)
+				})
+			})
+		})
+	}
+}
+
+// events are changes of the cost centers of so many tenants.
+func events(n int) []billing.Event {
+	changes := tenants(n)
+	for i := range changes {
+		changes[i].Generation, changes[i].CostCenter, changes[i].EffectiveAt = 2, "4712", at(60)
+	}
+	return changes
+}
