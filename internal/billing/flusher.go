@@ -28,9 +28,9 @@ type Flusher struct {
 	// Timeout is for one append; 0: the context alone bounds it.
 	Timeout time.Duration
 
-	// mu lets one flush happen at a time; held and last are why, and until when, nothing is tried.
+	// mu lets one flush happen at a time; rest and last are until when, and why, nothing is tried.
 	mu   sync.Mutex
-	held time.Time
+	rest Rest
 	last error
 }
 
@@ -65,7 +65,7 @@ func (f *Flusher) Flush(ctx context.Context) (Flushed, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var done Flushed
-	if f.Clock.Now().Before(f.held) {
+	if f.rest.Lasts(f.Clock.Now()) {
 		return done, f.last
 	}
 	for {
@@ -186,8 +186,8 @@ func (f *Flusher) append(ctx context.Context, queued []Queued, done *Flushed) er
 func (f *Flusher) hold(trouble Trouble, err error) error {
 	failed := &FlushError{Trouble: trouble, Err: err}
 	if pause := trouble.Pause(); pause > 0 {
-		f.held = f.Clock.Now().Add(pause)
-		failed.Until = f.held
+		now := f.Clock.Now()
+		f.rest, failed.Until = RestFor(pause, now), now.Add(pause)
 	}
 	f.last = failed
 	return failed

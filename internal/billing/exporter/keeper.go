@@ -41,7 +41,7 @@ type keeper struct {
 	timeout time.Duration
 
 	ensured    bool
-	pauseUntil time.Time
+	rest       billing.Rest
 	comparedAt time.Time
 	running    bool
 	markedAt   time.Time
@@ -84,7 +84,7 @@ func (k *keeper) keep(ctx context.Context) {
 }
 
 func (k *keeper) steps(ctx context.Context) error {
-	if k.clock.Now().Before(k.pauseUntil) {
+	if k.rest.Lasts(k.clock.Now()) {
 		return k.lastError()
 	}
 	settled := time.Time{}
@@ -179,9 +179,10 @@ func (k *keeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// mark moves the watermark to when everything that had come was in the outbox, which has been emptied since.
+// mark moves the watermark to when everything that had come was in the outbox, which has been emptied since. It follows a clock
+// that was set back: what it said before was about a time that hasn't been.
 func (k *keeper) mark(ctx context.Context, settled time.Time) error {
-	if settled.IsZero() || settled.Sub(k.markedAt) < k.watermarkEvery {
+	if moved := settled.Sub(k.markedAt); settled.IsZero() || moved >= 0 && moved < k.watermarkEvery {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
@@ -228,8 +229,8 @@ func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
 	if trouble == billing.Mismatch || trouble == billing.Denied {
 		k.ensured = false
 	}
-	if pause := trouble.Pause(); pause > 0 && !k.clock.Now().Before(k.pauseUntil) {
-		k.pauseUntil = k.clock.Now().Add(pause)
+	if now, pause := k.clock.Now(), trouble.Pause(); pause > 0 && !k.rest.Lasts(now) {
+		k.rest = billing.RestFor(pause, now)
 	}
 }
 
