@@ -10,10 +10,10 @@ import (
 // Billing says where the ledger is written and what a tenant must state. All of it but Defaults, Required and
 // CostCenterPattern needs a restart.
 type Billing struct {
-	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
+	// Driver is none (default), sqlite or postgres. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
 
-	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres and bigquery.
+	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres.
 	ClusterID string `json:"clusterID"`
 
 	// Table is a plain SQL name. Default tenant_billing. The view is called <table>_periods.
@@ -25,14 +25,13 @@ type Billing struct {
 	// FlushInterval is how often the outbox is emptied, at least 1s. Default 1m.
 	FlushInterval metav1.Duration `json:"flushInterval"`
 
-	// ResyncInterval is how often cluster and table are compared, at least 1m. Default 1h, with bigquery 6h.
+	// ResyncInterval is how often cluster and table are compared, at least 1m. Default 1h.
 	ResyncInterval metav1.Duration `json:"resyncInterval"`
 
 	Batch    BillingBatch    `json:"batch"`
 	Outbox   BillingOutbox   `json:"outbox"`
 	SQLite   BillingSQLite   `json:"sqlite"`
 	Postgres BillingPostgres `json:"postgres"`
-	BigQuery BillingBigQuery `json:"bigquery"`
 
 	// Defaults fill the billing of an LNamespace at its creation: the first that names its maker and agrees with what is stated.
 	// Default [].
@@ -53,7 +52,6 @@ const (
 	DriverNone     BillingDriver = "none"
 	DriverSQLite   BillingDriver = "sqlite"
 	DriverPostgres BillingDriver = "postgres"
-	DriverBigQuery BillingDriver = "bigquery"
 )
 
 // BillingSchema says who makes the table and the view.
@@ -102,23 +100,6 @@ type BillingSQLite struct {
 type BillingPostgres struct {
 	// DSNFile holds the data source name; a file, so that no secret stands in the configuration. No default; required.
 	DSNFile string `json:"dsnFile"`
-}
-
-// BillingBigQuery configures driver bigquery.
-type BillingBigQuery struct {
-	// Project, Dataset and Location of the table. No defaults; required.
-	Project  string `json:"project"`
-	Dataset  string `json:"dataset"`
-	Location string `json:"location"`
-
-	// CredentialsFile is a key file; application default credentials if empty, the default.
-	CredentialsFile string `json:"credentialsFile"`
-
-	// StatementTimeout is for one statement, more than 0. Default 2m.
-	StatementTimeout metav1.Duration `json:"statementTimeout"`
-
-	// MaximumBytesBilled is for one statement. Default 1Gi; 0: no limit.
-	MaximumBytesBilled resource.Quantity `json:"maximumBytesBilled"`
 }
 
 // BillingDefault fills the empty billing fields of a new LNamespace whose creator it matches: User, a member of Group,

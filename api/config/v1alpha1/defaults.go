@@ -1,7 +1,6 @@
 package v1alpha1
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -17,10 +16,6 @@ func Default() *OperatorConfiguration {
 	c.fillIn()
 	return c
 }
-
-// resyncByDriver stands for a billing.resyncInterval that the file doesn't give: its default depends on the driver. No
-// file can hold this duration by accident.
-const resyncByDriver = time.Duration(math.MinInt64)
 
 // defaultsBeforeFile are the defaults that don't depend on other keys. A file is decoded over them.
 func defaultsBeforeFile() *OperatorConfiguration {
@@ -80,28 +75,17 @@ func defaultBilling() Billing {
 		Table:          "tenant_billing",
 		Schema:         SchemaManage,
 		FlushInterval:  metav1.Duration{Duration: time.Minute},
-		ResyncInterval: metav1.Duration{Duration: resyncByDriver},
+		ResyncInterval: metav1.Duration{Duration: time.Hour},
 		Batch:          BillingBatch{MaxRows: 500, MaxBytes: resource.MustParse("1Mi")},
 		Outbox:         BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
 		SQLite:         BillingSQLite{Path: "/var/lib/warren/billing.db"},
-		BigQuery: BillingBigQuery{
-			StatementTimeout:   metav1.Duration{Duration: 2 * time.Minute},
-			MaximumBytesBilled: resource.MustParse("1Gi"),
-		},
-		Defaults: []BillingDefault{},
-		Required: []BillingField{},
+		Defaults:       []BillingDefault{},
+		Required:       []BillingField{},
 	}
 }
 
 // fillIn sets what depends on other keys, and what list items leave out.
 func (c *OperatorConfiguration) fillIn() {
-	if c.Billing.ResyncInterval.Duration == resyncByDriver {
-		c.Billing.ResyncInterval.Duration = time.Hour
-		if c.Billing.Driver == DriverBigQuery { // each comparison is a query that costs money
-			c.Billing.ResyncInterval.Duration = 6 * time.Hour
-		}
-	}
-
 	// A tenant's own bindings must reach its tree whatever the file says (SUB-F7).
 	isRoleBinding := func(k PropagatedKind) bool { return withBuiltInGroup(k.GroupKind()) == roleBinding }
 	if !slices.ContainsFunc(c.Propagation.Kinds, isRoleBinding) {

@@ -5,10 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
@@ -73,15 +71,6 @@ func TestParseFillsInDefaults(t *testing.T) {
 			want: func(c *config.OperatorConfiguration) {
 				c.Tenants.ReservedNames = config.Globs{}
 				c.Propagation.ExcludedLabels = config.Globs{"a"}
-			},
-		},
-		"BigQuery": {
-			reason: "the default of resyncInterval depends on the driver",
-			file:   header + "billing: {driver: bigquery, clusterID: c, bigquery: {project: p, dataset: d, location: EU}}\n",
-			want: func(c *config.OperatorConfiguration) {
-				c.Billing.Driver, c.Billing.ClusterID = config.DriverBigQuery, "c"
-				c.Billing.BigQuery.Project, c.Billing.BigQuery.Dataset, c.Billing.BigQuery.Location = "p", "d", "EU"
-				c.Billing.ResyncInterval = metav1.Duration{Duration: 6 * time.Hour}
 			},
 		},
 		"NoKinds": {

@@ -12,7 +12,7 @@ import (
 var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 func (b *Billing) validate(at *field.Path) field.ErrorList {
-	problems := oneOf(at.Child("driver"), b.Driver, DriverNone, DriverSQLite, DriverPostgres, DriverBigQuery)
+	problems := oneOf(at.Child("driver"), b.Driver, DriverNone, DriverSQLite, DriverPostgres)
 	problems = append(problems, b.validateDriver(at)...)
 	if !tablePattern.MatchString(b.Table) { // it becomes part of SQL statements
 		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+tablePattern.String()))
@@ -49,10 +49,6 @@ func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
 		return problems
 	case DriverPostgres:
 		require(b.Postgres.DSNFile, "postgres", "dsnFile")
-	case DriverBigQuery:
-		require(b.BigQuery.Project, "bigquery", "project")
-		require(b.BigQuery.Dataset, "bigquery", "dataset")
-		require(b.BigQuery.Location, "bigquery", "location")
 	default:
 		return nil
 	}
@@ -66,10 +62,7 @@ func (b *Billing) validateSizes(at *field.Path) field.ErrorList {
 	problems = append(problems, durationAtLeast(at.Child("resyncInterval"), b.ResyncInterval, time.Minute)...)
 	problems = append(problems, atLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
 	problems = append(problems, bytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
-	problems = append(problems, atLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
-	bigquery := at.Child("bigquery")
-	problems = append(problems, durationAtLeast(bigquery.Child("statementTimeout"), b.BigQuery.StatementTimeout, time.Second)...)
-	return append(problems, bytesAtLeast(bigquery.Child("maximumBytesBilled"), b.BigQuery.MaximumBytesBilled, 0)...)
+	return append(problems, atLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
 }
 
 // validate refuses what no LNamespace could hold, or what nobody could match.

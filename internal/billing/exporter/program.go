@@ -68,10 +68,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, namespace) }},
 		mostUnsaved: b.Outbox.MaxRows,
 	}
-	timeout := 2 * time.Minute
-	if b.Driver == config.DriverBigQuery {
-		timeout = b.BigQuery.StatementTimeout.Duration
-	}
+	const timeout = 2 * time.Minute
 	keep := &keeper{
 		store: store, outbox: p.outbox, tracker: track, clock: now, events: events, manage: b.Schema == config.SchemaManage,
 		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: now, Batch: b.Batch.MaxRows, Timeout: timeout},
