@@ -96,7 +96,8 @@ func (w warehouse) table(ctx context.Context, question string) (string, error) {
 	if err := rows.Err(); err != nil {
 		return "", err
 	}
-	return text.String(), out.Flush()
+	err = out.Flush()
+	return text.String(), err
 }
 
 // bills is the last scene where the warehouse is there: what changed is read by SQL.

@@ -78,7 +78,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 		timeout: timeout,
 	}
 	pace := min(b.FlushInterval.Duration, time.Minute)
-	report := &reporter{client: mgr.GetClient(), outbox: p.outbox, keeper: keep, clock: now, events: events, pace: pace,
+	report := &reporter{client: mgr.GetClient(), outbox: p.outbox, keeper: keep, seen: track.generations, clock: now, events: events, pace: pace,
 		patience: 2*b.FlushInterval.Duration + 10*time.Second}
 	return track, keep, report
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -28,6 +29,8 @@ type reporter struct {
 	client client.Client
 	outbox *billing.Outbox
 	keeper *keeper
+	// seen is which generation of each LNamespace, by UID, has been put into the outbox; nil where not all of it could be.
+	seen   func() map[types.UID]int64
 	clock  clock.PassiveClock
 	events record.EventRecorder
 	// pace is the time between two looks, patience how long a change may wait before it is told of.
@@ -82,19 +85,20 @@ func (r *reporter) look(ctx context.Context) (situation, error) {
 }
 
 func (r *reporter) report(ctx context.Context) error {
-	s, err := r.look(ctx)
-	if err != nil {
-		return err
-	}
 	var tenants v1alpha1.LNamespaceList
 	if err := r.client.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing LNamespaces: %w", err)
+	}
+	seen := r.seen() // before the outbox is looked at: what was seen is there, or in the ledger already
+	s, err := r.look(ctx)
+	if err != nil {
+		return err
 	}
 	for i := range tenants.Items {
 		tenant := &tenants.Items[i]
 		want := s.condition(tenant, r.patience)
 		was := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionBillingExported)
-		if want == nil || was != nil && was.Status == want.Status && was.Reason == want.Reason && was.Message == want.Message {
+		if want == nil || !mustSay(was, want, tenant.Generation, seen[tenant.UID]) {
 			continue
 		}
 		if err := r.write(ctx, tenant, was, want); err != nil {
@@ -102,6 +106,15 @@ func (r *reporter) report(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// mustSay: the condition says something else, or is of an older generation. That all is exported is said only of a generation whose
+// changes have been seen.
+func mustSay(was, want *metav1.Condition, generation, seen int64) bool {
+	if want.Status == metav1.ConditionTrue && seen < generation {
+		return false
+	}
+	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.Message != want.Message || was.ObservedGeneration != generation
 }
 
 // condition is nil where there is nothing to say yet.

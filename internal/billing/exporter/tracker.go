@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -178,6 +179,20 @@ func (t *tracker) idle() bool {
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
 	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0
+}
+
+// generations are those of the LNamespaces, by UID, whose changes are in the outbox. Nil while the outbox doesn't take some.
+func (t *tracker) generations() map[types.UID]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cluster == nil || len(t.unsaved) > 0 {
+		return nil
+	}
+	seen := make(map[types.UID]int64, len(t.cluster.payers))
+	for _, p := range t.cluster.payers {
+		seen[p.uid] = p.generation
+	}
+	return seen
 }
 
 // ready says whether everything that exists was read.

@@ -1,0 +1,38 @@
+package exporter
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func TestMustSay(t *testing.T) {
+	of := func(c *metav1.Condition, generation int64) *metav1.Condition {
+		c.ObservedGeneration = generation
+		return c
+	}
+	yes := func() *metav1.Condition { return exported(true, v1alpha1.ReasonExported, "all") }
+	no := func() *metav1.Condition { return exported(false, v1alpha1.ReasonWarehouseUnavailable, "away") }
+	for name, c := range map[string]struct {
+		was, want        *metav1.Condition
+		generation, seen int64
+		say              bool
+	}{
+		"nothing yet":                       {nil, yes(), 1, 1, true},
+		"said already":                      {of(yes(), 1), yes(), 1, 1, false},
+		"of an older generation":            {of(yes(), 1), yes(), 2, 2, true},
+		"a generation that wasn't seen yet": {of(yes(), 1), yes(), 2, 1, false},
+		"a tenant that wasn't seen yet":     {nil, yes(), 1, 0, false},
+		"away, of an older generation":      {of(no(), 1), no(), 2, 1, true},
+		"away, said already":                {of(no(), 2), no(), 2, 1, false},
+		"back":                              {of(no(), 2), yes(), 2, 2, true},
+	} {
+		t.Run("BILL-54 "+name, func(t *testing.T) {
+			if got := mustSay(c.was, c.want, c.generation, c.seen); got != c.say {
+				t.Error(got)
+			}
+		})
+	}
+}
