@@ -42,9 +42,26 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
 }
 
-// ValidateUpdate implements admission.Validator.
-func (v *subValidator) ValidateUpdate(_ context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
-	return nil, kindSubNamespace.refusal(now.Name, newKeys(v.forest.Snapshot().Rules(), old.Spec, now.Spec))
+// ValidateUpdate implements admission.Validator. A SubNamespace whose name was taken asks for it again by a change of its spec, so
+// that is judged as its creation is, where others wait for the name.
+func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.with(ctx, now.Name)
+	if err != nil {
+		return nil, err
+	}
+	problems := newKeys(s.Rules(), old.Spec, now.Spec)
+	if now.DeletionTimestamp.IsZero() {
+		waited, err := refuseAwaitedName(ctx, v.ask, user, s, now.Name)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, waited...)
+	}
+	return nil, kindSubNamespace.refusal(now.Name, problems)
 }
 
 // ValidateDelete implements admission.Validator.

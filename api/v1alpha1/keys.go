@@ -98,6 +98,8 @@ const (
 	OperatorName = "warren"
 	// SudoersSuffix ends the name of the group of a tenant's sudoers.
 	SudoersSuffix = "-sudoers"
+	// SudoUserPrefix begins the name of the user that sudoers of a tenant become who are a group or a service account.
+	SudoUserPrefix = "warren:sudo:"
 )
 
 // TreeLabel is the key of the tree label for ancestor.

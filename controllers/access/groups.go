@@ -221,12 +221,19 @@ func groupsOnly(object any) (any, error) {
 	return slim, nil
 }
 
-// groupsOfSudoers names the groups among a binding's subjects that may be those of a tenant.
+// groupsOfSudoers names the groups among a binding's subjects that may be those of a tenant. The user that a tenant's sudoers
+// become who are a group or a service account stands for its group: what is bound to the one is as good as bound to the other.
 func groupsOfSudoers(binding client.Object) []string {
 	var names []string
 	for _, subject := range grants.Subjects(binding) {
-		if subject.Kind == rbacv1.GroupKind && strings.HasSuffix(subject.Name, v1alpha1.SudoersSuffix) {
-			names = append(names, subject.Name)
+		group := subject.Name
+		if tenant, isSudo := strings.CutPrefix(subject.Name, v1alpha1.SudoUserPrefix); isSudo && subject.Kind == rbacv1.UserKind {
+			group = v1alpha1.SudoersGroup(tenant)
+		} else if subject.Kind != rbacv1.GroupKind || !strings.HasSuffix(group, v1alpha1.SudoersSuffix) {
+			continue
+		}
+		if !slices.Contains(names, group) {
+			names = append(names, group)
 		}
 	}
 	return names

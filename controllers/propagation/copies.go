@@ -2,6 +2,7 @@ package propagation
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -102,6 +103,9 @@ func (c *copies) renderBody(ctx context.Context, slot propagate.Slot, action *pr
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkRole(ctx, slot, action.Source, b); err != nil {
+		return nil, err
+	}
 	action.Hash.Content = b.Content
 	return b.JSON(slot, action.Source.Namespace, action.Hash, over)
 }
@@ -152,6 +156,9 @@ func (c *copies) probeObstacle(ctx context.Context, r schema.GroupVersionResourc
 
 func (c *copies) updateCopy(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action, over *propagate.Copy) error {
 	data, err := c.renderBody(ctx, slot, &action, over)
+	if other := (otherRoleError{}); errors.As(err, &other) {
+		return errors.Join(err, c.deleteCopy(ctx, r, slot, over)) // what it says now must not stand for the Role that is there now
+	}
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,10 @@ var (
 
 // handleFailure sorts out why a write or a look did not succeed, reports what a person must know, and tries again later.
 func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err error) {
+	var otherRole otherRoleError
 	switch {
+	case errors.As(err, &otherRole):
+		c.handleOtherRole(slot, action, err)
 	case copying.IsNamespaceGone(slot, err):
 		c.measure.endSlot(slot)
 		c.troubles.clear(slot)

@@ -27,6 +27,9 @@ func between(old, parent string) authority.Change {
 // What is asked of whom, by row of the table in docs/behaviour/hierarchy.md 2.4.
 func TestQuestions(t *testing.T) {
 	cycle := world(namespace("x", below("y")), namespace("y", below("z")), namespace("z", below("x")), namespace("w", below("z")))
+	replaced := func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationParentUID] = "uid-of-the-one-before" }
+	stolen := world(namespace("mid", below("shop")), namespace("y", below("mid"), stood("payments/mid/y"), replaced), namespace("z", below("y"), stood("payments/mid/y/z"))).
+		WithTenant(&forest.Tenant{Name: "payments", UID: "uid-payments"}).WithTenant(&forest.Tenant{Name: "shop", UID: "uid-shop"})
 	orphan := func(n ...*forest.Namespace) *forest.Snapshot {
 		return world(append(n, namespace("x", below("gone"), stood("org/gone/x")), namespace("y", below("lost"), stood("vanished/lost/y")),
 			namespace("z", below("gone"), stood("payments/gone/z")))...)
@@ -74,6 +77,10 @@ func TestQuestions(t *testing.T) {
 		"BelowAHaltedOne":     {"M14", cycle, "w", to("org"), []string{cl}},
 		"OutOfACycle":         {"M15", cycle, "x", to(""), []string{adm("y"), adm("z")}},
 		"OutOfACycleIntoTree": {"M15", cycle, "x", to("lab"), []string{adm("y"), adm("z"), adm("lab"), "all(x)"}},
+		"StolenName":          {"M27: who takes the name of its parent doesn't get it by that", stolen, "y", to("shop"), []string{"change(payments)", adm("shop"), "all(y)"}},
+		"StolenNameToRoot":    {"M27, M05", stolen, "y", to(""), []string{adm("payments"), cl}},
+		"StolenNameAndBack":   {"M27: home again", stolen, "y", to("payments"), []string{adm("payments")}},
+		"BelowAStolenName":    {"M14", stolen, "z", to("shop"), []string{cl}},
 		"WaitingInConflict":   {"M21: an unrelated SubNamespace changes nothing", world().WithSub(&forest.Sub{Parent: "org", Name: "solo"}), "solo", to("org"), []string{adm("org"), "all(solo)"}},
 		"Cleared":             {"clearing is leaving", world(), "svc-1", from("team-a"), []string{adm("org")}},
 		"ClearedElsewhere":    {"the old request is left as well", world(), "svc-1", from("lab"), []string{adm("org"), adm("other")}},

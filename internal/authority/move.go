@@ -16,6 +16,9 @@ type move struct {
 	from, to string
 	// earlier is the parent that a request named which is withdrawn now and may be under way, or "".
 	earlier string
+	// estranged says that another namespace has taken the name of the parent, somewhere else: it has no say over n, which still
+	// belongs where it stood.
+	estranged bool
 }
 
 // newMove is the move that a change asks for; false where it asks for none.
@@ -24,7 +27,7 @@ func newMove(s *forest.Snapshot, c Change) (move, bool) {
 	if n == nil {
 		n = &forest.Namespace{Name: c.Namespace}
 	}
-	m := move{s: s, n: n, from: n.Parent()}
+	m := move{s: s, n: n, from: n.Parent(), estranged: s.Place(n.Name).Halt.Reason == v1alpha1.ReasonParentReplaced}
 	if c.New == nil {
 		if c.Old != nil && *c.Old != m.from {
 			m.earlier = *c.Old
@@ -158,7 +161,7 @@ func (m move) common() string {
 		return ""
 	}
 	target := m.chain(m.to)
-	for _, name := range m.chain(m.from) {
+	for _, name := range m.chainOf(m.from) {
 		if slices.Contains(target, name) {
 			return name
 		}
@@ -166,10 +169,10 @@ func (m move) common() string {
 	return ""
 }
 
-// top is whom to ask for the tree of a namespace: the last that its labels lead to. Of a parent that is gone only the
-// ancestry tells; it is "" where that root is gone too.
+// top is whom to ask for the tree of a namespace: the last that its labels lead to. Of a parent that is gone, or whose name another
+// one has taken, only the ancestry tells; it is "" where that root is gone too.
 func (m move) top(name string) string {
-	chain := m.chain(name)
+	chain := m.chainOf(name)
 	if len(chain) > 0 {
 		return chain[len(chain)-1]
 	}
@@ -181,6 +184,14 @@ func (m move) top(name string) string {
 		return ""
 	}
 	return first
+}
+
+// chainOf is the chain of a namespace, but for the parent of n whose name another one has taken: that leads nowhere.
+func (m move) chainOf(name string) []string {
+	if m.estranged && name == m.from {
+		return nil
+	}
+	return m.chain(name)
 }
 
 // chain goes from name up to the last namespace that exists. Cycles end.

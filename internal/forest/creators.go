@@ -10,17 +10,22 @@ import (
 
 // CountsFor names whom the LNamespaces count for that a user makes: the user. A service account is nobody of its own, because
 // whoever may make one may make as many as they like: one in the tree of a tenant counts for the maker of that tenant, any other
-// one for its namespace.
+// one for its namespace. Nor is the user that the sudoers of a tenant become: it counts for the maker of the tenant.
 func (s *Snapshot) CountsFor(user string) string {
 	for range s.tenants.Len() + 1 { // tenants may have made each other by now
+		root, isSudo := strings.CutPrefix(user, v1alpha1.SudoUserPrefix)
 		account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
-		if !isAccount {
+		namespace, _, _ := strings.Cut(account, ":")
+		switch {
+		case isAccount:
+			root = s.rootOf(namespace)
+		case !isSudo:
 			return user
 		}
-		namespace, _, _ := strings.Cut(account, ":")
-		root := s.rootOf(namespace)
 		t := s.Tenant(root)
 		switch {
+		case t == nil && isSudo:
+			return "tenant " + root // which is gone, and whose sudoers are nobody
 		case t == nil:
 			return "namespace " + namespace
 		case t.Creator == "":

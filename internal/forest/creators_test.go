@@ -16,7 +16,8 @@ func TestCountsFor(t *testing.T) {
 	s := grown(namespace("a", root), namespace("b", below("a")), namespace("x", below("gone"), placed("a/gone/x")),
 		namespace("o", root), namespace("ci")).
 		WithTenant(madeBy("a", "alice", 1)).WithTenant(madeBy("o", "", 1)).
-		WithTenant(madeBy("m", "system:serviceaccount:n:y", 1)).WithTenant(madeBy("n", "system:serviceaccount:m:y", 1))
+		WithTenant(madeBy("m", "system:serviceaccount:n:y", 1)).WithTenant(madeBy("n", "system:serviceaccount:m:y", 1)).
+		WithTenant(madeBy("m2", "warren:sudo:a", 1))
 	for user, want := range map[string]string{
 		"bob":                         "bob",
 		"system:serviceaccount:ci:y":  "namespace ci",
@@ -25,6 +26,10 @@ func TestCountsFor(t *testing.T) {
 		"system:serviceaccount:x:y":   "alice",
 		"system:serviceaccount:o:y":   "tenant o",
 		"system:serviceaccount:off:y": "namespace off",
+		"warren:sudo:a":               "alice",
+		"warren:sudo:o":               "tenant o",
+		"warren:sudo:gone":            "tenant gone",
+		"warren:sudo:m2":              "alice",
 	} {
 		if got := s.CountsFor(user); got != want {
 			t.Errorf("CountsFor(%q) = %q, want %q", user, got, want)

@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	sudoPrefix = "warren:sudo:"
+	sudoPrefix = v1alpha1.SudoUserPrefix
 	editPrefix = "warren:edit:"
 	selfPrefix = "warren:self:"
 )

@@ -60,6 +60,19 @@ func adaptSubjects(namespace string, object map[string]any) {
 	}
 }
 
+// roleOf is the Role that a RoleBinding names, or "".
+func roleOf(slot Slot, object map[string]any) string {
+	if slot.Kind.String() != "RoleBinding.rbac.authorization.k8s.io" {
+		return ""
+	}
+	ref := nested(object, "roleRef")
+	if kind, _ := ref["kind"].(string); kind != "Role" {
+		return ""
+	}
+	name, _ := ref["name"].(string)
+	return name
+}
+
 // adaptJob drops the selector that the API server generated.
 func adaptJob(object map[string]any, labels map[string]string) {
 	spec := nested(object, "spec")

@@ -34,6 +34,8 @@ type Body struct {
 	Meta uint64
 	// Excluded is why the source is never propagated, or "".
 	Excluded string
+	// Role is the Role that a RoleBinding names, or "": it is another one in each namespace.
+	Role string
 	// Size is what the body takes in memory, in bytes.
 	Size int
 
@@ -59,6 +61,7 @@ func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
 		delete(object, key)
 	}
 	adapt(slot, object, b.labels, b.annotations)
+	b.Role = roleOf(slot, object)
 	b.Meta = digestMaps(b.labels, b.annotations)
 	if b.head, err = json.Marshal(head); err != nil {
 		return nil, fmt.Errorf("writing %s: %w", slot, err)

@@ -1,0 +1,75 @@
+package propagation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the
+// rights of the Role that stands beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a
+// binding is written only where the copy of that very Role stands: else a user could bind themselves to whatever Role of that name
+// somebody more powerful has made below.
+
+// otherRoleError says that the Role that a RoleBinding names is another one where its copy would go, or none.
+type otherRoleError struct{ namespace, role, source string }
+
+func (e otherRoleError) Error() string {
+	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.role, e.namespace, e.source)
+}
+
+// checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source.
+func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source propagate.Slot, b body) error {
+	if b.Role == "" {
+		return nil
+	}
+	meant, err := c.originOfRole(ctx, source.Namespace, b.Role)
+	if err != nil {
+		return err
+	}
+	there, err := c.originOfRole(ctx, slot.Namespace, b.Role)
+	if err != nil {
+		return err
+	}
+	if there == "" || there == slot.Namespace || there != meant {
+		return otherRoleError{slot.Namespace, b.Role, source.Namespace}
+	}
+	return nil
+}
+
+// originOfRole is the namespace whose Role stands in namespace under this name: that of its source if it is a copy that nobody else
+// may change, else namespace itself; "" if there is none.
+func (c *copies) originOfRole(ctx context.Context, namespace, name string) (string, error) {
+	slot := propagate.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
+	meta, err := c.writer.metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
+	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	from, hash := meta.Labels[v1alpha1.LabelInheritedFrom], propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	if from != "" && hash.Mode == v1alpha1.ModeUpdate && hash.Place == propagate.PlaceOf(slot, from) {
+		return from, nil
+	}
+	return namespace, nil
+}
+
+// handleOtherRole tries again soon, because the copy of the Role may be on its way, and reports what has not passed by then.
+func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, err error) {
+	const soon = 3
+	if known := c.troubles.of(slot); known.reason == "" && known.tries < soon {
+		noted, _ := c.troubles.note(slot, trouble{text: err.Error()})
+		c.queue.addAfter(slotKey(slot), backoff(time.Second/4, c.timing.ConflictMax, noted.tries))
+		return
+	}
+	c.measure.endSlot(slot)
+	c.noteRejection(slot, action, err)
+}
