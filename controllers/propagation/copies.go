@@ -63,6 +63,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 		c.measure.endSlot(slot)
 	}
 	c.clearTrouble(slot, action)
+	c.retryBindings(slot)
 	c.requeueIfOvertaken(slot, action)
 }
 

@@ -73,3 +73,16 @@ func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, e
 	c.measure.endSlot(slot)
 	c.noteRejection(slot, action, err)
 }
+
+// retryBindings looks again at the RoleBindings of a namespace that could not be written there, when something was done about a Role:
+// it may be the one that they name.
+func (c *copies) retryBindings(role propagate.Slot) {
+	if role.Kind != rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind() {
+		return
+	}
+	for slot := range c.troubles.in(role.Namespace) {
+		if slot.Kind == rbacv1.SchemeGroupVersion.WithKind("RoleBinding").GroupKind() {
+			c.queue.add(slotKey(slot))
+		}
+	}
+}

@@ -37,6 +37,8 @@ var strewn = []request{
 	create("namespace plain", ``),
 	create("namespace meadow", ``),
 	create("namespace carols", ``),
+	create("namespace pasture", ``),
+	create("rolebinding pasture/carols", bindingTo("cluster-admin", "carol")),
 	create("namespace argocd", `{metadata: {labels: {$D/protected: "true"}}}`),
 	create("namespace tmpl", `{metadata: {labels: {$D/type: template}}}`),
 	create("namespace inst", `{metadata: {labels: {$D/template: tmpl}}}`),

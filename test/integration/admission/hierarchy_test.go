@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -187,6 +188,22 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		Expect(shared.wish(ctx, build.Hierarchy("m26-marked", build.Below("m26-eves")), "--as=eve")).To(allow())
 		Eventually(shared.ns("m26-marked")).WithContext(ctx).Should(And(carry(v1alpha1.TreeLabel("m26-eves"), "1"),
 			HaveField("ObjectMeta.Annotations", Not(HaveKey(v1alpha1.AnnotationAdopt)))), "a mark counts once")
+	})
+	It("HIER-M27 doesn't leave a tenant because somebody takes the name of its parent", func(ctx SpecContext) {
+		shared.tenant(ctx, build.Tenant("m27-a").Users("alice"))
+		shared.tenant(ctx, build.Tenant("m27-b").Users("alice"))
+		shared.grow(ctx, "m27-a/m27-mid")
+		shared.put(ctx, build.Child("m27-x", "m27-mid"))
+		Eventually(shared.there(build.RoleBinding("m27-x", "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
+		Expect(shared.kubectl(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice")).To(allow())
+		Eventually(func() error { _, err := shared.ns("m27-mid")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("m27-b", "m27-mid"), "--as=alice").Should(allow())
+		Eventually(shared.ns("m27-mid")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m27-b"), "1"))
+		move := func(parent string) answer {
+			return shared.wish(ctx, build.Hierarchy("m27-x", build.Below(parent)), "--as=alice", "--dry-run=server")
+		}
+		Eventually(move).WithArguments("m27-b").Should(refuse(changing("m27-a", "m27-x").needs))
+		Eventually(move).WithArguments("m27-a").Should(allow(), "home again")
 	})
 	It("HIER-M06 begins a tree", func(ctx SpecContext) {
 		judged(ctx, "M06", move{x: "solo", target: "", asks: []grant{cl(`namespace "solo" starts a new tree`)}})

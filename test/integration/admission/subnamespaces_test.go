@@ -6,6 +6,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -142,5 +143,20 @@ var _ = Describe("a SubNamespace", func() {
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o7-mallory", "o7-p"), "--as=mallory").
 			Should(refuse(`namespaces o7-x wait for a parent named "o7-p"`))
 		Expect(shared.create(ctx, build.SubNamespace("o7-mallory", "o7-p"))).To(allow())
+	})
+
+	It("HIER-O10 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("o10-mallory"), build.Namespace("o10-p"))
+		shared.put(ctx, build.RoleBinding("o10-mallory", "mallory", "admin", build.RBACUser("mallory")))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o10-mallory", "o10-p"), "--as=mallory").Should(allow())
+		shared.put(ctx, build.Child("o10-x", "o10-p"))
+		Expect(shared.Admin().Delete(ctx, build.Namespace("o10-p"))).To(Succeed())
+		Eventually(func() error { _, err := shared.ns("o10-p")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+		change := func(as ...string) answer {
+			return shared.kubectl(ctx, append([]string{"patch", "subnamespace", "o10-p", "-n", "o10-mallory", "--type=merge",
+				`--patch={"spec":{"annotations":{}}}`, "--dry-run=server"}, as...)...)
+		}
+		Eventually(change).WithArguments("--as=mallory").Should(refuse(`namespaces o10-x wait for a parent named "o10-p"`))
+		Expect(change()).To(allow())
 	})
 })

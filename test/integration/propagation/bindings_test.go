@@ -1,8 +1,13 @@
 package propagation_test
 
 import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
 )
 
 // binding makes a RoleBinding of users to a ClusterRole.
@@ -16,3 +21,26 @@ func binding(namespace, name, clusterRole string, users ...string) *rbacv1.RoleB
 	}
 	return b
 }
+
+var _ = Describe("a RoleBinding to a Role", func() {
+	var f *family
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, world) })
+
+	It("PROP-I11 binds below the copy of its own Role, and no other Role of that name", func(ctx SpecContext) {
+		stronger := build.Role(f.b, "release", "*")
+		f.create(ctx, stronger)
+		role := build.Role(f.acme, "release", "get")
+		bound := binding(f.acme, "releasers", "release", "eve")
+		bound.RoleRef.Kind = "Role"
+		f.create(ctx, role, build.Source(bound, v1alpha1.ModeUpdate))
+		f.copied(ctx, role, f.a, f.a1)
+		f.copied(ctx, bound, f.a, f.a1)
+		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("Role \"release\" of " + f.b + " is not the copy of the one of " + f.acme)))
+		f.staysAbsent(ctx, bound, f.b)
+
+		f.remove(ctx, stronger)
+		f.copied(ctx, role, f.b)
+		f.copied(ctx, bound, f.b)
+	})
+})

@@ -19,14 +19,14 @@ import (
 )
 
 var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func() {
-	It("ACC-T03 holds for requests of the same moment, and for service accounts", func(ctx SpecContext) {
+	It("ACC-T03 ACC-T04 holds for requests of the same moment, for service accounts, and for who is raised by sudo", func(ctx SpecContext) {
 		const most = 3
 		options := devcluster.Options{Webhooks: true}
 		options.Operator.Config = sudoMode("").text() + fmt.Sprintf("tenants: {maxPerCreator: %d}\n", most)
 		f := of(ownWorld(ctx, options, "t03"), "t03")
 		role, ci, carol := f.own("creator"), f.own("ci"), f.own("carol")
 		f.create(ctx, build.ClusterRole(role, build.Rule(v1alpha1.Domain, "lnamespaces", "create")),
-			build.ClusterRoleBinding(role, role, build.RBACUser(carol), build.RBACGroup("system:serviceaccounts")))
+			build.ClusterRoleBinding(role, role, build.RBACUser(carol), build.RBACGroup("system:authenticated")))
 		allowed(ctx, f.as("carol"), making(build.Tenant(f.own("hers-first")).Object(), "LNamespace"))
 		first, second := f.with(f.serviceAccount(ctx, ci, "first"), ""), f.with(f.serviceAccount(ctx, ci, "second"), "")
 
@@ -67,6 +67,13 @@ var _ = Describe("a limit of LNamespaces for each maker", SpecPriority(1), func(
 		By("a service account of a tenant of hers")
 		inside := f.with(f.serviceAccount(ctx, of.Ready[1], "robot"), "")
 		Expect(inside.Create(ctx, build.Tenant(f.own("inside")).Object())).To(MatchError(ContainSubstring(carol + " has ")))
+
+		By("the user that a group of sudoers of a tenant of hers becomes")
+		f.set(ctx, f.Admin(), of.Ready[1], sudoers(append(build.Users(carol), build.Group(f.own("oncall")))...))
+		f.ready(ctx, of.Ready[1])
+		raised := making(build.Tenant(f.own("raised")).Object(), "LNamespace")
+		Eventually(func() error { return raised.send(ctx, f.becoming("carol", "warren:sudo:"+of.Ready[1])) }).WithContext(ctx).
+			Should(MatchError(ContainSubstring(carol + " has ")))
 		Consistently(f.made(ctx, "hers-")).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(HaveField("Ready", HaveLen(most)))
 	}, SpecTimeout(5*time.Minute))
 })

@@ -174,6 +174,22 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 	})
 
+	It("ACC-R18 give no sudo while something is bound to the user that they would become", func(ctx SpecContext) {
+		f := of(world, "r18")
+		platform := f.own("platform")
+		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACUser("warren:sudo:"+platform))
+		f.create(ctx, bound)
+		f.create(ctx, build.Tenant(platform).Sudoers(f.own("carol")).SudoerSubjects(build.Group(f.own("oncall"))).Object())
+		f.says(ctx, platform, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonGroupInUse)
+		f.gone(ctx, pair("warren:sudo:"+platform)...)
+		denied(ctx, f.becoming("carol", "warren:sudo:"+platform), listing(&corev1.NodeList{}, "nodes"))
+
+		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
+		f.ready(ctx, platform)
+		allowed(ctx, f.becoming("carol", "warren:sudo:"+platform, platform+"-sudoers"), podsIn(platform))
+		denied(ctx, f.becoming("carol", "warren:sudo:"+platform), listing(&corev1.NodeList{}, "nodes"))
+	})
+
 	It("ACC-R06 give no sudo where a RoleBinding names the group before the first sudoer is listed", func(ctx SpecContext) {
 		f := of(world, "r06")
 		other, infra := f.own("other"), f.own("infra")

@@ -1,0 +1,77 @@
+package attack_test
+
+import "k8s.io/client-go/rest"
+
+// Attacks that people who wrote none of the defences thought of: docs/reviews/second-wall.md.
+
+// becoming is somebody who acts as somebody else.
+func becoming(by actor, name string, groups ...string) actor {
+	return actor{user: by.user, as: rest.ImpersonationConfig{UserName: name, Groups: groups}}
+}
+
+const (
+	owned   = `{metadata: {ownerReferences: [` + dangling + `]}}`
+	held    = `{metadata: {finalizers: [example.com/held]}}`
+	adopted = `{apiVersion: v1, kind: Namespace, metadata: {name: plain, annotations: {$D/adopt: eve}}}`
+	larger  = `{apiVersion: $D/v1alpha1, kind: LNamespace, metadata: {name: payments}, spec: {limits: {subNamespaces: 500, depth: 4}}}`
+)
+
+var reviewRows = []row{
+	{name: "SEC-N32 an owner takes our keys by unusual ways, and keys that look like ours", tries: []try{
+		refused(carol, "may change these keys of a Namespace",
+			jsonPatch("namespace plain", `[{op: replace, path: /metadata/labels, value: {kubernetes.io/metadata.name: plain, $D/type: root}}]`),
+			jsonPatch("namespace plain", `[{op: add, path: /metadata/labels/$D~1parent, value: victim}]`),
+			kubectl("namespace plain", adopted, "apply", "--server-side", "--field-manager=warren", "--force-conflicts", "-f", "-"),
+			merge("namespace plain", notes("x.$D/adopt", "eve")),
+			merge("namespace plain", notes("my$D/adopt", "eve"))),
+		allowed(carol, merge("namespace pasture", notes("$D.example.com/adopt", "eve"))),
+	}},
+	{name: "SEC-N33 somebody becomes more than they are", tries: []try{
+		denied(becoming(bob, "bob", "system:masters"), list("secret victim/*")),
+		denied(becoming(bob, "bob", "payments-sudoers", "system:masters"), list("secret pay-web/*")),
+		denied(becoming(bob, "bob", "victim-sudoers"), list("secret victim/*")),
+		denied(becoming(bob, "system:serviceaccount:kube-system:namespace-controller"), list("secret pay-web/*")),
+		denied(becoming(alice, "system:serviceaccount:payments:default", "payments-sudoers"), list("secret pay-web/*")),
+		denied(becoming(mia, "bob", "payments-sudoers"), list("secret pay-web/*")),
+		allowed(bob, list("secret pay-web/*")),
+	}},
+	{name: "SEC-N34 a user of one tree writes into another", tries: []try{
+		denied(alice,
+			create("hierarchyconfiguration victim/hierarchy", `{spec: {parent: payments}}`),
+			create("hierarchyconfiguration plain/hierarchy", `{spec: {parent: payments}}`),
+			create("subnamespace victim/vic-new", ``),
+			create("lnamespace another", ``),
+			create("resourcedistribution news", ``)),
+		allowed(alice, create("subnamespace pay-web/pay-waits", ``)),
+	}},
+	{name: "SEC-C33 the garbage collector and finalizers as tools against copies and access", tries: []try{
+		refused(alice, "",
+			merge("rolebinding payments/warren:users", owned), merge("rolebinding payments/warren:users", held),
+			merge("rolebinding pay-web/warren:sudoers", owned), merge("rolebinding pay-web/warren:sudoers", held),
+			merge("secret pay-web/s", owned), merge("secret pay-web/s", held),
+			jsonPatch("secret pay-web/s", `[{op: add, path: /metadata/finalizers, value: [example.com/held]}]`)),
+		allowed(alice, create("configmap pay-web/collected", owned)),
+	}},
+	{name: "SEC-L8 a manager reaches for limits and finalizers by patches of other types", tries: []try{
+		refused(mia, "spec.limits may be set only",
+			jsonPatch("lnamespace payments", `[{op: remove, path: /spec/limits}]`),
+			jsonPatch("lnamespace payments", `[{op: replace, path: /spec/limits/depth, value: 9}]`),
+			kubectl("lnamespace payments", larger, "apply", "--server-side", "--field-manager=warren", "--force-conflicts", "-f", "-")),
+		refused(mia, "owners and finalizers", jsonPatch("lnamespace payments", `[{op: add, path: /metadata/finalizers/-, value: example.com/held}]`),
+			jsonPatch("lnamespace payments", `[{op: remove, path: /metadata/finalizers}]`)),
+		denied(mia, merge("lnamespace payments", `{status: {sudoGrantedAt: null}}`, "status"), remove("lnamespace payments")),
+		allowed(mia, jsonPatch("lnamespace payments", `[{op: test, path: /metadata/name, value: payments}]`)),
+	}},
+	{name: "SEC-O39 the operator's token holds its webhook configurations fast", tries: []try{
+		refused(op, "may change only the caBundle",
+			merge("validatingwebhookconfiguration warren", held),
+			merge("mutatingwebhookconfiguration warren", held)),
+	}},
+	{name: "SEC-O40 the operator's token hides a second right in a rule of sudo", tries: []try{
+		refused(op, sudoersMay,
+			create("clusterrole warren:sudo:x", rule(`apiGroups: [""], resources: [groups], resourceNames: [x-sudoers, "system:masters"], verbs: [impersonate]`)),
+			create("clusterrole warren:sudo:x", rule(`apiGroups: ["", authentication.k8s.io], resources: [groups], resourceNames: [x-sudoers], verbs: [impersonate]`)),
+			create("clusterrole warren:sudo:x", rule(`apiGroups: [""], resources: [groups, users], resourceNames: [x-sudoers], verbs: [impersonate]`)),
+			create("clusterrole warren:sudo:x", rule(`apiGroups: [authentication.k8s.io], resources: ["userextras/*"], verbs: [impersonate]`))),
+	}},
+}
