@@ -1,6 +1,7 @@
 package propagate
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,10 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 	return s, true
 }
 
+// longestSelector bounds a selector, in bytes. Parsed it takes seventy times as much memory as written, and an annotation may have
+// 256 kB: a few of those from one tenant would take the operator's memory from all.
+const longestSelector = 4096
+
 // judge checks the mode and parses the selector.
 func (s *Source) judge(selector string) {
 	switch s.Mode {
@@ -75,6 +80,10 @@ func (s *Source) judge(selector string) {
 		return
 	}
 	if selector == "" {
+		return
+	}
+	if len(selector) > longestSelector {
+		s.Invalid = fmt.Sprintf("annotation %s has %d bytes: at most %d, write fewer requirements", v1alpha1.AnnotationSelect, len(selector), longestSelector)
 		return
 	}
 	parsed, err := labels.Parse(selector)
