@@ -61,12 +61,12 @@ var reviewRows = []row{
 		denied(mia, merge("lnamespace payments", `{status: {sudoGrantedAt: null}}`, "status"), remove("lnamespace payments")),
 		allowed(mia, jsonPatch("lnamespace payments", `[{op: test, path: /metadata/name, value: payments}]`)),
 	}},
-	{name: "SEC-O39 the operator's token holds its webhook configurations fast", tries: []try{
+	{name: "SEC-O42 the operator's token holds its webhook configurations fast", tries: []try{
 		refused(op, "may change only the caBundle",
 			merge("validatingwebhookconfiguration warren", held),
 			merge("mutatingwebhookconfiguration warren", held)),
 	}},
-	{name: "SEC-O40 the operator's token hides a second right in a rule of sudo", tries: []try{
+	{name: "SEC-O43 the operator's token hides a second right in a rule of sudo", tries: []try{
 		refused(op, sudoersMay,
 			create("clusterrole warren:sudo:x", rule(`apiGroups: [""], resources: [groups], resourceNames: [x-sudoers, "system:masters"], verbs: [impersonate]`)),
 			create("clusterrole warren:sudo:x", rule(`apiGroups: ["", authentication.k8s.io], resources: [groups], resourceNames: [x-sudoers], verbs: [impersonate]`)),

@@ -145,18 +145,18 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("o7-mallory", "o7-p"))).To(allow())
 	})
 
-	It("HIER-O10 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("o10-mallory"), build.Namespace("o10-p"))
-		shared.put(ctx, build.RoleBinding("o10-mallory", "mallory", "admin", build.RBACUser("mallory")))
-		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o10-mallory", "o10-p"), "--as=mallory").Should(HaveField("Code", 0), "a warning tells that the name is taken")
-		shared.put(ctx, build.Child("o10-x", "o10-p"))
-		Expect(shared.Admin().Delete(ctx, build.Namespace("o10-p"))).To(Succeed())
-		Eventually(func() error { _, err := shared.ns("o10-p")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
+	It("HIER-O11 whose name was taken doesn't get it, by a change of its spec, from those who wait for it", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("o11-mallory"), build.Namespace("o11-p"))
+		shared.put(ctx, build.RoleBinding("o11-mallory", "mallory", "admin", build.RBACUser("mallory")))
+		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("o11-mallory", "o11-p"), "--as=mallory").Should(HaveField("Code", 0), "a warning tells that the name is taken")
+		shared.put(ctx, build.Child("o11-x", "o11-p"))
+		Expect(shared.Admin().Delete(ctx, build.Namespace("o11-p"))).To(Succeed())
+		Eventually(func() error { _, err := shared.ns("o11-p")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 		change := func(as ...string) answer {
-			return shared.kubectl(ctx, append([]string{"patch", "subnamespace", "o10-p", "-n", "o10-mallory", "--type=merge",
+			return shared.kubectl(ctx, append([]string{"patch", "subnamespace", "o11-p", "-n", "o11-mallory", "--type=merge",
 				`--patch={"spec":{"annotations":{}}}`, "--dry-run=server"}, as...)...)
 		}
-		Eventually(change).WithArguments("--as=mallory").Should(refuse(`namespaces o10-x wait for a parent named "o10-p"`))
+		Eventually(change).WithArguments("--as=mallory").Should(refuse(`namespaces o11-x wait for a parent named "o11-p"`))
 		Expect(change()).To(allow())
 	})
 })

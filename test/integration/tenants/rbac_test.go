@@ -174,8 +174,8 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.sudo("carol", "platform"), listing(&corev1.NodeList{}, "nodes"))
 	})
 
-	It("ACC-R18 give no sudo while something is bound to the user that they would become", func(ctx SpecContext) {
-		f := of(world, "r18")
+	It("ACC-R19 give no sudo while something is bound to the user that they would become", func(ctx SpecContext) {
+		f := of(world, "r19")
 		platform := f.own("platform")
 		bound := build.ClusterRoleBinding(f.own("standing"), "cluster-admin", build.RBACUser("warren:sudo:"+platform))
 		f.create(ctx, bound)
