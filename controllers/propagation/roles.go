@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -47,7 +48,7 @@ func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source prop
 // may change, else namespace itself; "" if there is none.
 func (c *copies) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := propagate.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
-	meta, err := c.writer.metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
+	meta, err := c.writer.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
 	switch {
 	case apierrors.IsNotFound(err):
@@ -67,7 +68,7 @@ func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, e
 	const soon = 3
 	if known := c.troubles.of(slot); known.reason == "" && known.tries < soon {
 		noted, _ := c.troubles.note(slot, trouble{text: err.Error()})
-		c.queue.addAfter(slotKey(slot), backoff(time.Second/4, c.timing.ConflictMax, noted.tries))
+		c.queue.AddAfter(slotKey(slot), copying.Backoff(time.Second/4, c.timing.ConflictMax, noted.tries))
 		return
 	}
 	c.measure.endSlot(slot)
@@ -82,7 +83,7 @@ func (c *copies) retryBindings(role propagate.Slot) {
 	}
 	for slot := range c.troubles.in(role.Namespace) {
 		if slot.Kind == rbacv1.SchemeGroupVersion.WithKind("RoleBinding").GroupKind() {
-			c.queue.add(slotKey(slot))
+			c.queue.Add(slotKey(slot))
 		}
 	}
 }
