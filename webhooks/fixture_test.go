@@ -177,6 +177,9 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 		about = old
 		identify(old)
 		c = c.knowing(old)
+		if now != nil {
+			now.SetUID(old.GetUID())
+		}
 	}
 	gvk, err := kindFor(about)
 	if err != nil {

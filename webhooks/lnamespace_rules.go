@@ -49,6 +49,9 @@ func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, ru
 	if editors(old) > 0 && editors(now) == 0 {
 		f.warn("no manager and no sudoer is left: only cluster admins can now edit LNamespace " + now.Name)
 	}
+	if leaving := s.WithTenant(forest.TenantOf(now)).Abandoned(now.Name); len(leaving) > 0 {
+		f.warn("these namespaces will leave the tree of tenant " + now.Name + ", because nobody is left on its lists who held them: " + forest.Few(leaving))
+	}
 	return f
 }
 

@@ -3,10 +3,12 @@ package webhooks_test
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
 )
@@ -31,6 +33,18 @@ func madeBy(user string, names ...string) []client.Object {
 		made = append(made, lns)
 	}
 	return made
+}
+
+// holding is tenant t with its root.
+func holding() *cluster { return grown(tenant(build.Tenant("t").Managers("mia", "bob"))...) }
+
+// held is a namespace that was placed in tenant t while these users held it.
+func held(name string, users ...string) *corev1.Namespace {
+	var holders []string
+	for _, user := range users {
+		holders = append(holders, "User "+user)
+	}
+	return noted(build.Child(name, "t"), v1alpha1.AnnotationHeldBy, *forest.RecordOfHolders(holders))
 }
 
 func TestLNamespaces(t *testing.T) {
@@ -109,12 +123,16 @@ func TestLNamespaces(t *testing.T) {
 		"NobodyBefore":  {"", grown(), build.Tenant("t").Object(), build.Tenant("t").Cascading().Object(), allowed()},
 		"TemplateAdded": {"", grown(build.Namespace("base")), sudoed("t"), build.Tenant("t").Managers("m").Template("base").Object(), refused(422, "base is not a template namespace")},
 
-		"Delete":             {"", grown(tenant(build.Tenant("t"))...), owner(build.Tenant("t")), nil, allowed()},
-		"DeleteWithChildren": {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), owner(build.Tenant("t")), nil, refused(403, "t has sub-namespaces (w): delete them first or set allowCascadingDeletion")},
-		"DeleteAllowedSoon":  {"", grown(tenant(build.Tenant("t").Cascading())...).with(bound("w", "t")), owner(build.Tenant("t").Cascading()), nil, refused(503, "not in force yet")},
-		"DeleteWithUnbound":  {"", grown(tenant(build.Tenant("t"))...).with(build.Child("f", "t")), owner(build.Tenant("t")), nil, allowed("they stay")},
-		"DeleteInConflict":   {"the namespace is not its own", grown(build.Root("t"), bound("w", "t")), owner(build.Tenant("t")), nil, allowed()},
-		"DeleteAgain":        {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), ending(owner(build.Tenant("t"))), nil, allowed()},
+		"Delete": {"", grown(tenant(build.Tenant("t"))...), owner(build.Tenant("t")), nil, allowed()},
+		"HIER-L7 somebody held": {"", holding().with(held("legacy", "mia")), build.Tenant("t").Managers("mia", "bob").Object(), build.Tenant("t").Managers("bob").Object(),
+			allowed("these namespaces will leave the tree of tenant t, because nobody is left on its lists who held them: legacy")},
+		"HIER-L7 one is left":  {"", holding().with(held("legacy", "mia", "bob")), build.Tenant("t").Managers("mia", "bob").Object(), build.Tenant("t").Managers("bob").Object(), allowed()},
+		"HIER-L7 nothing held": {"", holding().with(held("legacy", "bob")), build.Tenant("t").Managers("mia", "bob").Object(), build.Tenant("t").Managers("bob").Object(), allowed()},
+		"DeleteWithChildren":   {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), owner(build.Tenant("t")), nil, refused(403, "t has sub-namespaces (w): delete them first or set allowCascadingDeletion")},
+		"DeleteAllowedSoon":    {"", grown(tenant(build.Tenant("t").Cascading())...).with(bound("w", "t")), owner(build.Tenant("t").Cascading()), nil, refused(503, "not in force yet")},
+		"DeleteWithUnbound":    {"", grown(tenant(build.Tenant("t"))...).with(build.Child("f", "t")), owner(build.Tenant("t")), nil, allowed("they stay")},
+		"DeleteInConflict":     {"the namespace is not its own", grown(build.Root("t"), bound("w", "t")), owner(build.Tenant("t")), nil, allowed()},
+		"DeleteAgain":          {"", grown(tenant(build.Tenant("t"))...).with(bound("w", "t")), ending(owner(build.Tenant("t"))), nil, allowed()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -29,6 +29,10 @@ const (
 	// AnnotationAppliedParent on a Namespace is <uid>:<parent>: the request of a HierarchyConfiguration that was carried
 	// out last.
 	AnnotationAppliedParent = Domain + "/applied-parent"
+	// AnnotationHeldBy on a Namespace that a HierarchyConfiguration placed in a tenant's tree lists, as JSON, whom of the tenant's lists
+	// could administer it by a binding of its own at that time, as "User alice". Where none of them is listed any more, the
+	// namespace leaves the tree.
+	AnnotationHeldBy = Domain + "/held-by"
 	// AnnotationInherited on a Namespace lists the labels and (with a leading @) annotations that the operator wrote there.
 	AnnotationInherited = Domain + "/inherited"
 	// AnnotationCascading = "true" on a Namespace: what is below it may be deleted with it.

@@ -57,6 +57,9 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the API server refuses to place the namespace: " + rejected}
 	case request.Asked:
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed below the parent that spec.parent names"}
+	case s.Released(name) && h != nil && h.Parent != nil && *h.Parent != "":
+		return bad(kind, v1alpha1.ReasonNamespaceReleased, fmt.Sprintf("namespace %s has left the tree that spec.parent %q asked for, because the tenant lists nobody any more of "+
+			"those who held the namespace when it was placed; to place it again, delete this object and make it anew, as somebody who may place the namespace", name, *h.Parent))
 	case overruled:
 		stands := s.Namespace(name).Parent()
 		return bad(kind, v1alpha1.ReasonLabelChanged, fmt.Sprintf("%s was moved from %q to %q by its label; set spec.parent to %q, or delete this object",

@@ -33,6 +33,8 @@ func movedVia(old, now *forest.Namespace) string {
 	switch {
 	case old == nil || now == nil || old.UID != now.UID || old.Parent() == now.Parent():
 		return ""
+	case now.Labels[v1alpha1.LabelReleased] != "" && old.Labels[v1alpha1.LabelReleased] == "":
+		return "release"
 	case old.Annotations[v1alpha1.AnnotationAppliedParent] != now.Annotations[v1alpha1.AnnotationAppliedParent]:
 		return "hierarchy"
 	case now.Bound():

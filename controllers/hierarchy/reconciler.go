@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -153,6 +154,12 @@ func (r *Reconciler) settle(ctx context.Context, name string) (again time.Durati
 	if wait := r.rejected.Wait(name, asked); wait > 0 {
 		return wait, nil
 	}
+	tenant, released := s.ToRelease(name)
+	if request.Asked && len(request.Obstacles) == 0 && !released {
+		if err := r.recordHolders(ctx, s, n, request.Parent, &change); err != nil {
+			return 0, err
+		}
+	}
 	_, err = r.Namespaces.Patch(ctx, n, change)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -163,8 +170,27 @@ func (r *Reconciler) settle(ctx context.Context, name string) (again time.Durati
 		return 0, fmt.Errorf("writing the labels and annotations of Namespace %s: %w", name, err)
 	}
 	r.clearRefusal(&r.rejected, name)
+	if released {
+		r.announceReleased(s, n, tenant)
+		return 0, nil
+	}
 	r.announce(s, n, change)
 	return 0, nil
+}
+
+// announceReleased tells the people of the namespace, and of the tenant, that the namespace was let go.
+func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, tenant *forest.Tenant) {
+	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant lists nobody any more of those who held the namespace when it was placed (%s); "+
+		"what came from the tenant is taken away there, everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
+	to := []runtime.Object{lnamespaceReference(tenant)}
+	if h := s.Hierarchy(n.Name); h != nil {
+		to = append(to, reference(h))
+	} else {
+		to = append(to, &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: n.Name, Namespace: n.Name, UID: types.UID(n.UID)})
+	}
+	for _, object := range to {
+		r.Events.Event(object, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceReleased), message)
+	}
 }
 
 // announce tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.
@@ -177,10 +203,15 @@ func (r *Reconciler) announce(s *forest.Snapshot, n *forest.Namespace, change fo
 		r.Events.Event(reference(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),
 			n.Name+" was moved from "+placeName(n.Parent())+" to "+placeName(request.Parent))
 	case shape && !moved && tenant != nil:
-		r.Events.Event(&v1alpha1.LNamespace{
-			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
-			ObjectMeta: metav1.ObjectMeta{Name: tenant.Name, UID: types.UID(tenant.UID)},
-		}, corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of the Namespace was put back")
+		r.Events.Event(lnamespaceReference(tenant), corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of the Namespace was put back")
+	}
+}
+
+// lnamespaceReference is the object that tenant was taken from, as far as Events need it.
+func lnamespaceReference(tenant *forest.Tenant) *v1alpha1.LNamespace {
+	return &v1alpha1.LNamespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: tenant.Name, UID: types.UID(tenant.UID)},
 	}
 }
 

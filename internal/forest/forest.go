@@ -41,6 +41,8 @@ type Tenant struct {
 	// Creator is the user who made it, as far as that was written down; Created is when.
 	Creator string
 	Created time.Time
+	// Listed are the users, managers and sudoers, each as its Subject names itself.
+	Listed map[string]bool
 	// MaxSubNamespaces and MaxDepth are nil where the LNamespace says nothing.
 	MaxSubNamespaces, MaxDepth *int32
 }

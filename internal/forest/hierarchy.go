@@ -78,7 +78,7 @@ func (s *Snapshot) Request(name string) Request {
 	switch {
 	case h.Parent != nil:
 		r.Asked, r.Parent = !counts || applied != *h.Parent, *h.Parent
-	case counts && applied != "" && !n.Bound(): // the field was cleared
+	case counts && applied != "" && !n.Bound() && n.kindByLabels() != None: // the field was cleared, and not of one that was let go
 		r.Asked = true
 	}
 	if r.Asked {

@@ -19,11 +19,14 @@ func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) =
 
 // Desired compares the namespace called name with what it should carry: tree labels, ancestry, what it inherits, what its
 // LNamespace says of a root, and the place that its HierarchyConfiguration asks for. Nothing is written where the namespace
-// is halted, protected or terminating; from one that left the forest everything that the operator wrote is removed.
+// is protected or terminating; where it is halted, nothing but that nobody holds it any more; from one that left the forest everything that the operator wrote is removed.
 func (s *Snapshot) Desired(name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
 		return Change{}
+	}
+	if s.isAbandoned(n) {
+		return diff(n, s.released(n))
 	}
 	fixed := s.asRequested(s.withRootLabels(n))
 	if fixed != n {
@@ -79,6 +82,7 @@ func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 		w.inheritKeys(n, [2]effective{})
 		w.keepLevel(n)
 		delete(w.Annotations, v1alpha1.AnnotationCascading)
+		delete(w.Annotations, v1alpha1.AnnotationHeldBy)
 		return w
 	}
 	delete(w.Labels, v1alpha1.LabelReleased)
@@ -200,7 +204,7 @@ func (s *Snapshot) completeKeys(n *Namespace) *Namespace {
 // Affected are the namespaces whose place, keys or copies may differ between old and s after name changed: name itself
 // and, if its place or what flows from it changed, all below it.
 func (s *Snapshot) Affected(old *Snapshot, name string) []string {
-	affected := []string{name}
+	affected := append([]string{name}, s.newlyAbandoned(old, name)...)
 	if s.reachesBelow(old, name) {
 		affected = slices.AppendSeq(affected, s.Below(name)) // as in old: the edges below name are those of others
 	}

@@ -36,7 +36,12 @@ func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 	t := &Tenant{
 		Name: l.Name, UID: string(l.UID), Template: l.Spec.Template,
 		AllowCascading: l.Spec.AllowCascadingDeletion, Deleting: !l.DeletionTimestamp.IsZero(),
-		Creator: l.Annotations[v1alpha1.AnnotationCreator], Created: l.CreationTimestamp.Time,
+		Creator: l.Annotations[v1alpha1.AnnotationCreator], Created: l.CreationTimestamp.Time, Listed: map[string]bool{},
+	}
+	for _, list := range [][]v1alpha1.Subject{l.Spec.Users, l.Spec.Managers, l.Spec.Sudoers} {
+		for _, subject := range list {
+			t.Listed[subject.String()] = true
+		}
 	}
 	if l.Spec.Limits != nil {
 		t.MaxSubNamespaces, t.MaxDepth = l.Spec.Limits.SubNamespaces, l.Spec.Limits.Depth

@@ -1,0 +1,109 @@
+package hierarchy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// mostRoles is how many ClusterRoles are read to find out who holds one namespace.
+const mostRoles = 50
+
+// recordHolders adds to a change that places a namespace in a tenant's tree who of the tenant's lists holds it by bindings of its own:
+// once none of them is listed any more, it leaves the tree. It reads the namespace's bindings live, before the tenant's arrive.
+func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string, change *forest.Change) error {
+	tenant, needed := s.NeedsHolders(n.Name, parent)
+	if !needed {
+		return nil
+	}
+	holders, err := r.gatherHolders(ctx, n.Name, tenant)
+	if err != nil {
+		return err
+	}
+	if record := forest.RecordOfHolders(holders); record != nil || n.Annotations[v1alpha1.AnnotationHeldBy] != "" {
+		if change.Annotations == nil {
+			change.Annotations = map[string]*string{}
+		}
+		change.Annotations[v1alpha1.AnnotationHeldBy] = record
+	}
+	return nil
+}
+
+// gatherHolders names those whom the tenant lists and whom a binding of the namespace's own, none of the operator's, allows to change
+// RoleBindings there.
+func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant *forest.Tenant) ([]string, error) {
+	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}
+	for _, list := range []client.ObjectList{bindings, roles} {
+		if err := r.Namespaces.Live.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, fmt.Errorf("looking for who holds namespace %s: %w", namespace, err)
+		}
+	}
+	powers := map[rbacv1.RoleRef]bool{}
+	for i := range roles.Items {
+		powers[rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: roles.Items[i].Name}] = changesBindings(roles.Items[i].Rules)
+	}
+	var holders []string
+	for i := range bindings.Items {
+		listed := listedSubjects(&bindings.Items[i], tenant)
+		if len(listed) == 0 {
+			continue
+		}
+		power, err := r.findPower(ctx, powers, bindings.Items[i].RoleRef)
+		if err != nil {
+			return nil, err
+		}
+		if power {
+			holders = append(holders, listed...)
+		}
+	}
+	return holders, nil
+}
+
+// findPower says whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more ClusterRoles
+// than mostRoles: more are bound only by somebody who wants to delay the operator.
+func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
+	power, known := powers[ref]
+	if known || ref.Kind != "ClusterRole" || len(powers) >= mostRoles {
+		return power, nil
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := r.Namespaces.Live.Get(ctx, client.ObjectKey{Name: ref.Name}, role); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("reading ClusterRole %s: %w", ref.Name, err)
+	}
+	powers[ref] = changesBindings(role.Rules)
+	return powers[ref], nil
+}
+
+// listedSubjects are the subjects of a binding that the tenant lists, as its lists name them; none of a binding of the operator's.
+func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string {
+	if binding.Labels[v1alpha1.LabelAccess] != "" || binding.Labels[v1alpha1.LabelInheritedFrom] != "" {
+		return nil
+	}
+	var listed []string
+	for _, s := range binding.Subjects {
+		who := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(s.Kind), Name: s.Name}
+		if s.Kind == rbacv1.ServiceAccountKind {
+			who.Namespace = s.Namespace
+		}
+		if tenant.Listed[who.String()] {
+			listed = append(listed, who.String())
+		}
+	}
+	return listed
+}
+
+// changesBindings says whether rules let their holder change every RoleBinding.
+func changesBindings(rules []rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		has := func(values []string, wanted string) bool {
+			return slices.Contains(values, wanted) || slices.Contains(values, "*")
+		}
+		return len(rule.ResourceNames) == 0 && has(rule.Verbs, "update") && has(rule.APIGroups, rbacv1.GroupName) && has(rule.Resources, "rolebindings")
+	})
+}

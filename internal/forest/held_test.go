@@ -1,0 +1,102 @@
+package forest_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// held is a tenant with a namespace that was placed in its tree while these held it.
+func held(listed, holders []string, change func(*forest.Namespace)) *forest.Snapshot {
+	on := map[string]bool{}
+	for _, who := range listed {
+		on[who] = true
+	}
+	legacy := &forest.Namespace{
+		Name: "legacy", UID: "uid-legacy", Labels: map[string]string{v1alpha1.LabelParent: "payments", v1alpha1.TreeLabel("payments"): "1", "own": "x"},
+		Annotations: map[string]string{v1alpha1.AnnotationAncestry: "payments/legacy", v1alpha1.AnnotationAppliedParent: "uid-hc:payments"},
+	}
+	if record := forest.RecordOfHolders(holders); record != nil {
+		legacy.Annotations[v1alpha1.AnnotationHeldBy] = *record
+	}
+	if change != nil {
+		change(legacy)
+	}
+	payments := "payments"
+	return forest.New(forest.Rules{}).
+		WithNamespace(&forest.Namespace{
+			Name: "payments", UID: "uid-payments", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
+			Annotations: map[string]string{v1alpha1.AnnotationLNamespaceUID: "uid-1"},
+		}).
+		WithTenant(&forest.Tenant{Name: "payments", UID: "uid-1", Listed: on}).
+		WithNamespace(legacy).WithHierarchy(&forest.Hierarchy{Namespace: "legacy", UID: "uid-hc", Parent: &payments})
+}
+
+func TestAbandoned(t *testing.T) {
+	alice, dave := []string{"User alice"}, []string{"User dave"}
+	cases := map[string]struct {
+		listed, holders []string
+		change          func(*forest.Namespace)
+		want            bool
+	}{
+		"Listed":     {alice, alice, nil, false},
+		"OneIsLeft":  {dave, []string{"User alice", "User dave"}, nil, false},
+		"NobodyLeft": {dave, alice, nil, true},
+		"NoLists":    {nil, alice, nil, true},
+		"NoRecord":   {dave, nil, nil, false},
+		"Unreadable": {dave, nil, func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationHeldBy] = "User alice" }, false},
+		"Bound":      {dave, alice, func(n *forest.Namespace) { n.Labels[v1alpha1.LabelBound] = v1alpha1.True }, false},
+		"Protected":  {dave, alice, func(n *forest.Namespace) { n.Labels[v1alpha1.LabelProtected] = v1alpha1.True }, false},
+		"Halted": {dave, alice, func(n *forest.Namespace) {
+			n.Labels[v1alpha1.LabelParent], n.Annotations[v1alpha1.AnnotationAncestry] = "gone", "payments/gone/legacy"
+		}, true},
+		"OtherTree": {dave, alice, func(n *forest.Namespace) {
+			n.Labels[v1alpha1.LabelParent], n.Annotations[v1alpha1.AnnotationAncestry] = "gone", "other/gone/legacy"
+		}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := held(tc.listed, tc.holders, tc.change)
+			if tenant, got := s.ToRelease("legacy"); got != tc.want || got && tenant.Name != "payments" {
+				t.Errorf("ToRelease = %v, %v", tenant, got)
+			}
+			if got := len(s.Abandoned("payments")) == 1; got != tc.want {
+				t.Errorf("Abandoned = %v", s.Abandoned("payments"))
+			}
+		})
+	}
+}
+
+// What is let go keeps what is its own and the record of its request, in one change after which there is nothing to do.
+func TestReleased(t *testing.T) {
+	s := held(nil, []string{"User alice"}, nil)
+	free := written(s.Namespace("legacy"), s.Desired("legacy"))
+	if diff := cmp.Diff(map[string]string{"own": "x", v1alpha1.LabelReleased: v1alpha1.True}, free.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{v1alpha1.AnnotationAppliedParent: "uid-hc:payments"}, free.Annotations); diff != "" {
+		t.Error(diff)
+	}
+	s = s.WithNamespace(free)
+	if again := s.Desired("legacy"); !again.Empty() || !s.Released("legacy") {
+		t.Errorf("a second look wants %v", again)
+	}
+	cleared := s.WithHierarchy(&forest.Hierarchy{Namespace: "legacy", UID: "uid-hc"})
+	if n := written(free, cleared.Desired("legacy")); n.Type() != "" || n.Annotations[v1alpha1.AnnotationAppliedParent] != "" {
+		t.Errorf("a cleared request makes %v, %v", n.Labels, n.Annotations)
+	}
+}
+
+// A list that changes concerns the namespaces that its tenant lets go.
+func TestAffectedByLists(t *testing.T) {
+	before, now := held([]string{"User alice"}, []string{"User alice"}, nil), held(nil, []string{"User alice"}, nil)
+	if diff := cmp.Diff([]string{"payments", "legacy"}, now.Affected(before, "payments")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"payments"}, before.Affected(now, "payments")); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,216 @@
+package tenants_test
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// lend makes tenant payments, and the plain namespace called name with an object of its own, in which a role is bound to holders.
+func (f *fixture) lend(ctx context.Context, name, role string, holders ...rbacv1.Subject) {
+	GinkgoHelper()
+	f.create(ctx, build.Namespace(f.own(name)), build.RoleBinding(f.own(name), "owners", role, holders...), build.Secret(f.own(name), "own", "x"))
+}
+
+// found makes tenant payments with a source.
+func (f *fixture) found(ctx context.Context) (tenant string) {
+	GinkgoHelper()
+	tenant = f.own("payments")
+	f.settle(ctx, build.Tenant(tenant).Users(f.own("alice"), f.own("dave")).Managers(f.own("mia")).Sudoers(f.own("bob")).
+		UserSubjects(build.Group(f.own("devs")), build.ServiceAccount(f.own("ci"), "deployer")))
+	f.create(ctx, build.Secret(tenant, "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+	return tenant
+}
+
+// placed has who has the client place the namespace called name below parent, which a cluster admin allows for the tenant, and waits for
+// what comes there.
+func (f *fixture) placed(ctx context.Context, c client.Client, name, parent string) {
+	GinkgoHelper()
+	f.mark(ctx, f.own(name), string(f.get(ctx, f.own("payments")).UID))
+	Eventually(func() error { return c.Create(ctx, build.Hierarchy(f.own(name), build.Below(parent))) }).WithContext(ctx).Should(Succeed())
+	f.exists(ctx, build.Secret(f.own(name), "key", ""))
+	f.exists(ctx, build.RoleBinding(f.own(name), "warren:users", ""))
+}
+
+// leaves waits until the operator has let the namespace called name go, with what came from the tenant taken away and the rest kept.
+func (f *fixture) leaves(ctx context.Context, name string) {
+	GinkgoHelper()
+	n := build.Namespace(f.own(name))
+	Eventually(func(g Gomega) {
+		g.Expect(f.read(ctx, n)()).To(Succeed())
+		g.Expect(n.Labels).To(Equal(map[string]string{corev1.LabelMetadataName: n.Name, v1alpha1.LabelReleased: v1alpha1.True}))
+		g.Expect(n.Annotations).NotTo(Or(HaveKey(v1alpha1.AnnotationHeldBy), HaveKey(v1alpha1.AnnotationAncestry), HaveKey(v1alpha1.AnnotationParentUID)))
+	}).WithContext(ctx).Should(Succeed())
+	f.gone(ctx, build.Secret(n.Name, "key", ""), build.RoleBinding(n.Name, "warren:users", ""), build.RoleBinding(n.Name, "warren:sudoers", ""))
+	f.exists(ctx, build.Secret(n.Name, "own", ""))
+	f.exists(ctx, build.RoleBinding(n.Name, "owners", ""))
+}
+
+// stays looks on while the namespace called name stays in the tree.
+func (f *fixture) stays(ctx context.Context, name string) {
+	GinkgoHelper()
+	n := build.Namespace(f.own(name))
+	Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
+		Should(And(HaveKey(v1alpha1.LabelParent), Not(HaveKey(v1alpha1.LabelReleased))))
+	f.exists(ctx, build.Secret(n.Name, "key", ""))
+}
+
+var _ = Describe("a placed namespace", func() {
+	It("HIER-L1 leaves the tree when nobody who held it is listed any more", func(ctx SpecContext) {
+		f := of(world, "l01")
+		tenant := f.found(ctx)
+		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.placed(ctx, f.as("alice"), "legacy", tenant)
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))...))
+		f.leaves(ctx, "legacy")
+		f.event(ctx, tenant, v1alpha1.ReasonNamespaceReleased, "namespace "+f.own("legacy")+" has left the tree of tenant "+tenant)
+		Eventually(func() (metav1.Condition, error) {
+			return f.Reported(ctx, f.own("legacy"), v1alpha1.ConditionParentApplied)
+		}).WithContext(ctx).
+			Should(And(HaveField("Reason", string(v1alpha1.ReasonNamespaceReleased)), HaveField("Status", metav1.ConditionFalse), HaveField("Message", ContainSubstring("lists nobody any more"))))
+
+		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		f.grow(ctx, tenant, f.own("web"))
+		f.exists(ctx, build.Secret(f.own("web"), "later", ""))
+		allowed(ctx, f.as("alice"), secretsIn(f.own("legacy")))
+		Consistently(f.read(ctx, build.Secret(f.own("legacy"), "later", ""))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
+	})
+
+	It("HIER-L2 stays while anybody who held it is on any list, whoever was taken off", func(ctx SpecContext) {
+		f := of(world, "l02")
+		tenant := f.found(ctx)
+		alice, dave := build.RBACUser(f.own("alice")), build.RBACUser(f.own("dave"))
+		f.lend(ctx, "both", "cluster-admin", alice, dave)
+		f.lend(ctx, "viewed", "cluster-admin", alice)
+		f.create(ctx, build.RoleBinding(f.own("viewed"), "guest", "view", dave))
+		f.lend(ctx, "team", "admin", build.RBACGroup(f.own("devs")))
+		f.lend(ctx, "robot", "cluster-admin", rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: f.own("ci"), Name: "deployer"})
+		f.lend(ctx, "nobodys", "cluster-admin", build.RBACUser(f.own("carol")))
+		f.lend(ctx, "labelled", "cluster-admin", alice)
+		f.placed(ctx, f.as("alice"), "both", tenant)
+		f.placed(ctx, f.as("alice"), "viewed", tenant)
+		for _, name := range []string{"team", "robot", "nobodys"} {
+			f.placed(ctx, f.Admin(), name, tenant)
+		}
+		f.label(ctx, f.own("labelled"), v1alpha1.LabelParent, tenant)
+		f.exists(ctx, build.Secret(f.own("labelled"), "key", ""))
+		robot, devs := build.ServiceAccount(f.own("ci"), "deployer"), build.Group(f.own("devs"))
+
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))[0], devs, robot))
+		f.leaves(ctx, "viewed")
+		for _, name := range []string{"both", "team", "robot", "nobodys", "labelled"} {
+			f.stays(ctx, name)
+		}
+		f.set(ctx, f.as("mia"), tenant, map[string]any{"users": []v1alpha1.Subject{robot}, "managers": build.Users(f.own("mia"), f.own("dave"))})
+		f.leaves(ctx, "team")
+		f.stays(ctx, "both")
+		f.set(ctx, f.as("mia"), tenant, map[string]any{"users": []v1alpha1.Subject{}, "managers": build.Users(f.own("mia"))})
+		f.leaves(ctx, "both")
+		f.leaves(ctx, "robot")
+		f.stays(ctx, "nobodys")
+		f.stays(ctx, "labelled")
+	}, SpecTimeout(4*time.Minute))
+
+	It("HIER-L3 is out until it is asked for anew: the old request, a cleared field and a list that has the author again bring nothing back", func(ctx SpecContext) {
+		f := of(world, "l03")
+		tenant, legacy := f.found(ctx), f.own("legacy")
+		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.placed(ctx, f.as("alice"), "legacy", tenant)
+		f.set(ctx, f.as("mia"), tenant, users())
+		f.leaves(ctx, "legacy")
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("alice"))...))
+		out := func() {
+			GinkgoHelper()
+			n := build.Namespace(legacy)
+			Consistently(func() (map[string]string, error) { return n.Labels, f.read(ctx, n)() }).WithContext(ctx).WithTimeout(test.Quiet(soon)).
+				Should(And(HaveKey(v1alpha1.LabelReleased), Not(HaveKey(v1alpha1.LabelParent)), Not(HaveKey(v1alpha1.LabelType))))
+		}
+		out()
+		clear := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":null}}`))
+		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), clear)).To(Succeed())
+		out()
+		f.mark(ctx, legacy, string(f.get(ctx, tenant).UID))
+		ask := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":"`+tenant+`"}}`))
+		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), ask)).To(Succeed())
+		f.exists(ctx, build.Secret(legacy, "key", ""))
+		n := build.Namespace(legacy)
+		f.exists(ctx, n)
+		Expect(n.Labels).NotTo(HaveKey(v1alpha1.LabelReleased))
+		Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
+	}, SpecTimeout(3*time.Minute))
+
+	It("HIER-L4 leaves although it is halted, and though it came into the tree below another one", func(ctx SpecContext) {
+		f := of(world, "l04")
+		tenant, mid := f.found(ctx), f.own("mid")
+		f.grow(ctx, tenant, mid)
+		f.lend(ctx, "stranded", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.placed(ctx, f.as("alice"), "stranded", mid)
+		Expect(f.Admin().Delete(ctx, build.SubNamespace(tenant, mid))).To(Succeed())
+		f.gone(ctx, build.Namespace(mid))
+
+		f.lend(ctx, "lower", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.lend(ctx, "upper", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.label(ctx, f.own("lower"), v1alpha1.LabelParent, f.own("upper"))
+		f.placed(ctx, f.as("alice"), "upper", tenant)
+		f.exists(ctx, build.Secret(f.own("lower"), "key", ""))
+		Expect(f.as("alice").Create(ctx, build.Hierarchy(f.own("lower"), build.Below(tenant)))).To(Succeed())
+		Eventually(func() (metav1.Condition, error) {
+			return f.Reported(ctx, f.own("lower"), v1alpha1.ConditionParentApplied)
+		}).WithContext(ctx).
+			Should(HaveField("Reason", string(v1alpha1.ReasonApplied)))
+
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))...))
+		for _, name := range []string{"stranded", "upper", "lower"} {
+			f.leaves(ctx, name)
+		}
+	}, SpecTimeout(3*time.Minute))
+
+	It("HIER-L5 is guarded once it is out: its holder takes off no mark, and writes no record of who held it", func(ctx SpecContext) {
+		f := of(world, "l05")
+		tenant, legacy := f.found(ctx), f.own("legacy")
+		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+		held := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/held-by":"[\"User mia\"]"}}}`))
+		Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), held)).To(beRefused("only the operator and cluster administrators"))
+		Expect(f.Admin().Patch(ctx, build.Namespace(legacy), held)).To(beRefused("the operator derives these keys, nobody sets them"))
+		f.placed(ctx, f.as("alice"), "legacy", tenant)
+		Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), held)).To(beRefused("belongs to a tenant"))
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))...))
+		f.leaves(ctx, "legacy")
+		for _, patch := range []string{`{"metadata":{"labels":{"tenancy.warren.dev/released":null}}}`, `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"privileged"}}}`,
+			`{"metadata":{"labels":{"tenancy.warren.dev/parent":"` + tenant + `"}}}`} {
+			Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), client.RawPatch("application/merge-patch+json", []byte(patch)))).To(beRefused("belonged to a tenant"))
+		}
+	})
+})
+
+var _ = Describe("an operator that is away while a list changes", SpecPriority(1), func() {
+	It("HIER-L6 lets a namespace go when it is back", func(ctx SpecContext) {
+		w := ownWorld(ctx, devcluster.Options{}, "l06")
+		f := of(w, "l06")
+		tenant := f.found(ctx)
+		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+		f.lend(ctx, "daves", "cluster-admin", build.RBACUser(f.own("dave")))
+		f.placed(ctx, f.as("alice"), "legacy", tenant)
+		f.placed(ctx, f.as("dave"), "daves", tenant)
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		f.set(ctx, f.as("mia"), tenant, users(build.Users(f.own("dave"))...))
+		f.create(ctx, build.Secret(tenant, "later", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		f.leaves(ctx, "legacy")
+		f.exists(ctx, build.Secret(f.own("daves"), "later", ""))
+		Expect(f.read(ctx, build.Secret(f.own("legacy"), "later", ""))()).To(beNotFound())
+		f.stays(ctx, "daves")
+	}, SpecTimeout(3*time.Minute))
+})
