@@ -9,13 +9,13 @@ import (
 )
 
 // deletion judges the deletion of the namespace called name, with what is below it.
-func deletion(s *forest.Snapshot, name string) findings {
+func deletion(s *forest.Snapshot, name string, g *sight) findings {
 	var f findings
-	if why := s.HeldByChildren(name); why != "" {
-		f.add(field.Forbidden(field.NewPath("metadata", "name"), why))
+	if holding := s.Holding(name); len(holding) > 0 {
+		f.add(field.Forbidden(field.NewPath("metadata", "name"), forest.HeldBy(name, g.list(holding))))
 	}
 	if left := unbound(s, name); len(left) > 0 {
-		f.warn(name + " has children that are not bound; they stay, and are halted until they have a parent again: " + forest.Few(left))
+		f.warn(name + " has children that are not bound; they stay, and are halted until they have a parent again: " + g.list(left))
 	}
 	return f
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -49,13 +50,15 @@ type cluster struct {
 	config  *config.OperatorConfiguration
 	// may says yes to a review of alice, written "verb resource namespace/name"; "*" to everything.
 	may []string
+	// reviews counts what the authorizer was asked, by all copies of the cluster.
+	reviews *atomic.Int32
 	// deaf is what the authorizer says instead.
 	deaf error
 }
 
 // grown is a cluster whose forest and live reads agree.
 func grown(objects ...client.Object) *cluster {
-	c := &cluster{config: config.Default()}
+	c := &cluster{config: config.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}}
 	c.config.SubNamespaces.Labels, c.config.SubNamespaces.Annotations = config.Globs{"team", "app"}, config.Globs{"memo"}
 	c.config.Inheritance.Labels = config.Globs{"team"}
 	c.config.SubNamespaces.NamingPolicies = []config.NamingPolicy{{Root: "^app-(?P<team>.*)", Match: "^app-${team}-.*"}}
@@ -100,6 +103,12 @@ func (c *cluster) later(objects ...client.Object) *cluster {
 	return c
 }
 
+// blind is the cluster in which alice sees no namespace.
+func (c *cluster) blind() *cluster {
+	c.may = nil
+	return c
+}
+
 // allowing lets alice do more.
 func (c *cluster) allowing(rights ...string) *cluster {
 	c.may = append(c.may, rights...)
@@ -116,6 +125,7 @@ func (c *cluster) Snapshot() *forest.Snapshot { return c.forest }
 func (c *cluster) Synced() bool               { return !c.unready }
 
 func (c *cluster) Review(_ context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
+	c.reviews.Add(1)
 	a := spec.ResourceAttributes
 	right := strings.TrimSpace(a.Verb + " " + a.Resource + " " + a.Namespace)
 	if a.Name != "" {

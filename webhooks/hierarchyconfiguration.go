@@ -1,11 +1,14 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -48,38 +51,77 @@ func (v *hierarchyValidator) judge(ctx context.Context, old v1alpha1.HierarchyCo
 		return nil, err
 	}
 	reads := &reads{}
-	verdict := judgeHierarchy(s, now.Namespace, old, now.Spec, v.keys(ctx, s, reads), v.exists(ctx, reads))
+	keys, exists := v.keys(ctx, s, reads), v.exists(ctx, reads)
+	var verdict hierarchyVerdict
+	own := append(ownChain(s, now.Namespace), value(now.Spec.Parent))
+	inSightOf(ctx, v.ask, user, own, func(g *sight) { verdict = judgeHierarchy(s, now.Namespace, old, now.Spec, keys, exists, g) })
+	if reads.err != nil {
+		return nil, reads.err
+	}
+	if len(verdict.problems) > 0 || len(verdict.warnings) > 0 {
+		if blind, err := v.refuseBlindly(ctx, user, own, now, verdict); blind != nil || err != nil {
+			return nil, cmp.Or(err, kindHierarchy.refusal(now.Name, blind))
+		}
+	}
 	switch {
-	case reads.err != nil:
-		return verdict.warnings, reads.err
 	case len(verdict.problems) > 0:
 		return verdict.warnings, kindHierarchy.refusal(now.Name, verdict.problems)
 	case verdict.unknown != "":
 		return verdict.warnings, notYet(`namespace "` + verdict.unknown + `" is not known yet`)
 	}
-	if err := v.review(ctx, user, now.Spec.Parent, &verdict); err != nil {
+	refused, err := v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
+	if err != nil {
 		return verdict.warnings, err
 	}
-	return verdict.warnings, kindHierarchy.refusal(now.Name, verdict.problems)
+	return verdict.warnings, kindHierarchy.refusal(now.Name, refused)
+}
+
+// ownChain are the namespaces that are named on namespace itself, and so are no secret of strangers: those above it by its labels, and
+// those in its ancestry.
+func ownChain(s *forest.Snapshot, namespace string) []string {
+	chain := append(authority.Above(s, namespace), namespace)
+	if n := s.Namespace(namespace); n != nil {
+		chain = append(chain, strings.Split(n.Annotations[v1alpha1.AnnotationAncestry], "/")...)
+	}
+	return chain
+}
+
+// refuseBlindly answers who may not see the namespace that spec.parent names, before anything is said of its state, its tree or whether
+// it exists: with what their rights lack. It is nil where the user sees the namespace, or lacks nothing.
+func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string, now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
+	target, seen := value(now.Spec.Parent), true
+	if target == "" {
+		return nil, nil
+	}
+	inSightOf(ctx, v.ask, user, nil, func(g *sight) { seen = g.sees(target) })
+	if seen {
+		return nil, nil
+	}
+	return v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
 }
 
 // review asks for every field at once. Of each field, the first no is the answer.
-func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.UserInfo, parent *string, verdict *hierarchyVerdict) error {
+func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.UserInfo, own []string, parent *string, requests []request) (field.ErrorList, error) {
 	var questions []authority.Question
-	for _, r := range verdict.requests {
+	for _, r := range requests {
 		questions = append(questions, r.questions...)
 	}
 	yes, err := v.ask.AskAll(ctx, user, questions)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, r := range verdict.requests {
-		if no := slices.Index(yes[:len(r.questions)], false); no >= 0 {
-			verdict.add(r.refused(user.Username, r.questions[no], parent))
+	var problems field.ErrorList
+	inSightOf(ctx, v.ask, user, own, func(g *sight) {
+		problems = nil
+		answers := yes
+		for _, r := range requests {
+			if no := slices.Index(answers[:len(r.questions)], false); no >= 0 {
+				problems = append(problems, r.refused(user.Username, r.questions[no], parent, g))
+			}
+			answers = answers[len(r.questions):]
 		}
-		yes = yes[len(r.questions):]
-	}
-	return nil
+	})
+	return problems, nil
 }
 
 // reads collects what went wrong in reads that a pure function asked for.

@@ -28,7 +28,7 @@ type hierarchyVerdict struct {
 }
 
 // judgeHierarchy judges what changes in the HierarchyConfiguration of namespace.
-func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool) hierarchyVerdict {
+func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool, g *sight) hierarchyVerdict {
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
 	v := hierarchyVerdict{unknown: move.Unknown}
 	v.warn(move.Warnings...)
@@ -36,7 +36,7 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 	for _, problem := range move.Problems {
 		v.add(field.Invalid(parent, value(now.Parent), problem))
 	}
-	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), move.Questions)
+	v.ask(parent, fmt.Sprintf("move namespace %q", namespace), append(move.Questions, move.BeforeProblems...))
 	was, will := forest.HierarchyOf(namespace, "", old), forest.HierarchyOf(namespace, "", now)
 	after := s.WithHierarchy(will)
 	n := s.Namespace(namespace)
@@ -57,7 +57,7 @@ func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.Hier
 		v.ask(side.propagated, fmt.Sprintf("propagate these keys from namespace %q", namespace), side.rules.Propagating(side.old, side.now))
 		v.ask(side.overridden, fmt.Sprintf("override these keys in namespace %q", namespace), side.rules.Overriding(side.old, side.now, above, move.Moves))
 	}
-	v.replaced(after, namespace, changes)
+	v.replaced(after, namespace, changes, g)
 	children := authority.Requiring(namespace, was.Required, will.Required)
 	v.ask(spec.Child("requiredChildren"), fmt.Sprintf("require children of namespace %q", namespace), children)
 	return v
@@ -77,24 +77,24 @@ type asked struct {
 
 // replaced refuses a change of labels, or of annotations, after which values that people set would silently give way to
 // inherited ones.
-func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, changes [2]asked) {
+func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, changes [2]asked, g *sight) {
 	if changes[0].field == nil && changes[1].field == nil {
 		return
 	}
 	labels, annotations := after.Replaced(namespace)
 	for i, values := range [2][]string{labels, annotations} {
 		if c := changes[i]; c.field != nil && len(values) > 0 {
-			v.add(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+forest.Few(values)+"; override or remove them first"))
+			v.add(field.Invalid(c.field, c.value, [2]string{"labels", "annotations"}[i]+" would be replaced: "+g.list(values)+"; override or remove them first"))
 		}
 	}
 }
 
 // refused is the problem of a request that the authorizer says no to.
-func (r request) refused(user string, no authority.Question, parent *string) *field.Error {
+func (r request) refused(user string, no authority.Question, parent *string, g *sight) *field.Error {
 	if no.Instead != "" {
 		return field.Invalid(r.field, value(parent), no.Instead)
 	}
-	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs()))
+	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs(g.sees)))
 }
 
 // keyRules say who must agree to keys that a HierarchyConfiguration names.

@@ -34,7 +34,8 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	if err != nil {
 		return nil, err
 	}
-	f := validateNewTenant(s, lns, user.Username, v.rules())
+	var f findings
+	inSightOf(ctx, v.ask, user, nil, func(g *sight) { f = validateNewTenant(s, lns, user.Username, v.rules(), g) })
 	personal, err := v.personal(ctx, user, lns)
 	if err != nil {
 		return f.warnings, err
@@ -101,10 +102,15 @@ func (v *tenantValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1
 
 // ValidateDelete implements admission.Validator.
 func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s := v.forest.Snapshot().WithTenant(forest.TenantOf(lns))
-	f := validateTenantDeletion(s, lns)
+	var f findings
+	inSightOf(ctx, v.ask, user, []string{lns.Name}, func(g *sight) { f = validateTenantDeletion(s, lns, g) })
 	if len(f.problems) > 0 {
-		if _, err := v.deletable(ctx, s, lns.Name); err != nil {
+		if _, err := v.deletable(ctx, s, lns.Name, f); err != nil {
 			return f.warnings, err
 		}
 	}

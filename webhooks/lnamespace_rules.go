@@ -23,14 +23,19 @@ type tenantRules struct {
 }
 
 // validateNewTenant judges an LNamespace that creator makes.
-func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules) findings {
+func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules, g *sight) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
 	n := s.Namespace(lns.Name)
 	if rules.Reserved(lns.Name, rules.operatorNamespace) {
 		f.add(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
 	} else if n != nil {
-		if why := s.NotAdoptable(n, &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}); why != "" {
+		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
+		why := s.NotAdoptable(n, tenant)
+		if why != "" && !g.sees(lns.Name) {
+			why = forest.NotMarked(tenant) // it says nothing of what the namespace is
+		}
+		if why != "" {
 			f.add(field.Forbidden(name, why))
 		}
 	}
@@ -121,11 +126,11 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 
 // validateTenantDeletion judges the deletion of an LNamespace that a person asks for. What is below a root that is not
 // its own is not touched.
-func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace) findings {
+func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *sight) findings {
 	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
 		return findings{}
 	}
-	return deletion(s, lns.Name)
+	return deletion(s, lns.Name, g)
 }
 
 // tooMany refuses one more LNamespace to somebody who has made as many as the configuration allows, or more.

@@ -10,11 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/authorizer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // namespaceValidator judges Namespaces whose keys of the forest change.
-type namespaceValidator struct{ world }
+type namespaceValidator struct {
+	world
+	ask authorizer.Asker
+}
 
 // ValidateCreate implements admission.Validator.
 func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
@@ -23,7 +27,7 @@ func (v *namespaceValidator) ValidateCreate(ctx context.Context, n *corev1.Names
 	if err != nil {
 		return nil, err
 	}
-	return answerNamespace(validateNamespace(s.WithoutNamespace(n.Name), nil, now), n.Name)
+	return v.answer(ctx, s.WithoutNamespace(n.Name), nil, now)
 }
 
 // ValidateUpdate implements admission.Validator.
@@ -33,20 +37,36 @@ func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1
 	if err != nil {
 		return nil, err
 	}
-	return answerNamespace(validateNamespace(s.WithNamespace(old), old, now), is.Name)
+	return v.answer(ctx, s.WithNamespace(old), old, now)
+}
+
+// answer judges a namespace that is made or changed, in sight of who asks.
+func (v *namespaceValidator) answer(ctx context.Context, before *forest.Snapshot, old, now *forest.Namespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var f findings
+	inSightOf(ctx, v.ask, user, []string{now.Name, now.Parent(), now.Template()}, func(g *sight) { f = validateNamespace(before, old, now, g) })
+	return answerNamespace(f, now.Name)
 }
 
 // ValidateDelete implements admission.Validator.
 func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Namespace) (admission.Warnings, error) {
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
 	old := forest.NamespaceOf(n)
 	s := v.forest.Snapshot().WithNamespace(old)
-	f := validateNamespaceDeletion(s, old)
+	var f findings
+	inSightOf(ctx, v.ask, user, []string{n.Name}, func(g *sight) { f = validateNamespaceDeletion(s, old, g) })
 	if owned, err := v.owned(ctx, s, old); err != nil {
 		return nil, err
 	} else if owned {
 		f.add(field.Forbidden(field.NewPath("metadata", "name"), "delete the SubNamespace "+n.Name+" in namespace "+old.Parent()+" instead"))
 	} else if len(f.problems) > 0 {
-		if _, err := v.deletable(ctx, s, n.Name); err != nil {
+		if _, err := v.deletable(ctx, s, n.Name, f); err != nil {
 			return nil, err
 		}
 	}

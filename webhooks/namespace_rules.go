@@ -14,11 +14,11 @@ var metadataLabels = field.NewPath("metadata", "labels")
 
 // validateNamespace judges a namespace that is made or changed. The forest before holds old, or no such namespace where
 // it is made and old is nil. Only what changes is judged: what stands already is the reconcilers'.
-func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace) findings {
+func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *sight) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
 	}
-	c := namespaceChange{before: before, after: before.WithNamespace(now), old: old, now: now}
+	c := namespaceChange{before: before, after: before.WithNamespace(now), old: old, now: now, sight: g}
 	c.parent()
 	c.template()
 	c.protected()
@@ -30,6 +30,7 @@ type namespaceChange struct {
 	findings
 	before, after *forest.Snapshot
 	old, now      *forest.Namespace
+	sight         *sight
 }
 
 // parent judges a new parent.
@@ -59,10 +60,10 @@ func (c *namespaceChange) parent() {
 	}
 	labels, annotations := c.after.Replaced(c.now.Name)
 	if len(labels) > 0 {
-		c.warn("labels will be replaced: " + forest.Few(labels))
+		c.warn("labels will be replaced: " + c.sight.list(labels))
 	}
 	if len(annotations) > 0 {
-		c.warn("annotations will be replaced: " + forest.Few(annotations))
+		c.warn("annotations will be replaced: " + c.sight.list(annotations))
 	}
 }
 
@@ -109,10 +110,10 @@ func (c *namespaceChange) dependants() {
 	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
 	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
 	if children := c.before.Children(c.now.Name); standsFor(was) && !standsFor(is) && len(children) > 0 {
-		c.add(field.Forbidden(metadataLabels.Key(removedKey(was)), c.now.Name+" has "+childCount(children)))
+		c.add(field.Forbidden(metadataLabels.Key(removedKey(was)), c.now.Name+" has "+childCount(children, c.sight)))
 	}
 	if users := c.before.Instances(c.now.Name); was == forest.Template && is != forest.Template && len(users) > 0 {
-		c.add(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+forest.Few(users)))
+		c.add(field.Forbidden(metadataLabels.Key(v1alpha1.LabelType), c.now.Name+" is referenced by: "+c.sight.list(users)))
 	}
 }
 
@@ -123,23 +124,26 @@ func removedKey(was forest.Kind) string {
 	return v1alpha1.LabelType
 }
 
-func childCount(children []string) string {
-	if len(children) == 1 {
+func childCount(children []string, g *sight) string {
+	switch _, hidden := g.divide(children); {
+	case hidden:
+		return "children (" + g.list(children) + ")"
+	case len(children) == 1:
 		return "1 child (" + children[0] + ")"
 	}
-	return fmt.Sprintf("%d children (%s)", len(children), forest.Few(children))
+	return fmt.Sprintf("%d children (%s)", len(children), g.list(children))
 }
 
 // validateNamespaceDeletion judges a deletion by a person. Nobody asks when the operator or the namespace controller
 // deletes.
-func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace) findings {
+func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *sight) findings {
 	at := field.NewPath("metadata", "name")
 	if n.Terminating || s.Protected(n.Name) {
 		return findings{}
 	}
-	f := deletion(s, n.Name)
+	f := deletion(s, n.Name, g)
 	if users := s.Instances(n.Name); s.KindOf(n) == forest.Template && len(users) > 0 {
-		f.add(field.Forbidden(at, n.Name+" is referenced by: "+forest.Few(users)))
+		f.add(field.Forbidden(at, n.Name+" is referenced by: "+g.list(users)))
 	}
 	return f
 }

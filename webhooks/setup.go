@@ -89,7 +89,7 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 		PathDistributions: o.guarded("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
 			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
 		}).Handler),
-		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{world: world}).Handler),
+		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{world: world, ask: ask}).Handler),
 	}
 }
 

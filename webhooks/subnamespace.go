@@ -69,6 +69,10 @@ func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubName
 	if !sub.DeletionTimestamp.IsZero() {
 		return nil, nil // it goes already; its reconciler decides about the namespace
 	}
+	user, err := requester(ctx)
+	if err != nil {
+		return nil, err
+	}
 	s, err := v.with(ctx, sub.Namespace)
 	if err != nil {
 		return nil, err
@@ -79,7 +83,8 @@ func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubName
 	}
 	var f findings
 	if n := s.Namespace(sub.Name); n.BoundTo(sub.Namespace) && !n.Terminating {
-		if f, err = v.deletable(ctx, s, sub.Name); err != nil {
+		inSightOf(ctx, v.ask, user, []string{sub.Name, sub.Namespace}, func(g *sight) { f = deletion(s, sub.Name, g) })
+		if f, err = v.deletable(ctx, s, sub.Name, f); err != nil {
 			return f.warnings, err
 		}
 	}

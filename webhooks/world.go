@@ -69,11 +69,10 @@ func unread(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
 }
 
-// deletable judges the deletion of a namespace with what is below it. Where a spec allows already what the namespaces
+// deletable returns what there is to say about the deletion of a namespace with what is below it. Where a spec allows already what the namespaces
 // don't say yet, it asks the client to come again: that the answer outlives the object is worth a second.
-func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string) (findings, error) {
-	f := deletion(s, name)
-	if len(f.problems) == 0 {
+func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
+	if len(s.Holding(name)) == 0 {
 		return f, nil
 	}
 	for _, at := range append(authority.Above(s, name), name) {

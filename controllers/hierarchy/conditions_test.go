@@ -108,7 +108,7 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildConflict": {
 			"a conflict is told before what merely waits", grown(root("x"), named("b"), requiring("x", "a", "b")), "",
-			[]string{"False ChildConflict: namespace b exists and is no sub-namespace: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
+			[]string{"False ChildConflict: namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free", "ChildrenReady"},
 		},
 		"ChildAwaited": {
 			"who requires it would get a namespace of others", grown(root("x"), below("y", "c"), requiring("x", "c")), "",
@@ -185,13 +185,13 @@ func TestPropagated(t *testing.T) {
 		copies       fakeCopies
 		want         string
 	}{
-		"InSync":   {"", "org", nil, "True InSync: the copies here and below are what their sources say"},
-		"Own":      {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "db" from "org": it is so`},
-		"Above":    {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},
-		"Below":    {"what is above is not one's own", "b", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, "True InSync: the copies here and below are what their sources say"},
-		"Rejected": {"only conflicts are told above", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonRejected)}, "True InSync: the copies here and below are what their sources say"},
-		"Worst":    {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected), trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
-		"Template": {"its own sources alone", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict), trouble("b", "y", "t", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "y"`},
+		"InSync":           {"", "org", nil, "True InSync: the copies here and below are what their sources say"},
+		"Own":              {"", "a", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "db" from "org": it is so`},
+		"Above":            {"", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonConflict)}, `False DescendantConflict: b: Secret "db"`},
+		"Below":            {"what is above is not one's own", "b", fakeCopies{trouble("a", "db", "org", v1alpha1.ReasonConflict)}, "True InSync: the copies here and below are what their sources say"},
+		"Rejected":         {"only conflicts are told above", "org", fakeCopies{trouble("b", "db", "a", v1alpha1.ReasonRejected)}, "True InSync: the copies here and below are what their sources say"},
+		"Worst":            {"", "a", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonRejected), trouble("a", "y", "org", v1alpha1.ReasonConflict)}, `False Conflict: Secret "y" from "org": it is so`},
+		"SEC-W35 Template": {"its own sources alone, and not where", "t", fakeCopies{trouble("a", "x", "org", v1alpha1.ReasonConflict), trouble("b", "y", "t", v1alpha1.ReasonConflict)}, `False DescendantConflict: Secret "y" can't be copied into a namespace below, where an object of that name is`},
 		"Many": {
 			"ten are named", "org", many,
 			`False DescendantConflict: a: Secret "a"; a: Secret "b"; a: Secret "c"; a: Secret "d"; a: Secret "e"; a: Secret "f"; a: Secret "g"; a: Secret "h"; a: Secret "i"; a: Secret "j"; and 1 more`,
@@ -239,7 +239,7 @@ func TestRefusedChildren(t *testing.T) {
 	const refused = "making the required SubNamespace x/a: no"
 	for want, s := range map[string]*forest.Snapshot{
 		refused: grown(root("x"), requiring("x", "a")),
-		"namespace b exists and is no sub-namespace: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free": grown(root("x"), named("b"), requiring("x", "a", "b")),
+		"namespace b exists outside of this tree: choose another name; this is final until somebody changes the spec of this SubNamespace, or deletes it and makes it again, while the name is free": grown(root("x"), named("b"), requiring("x", "a", "b")),
 		"every required child exists": grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, requiring("x", "a")),
 	} {
 		if got := childrenReady(s, "x", refused).message; got != want {

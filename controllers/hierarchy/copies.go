@@ -32,10 +32,12 @@ func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 		}
 	}
 	below := copies.Troubles(s.Below(name))
+	text := locate
 	if s.KindOf(s.Namespace(name)) == forest.Template { // what else goes wrong in its trees is no matter of a template
 		below = slices.DeleteFunc(below, func(t propagate.Trouble) bool { return t.From != name })
+		text = nameSource // the trees are strangers' to who reads this
 	}
-	if texts := told(below, v1alpha1.ReasonConflict, locate); len(texts) > 0 {
+	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
 		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
 	}
 	return good(kind, v1alpha1.ReasonInSync, "the copies here and below are what their sources say")
@@ -58,4 +60,9 @@ func describe(t propagate.Trouble) string {
 
 func locate(t propagate.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
+}
+
+// nameSource names a source whose copy something stands in the way of, and not where.
+func nameSource(t propagate.Trouble) string {
+	return fmt.Sprintf("%s %q can't be copied into a namespace below, where an object of that name is", t.Slot.Kind.Kind, t.Slot.Name)
 }

@@ -170,8 +170,8 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	case n == nil && r.Reserved(lns.Name):
 		return r.warn(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
-		if _, why := authority.Waiting(s, lns.Name); why != "" && !r.Asked && lns.Status.Namespace != lns.Name {
-			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why+": a cluster admin lets this LNamespace have it by "+
+		if len(s.Waiting(lns.Name)) > 0 && !r.Asked && lns.Status.Namespace != lns.Name {
+			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, authority.Awaited("namespaces of others", lns.Name)+": a cluster admin lets this LNamespace have it by "+
 				"making the Namespace with annotation "+v1alpha1.AnnotationAdopt+"="+tenant.UID), nil
 		}
 		return r.create(ctx, lns, s.NewRoot(tenant))

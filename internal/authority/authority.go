@@ -40,11 +40,14 @@ type Question struct {
 	Instead string
 }
 
-// Needs is what a no lacks, in words.
-func (q Question) Needs() string {
+// Needs is what a no lacks, in words. A namespace that the user doesn't see is not named.
+func (q Question) Needs(sees func(namespace string) bool) string {
 	role := ""
 	if q.Role != "" {
 		role = " (" + q.Role + ")"
+	}
+	if q.Namespace != "" && !sees(q.Namespace) {
+		return q.needsUnseen(role)
 	}
 	switch q.Right {
 	case UpdateNamespaces:
@@ -61,6 +64,20 @@ func (q Question) Needs() string {
 	default: // it tells nobody whether the namespace, or its HierarchyConfiguration, exists
 		return fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q%s", q.Namespace, role)
 	}
+}
+
+// needsUnseen is what a no lacks in a namespace that is not named.
+func (q Question) needsUnseen(role string) string {
+	const where = " in a namespace that you may not see"
+	switch q.Right {
+	case ChangeTenant:
+		return "needs update on the LNamespace of the tenant that the namespace leaves; ask one of its managers"
+	case DoEverything:
+		return "needs every right" + where + role
+	case CreateSubNamespaces:
+		return "needs create on subnamespaces" + where + role
+	}
+	return "needs update on hierarchyconfigurations" + where + role + "; ask a cluster admin who may allow it"
 }
 
 // Roles that a namespace has in a move.
@@ -84,6 +101,8 @@ type Verdict struct {
 	Problems []string
 	// Questions are in the order in which a no decides: the old side first.
 	Questions []Question
+	// BeforeProblems are the questions that must be answered with yes before the problems are told to who may not see the target.
+	BeforeProblems []Question
 	// Unknown names a namespace that the forest must learn of before anything can be said, or is "".
 	Unknown string
 	// Warnings are sentences for the user.
@@ -104,6 +123,7 @@ func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict 
 	}
 	v := Verdict{Problems: m.problems(), Moves: true}
 	if len(v.Problems) > 0 {
+		v.BeforeProblems = unique(m.questions())
 		return v
 	}
 	if v.Unknown = m.unknown(exists); v.Unknown != "" {

@@ -1,19 +1,11 @@
 package authority
 
-import (
-	"fmt"
+import "fmt"
 
-	"github.com/warren-tenancy/warren/internal/forest"
-)
-
-// Waiting asks whoever makes a namespace of a name that others wait for: by that name it would get their secrets, and
-// they its. Any of the ways is enough: cl, or authority over each of those that wait.
-func Waiting(s *forest.Snapshot, name string) (waiting []string, refusal string) {
-	waiting = s.Waiting(name)
-	if len(waiting) == 0 {
-		return nil, ""
-	}
-	return waiting, fmt.Sprintf("namespaces %s wait for a parent named %q", forest.Few(waiting), name)
+// Awaited refuses a name that namespaces wait for, "namespaces a, b": whoever made a namespace of that name would get their
+// secrets, and they its. Any of the ways is enough: cl, or authority over each of those that wait.
+func Awaited(waiting, name string) string {
+	return fmt.Sprintf("%s wait for a parent named %q", waiting, name)
 }
 
 // OverEach are the questions for authority over each of those namespaces; OverAll is the one that makes them needless.

@@ -69,10 +69,8 @@ func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace", name, parent)
 	case s.shareTree(parent, n):
 		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree", name)
-	case n.Parent() != "":
-		return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists and is the child of another namespace; %s", name, askAgain)
 	}
-	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists and is no sub-namespace: choose another name; %s", name, askAgain)
+	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
 }
 
 // NameLost is what keeps a SubNamespace from a name that is free now, and that a namespace outside of its tree had when the
@@ -127,15 +125,14 @@ func (s *Snapshot) DepthObstacle(parent string) Obstacle {
 // admin marked it for this LNamespace or for the user who made it, and it is nothing that can't become a root.
 func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
-	may := cmp.Or(tenant.Creator, tenant.UID)
 	switch {
 	case n.Terminating:
 		return "namespace " + n.Name + " is being terminated"
 	case mark == v1alpha1.True && tenant.Creator != v1alpha1.True:
 		return "namespace " + n.Name + " exists, and its annotation " + v1alpha1.AnnotationAdopt + "=true names nobody; a cluster admin names who may adopt it: " +
-			adoptCommand(n.Name, may) + " --overwrite"
+			adoptCommand(n.Name, tenant) + " --overwrite"
 	case mark == "" || mark != tenant.UID && mark != tenant.Creator:
-		return "namespace " + n.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(n.Name, may)
+		return NotMarked(tenant)
 	case s.rules.isProtected(n), s.Place(n.Name).Halted():
 		return "namespace " + n.Name + " is protected or halted, so it can't become the root of a tenant"
 	case kind == SubNamespace, kind == Template:
@@ -144,9 +141,15 @@ func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
 	return ""
 }
 
-// adoptCommand is what a cluster admin types so that user, or an LNamespace by its UID, may adopt a namespace. A name is quoted
-// for the shell.
-func adoptCommand(namespace, user string) string {
+// NotMarked says that the namespace of tenant's name exists and no mark names the tenant, and nothing else about that namespace.
+func NotMarked(tenant *Tenant) string {
+	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
+}
+
+// adoptCommand is what a cluster admin types so that the user who makes tenant, or the LNamespace by its UID, may adopt a namespace.
+// A name is quoted for the shell.
+func adoptCommand(namespace string, tenant *Tenant) string {
+	user := cmp.Or(tenant.Creator, tenant.UID)
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:@/", r)
 	}
@@ -159,11 +162,24 @@ func adoptCommand(namespace, user string) string {
 // HeldByChildren says why the namespace called name may not be deleted: what is below it, and is not allowed to go with
 // it. "" if nothing holds it.
 func (s *Snapshot) HeldByChildren(name string) string {
-	children := s.BoundChildren(name)
-	if len(children) == 0 || s.CascadingAllowed(name) {
+	children := s.Holding(name)
+	if len(children) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", name, Few(children))
+	return HeldBy(name, Few(children))
+}
+
+// Holding are the bound children of the namespace called name that don't go with it, so that it may not be deleted.
+func (s *Snapshot) Holding(name string) []string {
+	if s.CascadingAllowed(name) {
+		return nil
+	}
+	return s.BoundChildren(name)
+}
+
+// HeldBy says that the namespace called name may not be deleted, because of these children.
+func HeldBy(name, children string) string {
+	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", name, children)
 }
 
 // Waiting are the namespaces that wait for a parent called name, which doesn't exist.

@@ -164,7 +164,7 @@ var _ = Describe("an LNamespace", Ordered, func() {
 			return shared.Admin().Get(ctx, client.ObjectKey{Namespace: "o8-x", Name: "s"}, secret)
 		}).WithContext(ctx).Should(Succeed())
 		Expect(shared.kubectl(ctx, "delete", "namespace", "o8-p")).To(warn("o8-p has children that are not bound", "o8-x"))
-		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").Should(refuse(`namespaces o8-x wait for a parent named "o8-p"`))
+		Eventually(by).WithArguments(ctx, build.Tenant("o8-p").Object(), "mallory").Should(refuse(`namespaces that you may not see wait for a parent named "o8-p"`))
 		Expect(shared.create(ctx, build.Tenant("o8-p").Managers("mia").Object())).To(allow())
 		// It heals: what came with its parent is looked at again.
 		Eventually(shared.gone(build.Secret("o8-x", "s", ""))).WithContext(ctx).Should(Succeed())

@@ -65,7 +65,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		By("a name that she can't see is taken")
 		own.put(ctx, build.Namespace("xc-taken"))
 		Expect(own.fails(ctx, "alice", "create", "xc-taken", "-n", "xc-pay", "--wait")).
-			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: NameTaken: namespace xc-taken exists and is no sub-namespace"))
+			To(HavePrefix("SubNamespace xc-pay/xc-taken was created, but is not ready: NameTaken: namespace xc-taken exists outside of this tree"))
 		Expect(own.fails(ctx, "alice", "sub", "delete", "xc-taken")).To(ContainSubstring("name the parent of its SubNamespace with --namespace"))
 		Expect(own.done(ctx, "alice", "delete", "xc-taken", "-n", "xc-pay", "--wait", "-o", "name")).To(Equal(subResource + "xc-taken\n"))
 		Expect(own.is(subNamespace("xc-pay/xc-taken"))(ctx)).To(gone())

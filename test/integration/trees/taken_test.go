@@ -59,7 +59,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 	It("HIER-S9 is not waited for by a required child either", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s9-x"), build.Namespace("s9-taken"))
 		shared.wish(ctx, "s9-x", build.Requiring("s9-taken", "s9-mine"))
-		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s9-taken exists and is no sub-namespace"))
+		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "namespace s9-taken exists outside of this tree"))
 		Eventually(shared.sub("s9-x/s9-mine")).WithContext(ctx).Should(beReady())
 		shared.free(ctx, "s9-taken")
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildConflict, "s9-taken belonged to a namespace outside of this tree"))
@@ -88,7 +88,7 @@ var _ = Describe("a name that belongs to strangers", func() {
 		shared.put(ctx, mallory)
 		Eventually(shared.tenant("o9-p")).WithContext(ctx).Should(HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Type", string(v1alpha1.ConditionNamespaceReady)), HaveField("Reason", string(v1alpha1.ReasonNamespaceConflict)),
-			HaveField("Message", ContainSubstring(`namespaces o9-x wait for a parent named "o9-p"`))))))
+			HaveField("Message", ContainSubstring(`namespaces of others wait for a parent named "o9-p"`))))))
 		Consistently(shared.is(build.Namespace("o9-p"))).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(gone())
 		Expect(shared.is(build.RoleBinding("o9-x", "warren:users", "admin"))(ctx)).To(gone())
 		// A cluster admin lets this LNamespace have it.
