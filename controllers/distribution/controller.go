@@ -54,6 +54,8 @@ type Timing struct {
 	TransientMin, TransientMax time.Duration
 	// KindMin and KindMax bound the back-off of looks for a kind that is not served.
 	KindMin, KindMax time.Duration
+	// Degraded is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
+	Degraded time.Duration
 	// Write bounds one request, and List the one that looks for conflicts.
 	Write, List time.Duration
 	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
@@ -67,7 +69,7 @@ func DefaultTiming() Timing {
 	return Timing{
 		Pace: 2 * time.Second, Last: 300 * time.Millisecond,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		KindMin: time.Second, KindMax: 5 * time.Minute,
+		KindMin: time.Second, KindMax: 5 * time.Minute, Degraded: 30 * time.Second,
 		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute, ScrubTick: time.Second,
 	}
 }
@@ -91,6 +93,7 @@ type Controller struct {
 	named    map[family]map[string]bool             // distributions that want this kind and name
 	synced   bool                                   // all ResourceDistributions are known
 	served   bool                                   // the CRD is there
+	servedAt time.Time                              // since when, or since when it is watched anew
 }
 
 // family are all objects of one kind and name.
@@ -198,14 +201,15 @@ func (c *Controller) work(ctx context.Context, k key) {
 	c.writeTarget(ctx, k)
 }
 
-// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies are known.
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies are known. What isn't listed
+// within Timing.Degraded holds it up no longer.
 func (c *Controller) Ready(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.served {
 		return nil
 	}
-	if !c.synced {
+	if !c.synced && time.Since(c.servedAt) < c.Timing.Degraded {
 		return fmt.Errorf("the ResourceDistributions are not synced yet")
 	}
 	for gk, kind := range c.kinds {

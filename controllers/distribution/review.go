@@ -2,6 +2,7 @@ package distribution
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -81,6 +82,9 @@ func (c *Controller) observed(r *run, found *distribute.Review) (k *kind, ready 
 		return k, false
 	case k.state == kindForbidden:
 		found.Unobserved = "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
+	case k.state == kindDegraded:
+		found.Unobserved = fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves the kind, "+
+			"such as the conversion webhook of its CRD", gk, c.Timing.Degraded)
 	case k.state == kindPending:
 		found.Unobserved = "the API server does not serve " + gk.String()
 	}

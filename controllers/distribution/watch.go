@@ -146,7 +146,7 @@ func (f *definitionFeed) start() {
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.cancel = cancel
 	c.mu.Lock()
-	c.served = true
+	c.served, c.servedAt = true, time.Now()
 	c.mu.Unlock()
 	f.objects.Go(func() { c.observeDistributions(ctx) })
 	if !f.started {
@@ -179,6 +179,7 @@ const (
 	kindActive    kindState = "active"
 	kindPending   kindState = "pending"   // the API server doesn't serve it
 	kindForbidden kindState = "forbidden" // the operator may not list or watch it
+	kindDegraded  kindState = "degraded"  // its copies could not be listed for Timing.Degraded, for another reason
 )
 
 // kind is a kind whose copies are watched.
@@ -198,7 +199,25 @@ func (c *Controller) startKinds(ctx context.Context, all *sync.WaitGroup) {
 		k := &kind{GroupVersionKind: gvk, state: kindSyncing}
 		c.kinds[gvk.GroupKind()] = k
 		all.Go(func() { c.watchKind(ctx, k) })
+		all.Go(func() { c.degradeLate(ctx, k) })
 	}
+}
+
+// degradeLate makes a kind Degraded if its copies aren't listed within Timing.Degraded, so that it holds up readiness no longer.
+func (c *Controller) degradeLate(ctx context.Context, k *kind) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(c.Timing.Degraded):
+	}
+	c.mu.Lock()
+	var keys []key
+	if k.state == kindSyncing {
+		k.state, keys = kindDegraded, c.dependents(k)
+		ctrl.Log.WithName("distribution").Info("the API server has not listed the copies of this kind: nothing of it is distributed until it does", "kind", k.GroupKind().String())
+	}
+	c.mu.Unlock()
+	c.enqueue(keys...)
 }
 
 func (c *Controller) watchKind(ctx context.Context, k *kind) {
@@ -219,6 +238,8 @@ func (c *Controller) watchKind(ctx context.Context, k *kind) {
 			return // the session ends, which says nothing of the kind; at the end of the process, writes are still being made
 		}
 		c.setState(k, kindPending)
+		// The mapper keeps what is served no more, and of a group that it knows no version that came later.
+		meta.MaybeResetRESTMapper(c.Mapper)
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff.Step()):
@@ -233,19 +254,26 @@ func (c *Controller) setState(k *kind, state kindState) {
 	k.state = state
 	var keys []key
 	if was != state {
-		for name, r := range c.runs {
-			if r.Template != nil && r.Template.Kind.GroupKind() == k.GroupKind() {
-				keys = append(keys, key{distribution: name})
-			}
-		}
-		for of, all := range c.copies {
-			for _, one := range all {
-				if of.kind == k.GroupKind() && c.runs[one.By] == nil {
-					keys = append(keys, key{distribution: one.By})
-				}
-			}
-		}
+		keys = c.dependents(k)
 	}
 	c.mu.Unlock()
 	c.enqueue(keys...)
+}
+
+// dependents are the distributions of a kind, and those that are gone and have left copies of it. The caller holds the lock.
+func (c *Controller) dependents(k *kind) []key {
+	var keys []key
+	for name, r := range c.runs {
+		if r.Template != nil && r.Template.Kind.GroupKind() == k.GroupKind() {
+			keys = append(keys, key{distribution: name})
+		}
+	}
+	for of, all := range c.copies {
+		for _, one := range all {
+			if of.kind == k.GroupKind() && c.runs[one.By] == nil {
+				keys = append(keys, key{distribution: one.By})
+			}
+		}
+	}
+	return keys
 }

@@ -21,6 +21,10 @@ type finding struct {
 // wrong says whether it tells of something that is wrong, here or below; bad, whether that makes the namespace unready.
 func (f finding) wrong() bool { return wrong(f.kind, f.status) }
 
+// ofNamespace says whether something is wrong with this namespace, not with a kind in the whole cluster, which is no reason to
+// make an object in each namespace.
+func (f finding) ofNamespace() bool { return f.wrong() && f.reason != v1alpha1.ReasonNotObserved }
+
 func (f finding) bad() bool {
 	return f.wrong() && f.reason != v1alpha1.ReasonDescendantConflict
 }

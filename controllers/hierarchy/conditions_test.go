@@ -156,6 +156,8 @@ type fakeCopies []propagate.Trouble
 
 func (fakeCopies) Known(string) bool { return true }
 
+func (fakeCopies) Unobserved() []string { return nil }
+
 func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	asked := slices.Collect(namespaces)
 	var all []propagate.Trouble

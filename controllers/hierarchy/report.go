@@ -196,7 +196,7 @@ func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) 
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	wrong := slices.ContainsFunc(r.findings(s, name, nil), finding.wrong)
+	wrong := slices.ContainsFunc(r.findings(s, name, nil), finding.ofNamespace)
 	if !wrong && !hasUnboundChild(s, name) {
 		r.wanting.Delete(name)
 		return ctrl.Result{}, nil

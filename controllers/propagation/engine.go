@@ -58,7 +58,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	e.queue = newQueue(e.tables.plan)
 	e.troubles = newTroubles(o, e.queue)
 	e.removals = newRemovals(e.tables, e.queue, e.troubles, o.Timing.Stuck)
-	e.kinds = &kinds{mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables}
+	e.kinds = &kinds{mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, report: e.troubles.tellEverywhere}
 	e.kinds.feed = func(run *kindRun, role role, vanished func()) *feed {
 		return &feed{origin{run.kind, role}, run, e.kinds, e.tables, e.removals, e.measure, e.queue, vanished}
 	}
@@ -181,8 +181,11 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 	e.kinds.start(ctx, s.Kinds)
 }
 
+// Unobserved is a sentence for each kind that is Degraded: nobody knows how its copies are.
+func (e *Engine) Unobserved() []string { return e.kinds.describeDegraded() }
+
 // Ready is a readiness check: the engine knows all namespaces, sources and copies that existed at its start. A kind that
-// is not served, or that may not be listed, is left out.
+// is not served, that may not be listed, or that is Degraded, is left out.
 func (e *Engine) Ready(*http.Request) error {
 	if !e.Index.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")

@@ -36,12 +36,14 @@ func (f *feed) Replace(all []*metav1.PartialObjectMetadata) {
 
 // Lost implements Sink.
 func (f *feed) Lost(err error) {
-	if apierrors.IsNotFound(err) {
+	f.kinds.noteFailure(f.run, err)
+	switch {
+	case apierrors.IsNotFound(err):
 		f.kinds.setWatch(f.run, f.role, kindPending)
 		f.vanished()
-		return
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		f.kinds.setWatch(f.run, f.role, kindForbidden)
 	}
-	f.kinds.setWatch(f.run, f.role, kindForbidden)
 }
 
 // follow queues what follows from an event. On the leader the way of a source's event is measured, but for the events

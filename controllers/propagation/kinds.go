@@ -24,9 +24,10 @@ const (
 	kindActive    kindState = "active"
 	kindPending   kindState = "pending"   // the API server doesn't serve it
 	kindForbidden kindState = "forbidden" // the operator may not list or watch it
+	kindDegraded  kindState = "degraded"  // it could not be listed for Timing.Degraded, for another reason
 )
 
-var kindStates = []kindState{kindSyncing, kindActive, kindPending, kindForbidden}
+var kindStates = []kindState{kindSyncing, kindActive, kindPending, kindForbidden, kindDegraded}
 
 // kinds watch every configured kind whenever the API server serves it.
 type kinds struct {
@@ -37,6 +38,8 @@ type kinds struct {
 	tables   *tables
 	// feed makes the sink of one watch.
 	feed func(run *kindRun, r role, vanished func()) *feed
+	// report has every namespace reported anew, because a kind became Degraded or is so no longer. It is called without mu.
+	report func()
 
 	mu   sync.Mutex // guards runs and the fields of each kindRun that say so; only the tables are asked while it is held
 	runs map[schema.GroupKind]*kindRun
@@ -52,6 +55,7 @@ type kindRun struct {
 	states  map[role]kindState
 	state   kindState // of all watches together
 	synced  bool      // the kind has been active since it was last found
+	failure error     // of the last list or watch since the kind was last active; nil if none failed
 }
 
 // role is what a watch brings.
@@ -79,6 +83,7 @@ func (k *kinds) start(ctx context.Context, configured []Kind) {
 		run := &kindRun{kind: kind, cancel: cancel, state: kindSyncing}
 		k.runs[kind.GroupKind()] = run
 		run.done.Go(func() { k.watchKind(ctx, run) })
+		run.done.Go(func() { k.degradeLate(ctx, run) })
 	}
 }
 
@@ -115,8 +120,11 @@ func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
 		case meta.IsNoMatchError(err):
 			k.setPending(run)
 		default:
+			k.noteFailure(run, err)
 			ctrl.Log.WithName("propagation").Error(err, "looking for a kind", "kind", run.kind.GroupKind().String())
 		}
+		// The mapper keeps what is served no more, and of a group that it knows no version that came later.
+		meta.MaybeResetRESTMapper(k.mapper)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -171,6 +179,15 @@ func (k *kinds) setServed(run *kindRun, mapping *meta.RESTMapping, roles []role)
 
 // setWatch notes how far one watch of a kind is. When that makes the kind complete, it returns the keys of all its objects.
 func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
+	keys, healed := k.setWatchState(run, r, now)
+	if healed {
+		k.report()
+	}
+	return keys
+}
+
+// setWatchState does what setWatch does. healed says that the kind was Degraded until now.
+func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, healed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	run.states[r] = now
@@ -181,13 +198,19 @@ func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
 		}
 	}
 	was := run.state
-	run.state, run.synced = state, run.synced || state == kindActive
+	if state == kindSyncing && was == kindDegraded {
+		state = kindDegraded // one watch works, another doesn't yet
+	}
+	if run.state, run.synced = state, run.synced || state == kindActive; state == kindActive {
+		run.failure = nil
+	}
 	gk := run.kind.GroupKind()
 	k.tables.setKind(gk, run.kind.Mode, state == kindActive)
+	healed = was == kindDegraded && state != kindDegraded
 	if state != kindActive || was == kindActive {
-		return nil
+		return nil, healed
 	}
-	return k.tables.keysOf(gk)
+	return k.tables.keysOf(gk), healed
 }
 
 // stateOf is how far the watches of a kind are; syncing for a kind that is not watched yet.

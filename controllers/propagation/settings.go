@@ -52,6 +52,8 @@ type Timing struct {
 	// KindMin and KindMax bound the back-off of looks for a kind that is not served; KindGone is where it begins for one
 	// that was served before.
 	KindMin, KindMax, KindGone time.Duration
+	// Degraded is how long a kind may be without a complete list before readiness waits for it no longer.
+	Degraded time.Duration
 	// EventQuiet is how long a source gets no second Event of one reason.
 	EventQuiet time.Duration
 	// Write bounds one request.
@@ -70,6 +72,7 @@ func DefaultTiming() Timing {
 		ConflictMax:  45 * time.Second,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
 		KindMin: 200 * time.Millisecond, KindMax: 5 * time.Minute, KindGone: 5 * time.Second,
+		Degraded:   30 * time.Second,
 		EventQuiet: 5 * time.Minute,
 		Write:      30 * time.Second,
 		LoopWindow: 10 * time.Minute,

@@ -209,6 +209,20 @@ func (t *troubles) setKnown(waiting []string) {
 	t.known, t.unknown = true, unknown
 	t.tellAll(slices.Collect(maps.Keys(t.slots))...)
 	t.tellAll(waiting...)
+	t.tellReporting()
+}
+
+// tellEverywhere says that there is something new to report in every namespace that reports.
+func (t *troubles) tellEverywhere() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.known {
+		t.tellReporting()
+	}
+}
+
+// tellReporting tells every namespace with a HierarchyConfiguration. The caller holds the lock.
+func (t *troubles) tellReporting() {
 	s := t.snapshot()
 	for name := range s.All() {
 		if s.Hierarchy(name) != nil {

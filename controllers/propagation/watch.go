@@ -3,7 +3,6 @@ package propagation
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +29,7 @@ type Sink interface {
 	Put(*metav1.PartialObjectMetadata)
 	Gone(*metav1.PartialObjectMetadata)
 	// Lost says that a list or a watch failed: until the next Replace or Put, absence means nothing where err is forbidden
-	// or says that the resource is not served.
+	// or says that the resource is not served. Other errors may pass; an expired resourceVersion only leads to a new list.
 	Lost(err error)
 }
 
@@ -49,26 +48,23 @@ func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVer
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = selector
 			list, err := getter.List(ctx, options)
-			lost(sink, err)
+			if err != nil {
+				sink.Lost(err)
+			}
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = selector
 			w, err := getter.Watch(ctx, options)
-			lost(sink, err)
+			if err != nil {
+				sink.Lost(err)
+			}
 			return w, err
 		},
 	}
 	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{}, store{sink},
 		cache.ReflectorOptions{Name: resource.String() + " " + selector})
 	r.RunWithContext(ctx)
-}
-
-// lost tells sink of what matters. That a resourceVersion has expired only leads to a new list.
-func lost(sink Sink, err error) {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsUnauthorized(err) {
-		sink.Lost(err)
-	}
 }
 
 // store is a cache.ReflectorStore that keeps nothing.

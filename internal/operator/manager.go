@@ -139,6 +139,7 @@ func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
 				&rbacv1.RoleBinding{}:        {Label: ours},
 			},
 		},
+		MapperProvider:                newResettableMapper,
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        "0", // withProbes serves them
 		LeaderElection:                o.LeaderElect,

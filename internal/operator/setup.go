@@ -218,6 +218,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	if err := s.mgr.AddReadyzCheck("propagation", engine.Ready); err != nil {
 		return err
 	}
+	s.mgr.AddNotes(engine.Unobserved)
 	s.hierarchyReporter.Copies = engine
 	return engine.SetupWithManager(s.mgr)
 }

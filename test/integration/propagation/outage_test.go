@@ -83,8 +83,8 @@ var _ = Describe("an operator behind a bad line", Ordered, func() {
 			started := make(chan error, 1)
 			go func() { started <- f.Operator.Start(ctx) }()
 			Eventually(ctx, answers).WithArguments(f.Operator.HealthURL + "/healthz").Should(Equal(http.StatusOK))
-			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(30 * time.Second)).
-				Should(Equal(http.StatusInternalServerError))
+			Consistently(ctx, answers).WithArguments(f.Operator.HealthURL + "/readyz").WithTimeout(test.Quiet(20 * time.Second)). // at 30 s a kind is Degraded
+																		Should(Equal(http.StatusInternalServerError))
 			if i > 0 {
 				Expect(rehearsal(ctx)).NotTo(Succeed(), "nobody knows the forest yet")
 			}

@@ -1,0 +1,71 @@
+package operator
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which
+// Reset replaces by an empty one. It implements meta.ResettableRESTMapper: whoever learns from a 404 that a version is not
+// served any more calls meta.MaybeResetRESTMapper, and the next question goes to the API server.
+type resettableMapper struct {
+	newMapper func() (meta.RESTMapper, error)
+	current   atomic.Pointer[meta.RESTMapper]
+}
+
+var _ meta.ResettableRESTMapper = &resettableMapper{}
+
+// newResettableMapper is a manager's MapperProvider.
+func newResettableMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
+	m := &resettableMapper{newMapper: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, httpClient) }}
+	first, err := m.newMapper()
+	if err != nil {
+		return nil, fmt.Errorf("making the mapper of kinds to resources: %w", err)
+	}
+	m.current.Store(&first)
+	return m, nil
+}
+
+// Reset implements meta.ResettableRESTMapper. It sends no request.
+func (m *resettableMapper) Reset() {
+	if next, err := m.newMapper(); err == nil { // an error would come from the configuration, which was good before
+		m.current.Store(&next)
+	}
+}
+
+func (m *resettableMapper) mapper() meta.RESTMapper { return *m.current.Load() }
+
+// KindFor implements meta.RESTMapper, as all below do.
+func (m *resettableMapper) KindFor(r schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return m.mapper().KindFor(r)
+}
+
+func (m *resettableMapper) KindsFor(r schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+	return m.mapper().KindsFor(r)
+}
+
+func (m *resettableMapper) ResourceFor(r schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+	return m.mapper().ResourceFor(r)
+}
+
+func (m *resettableMapper) ResourcesFor(r schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+	return m.mapper().ResourcesFor(r)
+}
+
+func (m *resettableMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	return m.mapper().RESTMapping(gk, versions...)
+}
+
+func (m *resettableMapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+	return m.mapper().RESTMappings(gk, versions...)
+}
+
+func (m *resettableMapper) ResourceSingularizer(resource string) (string, error) {
+	return m.mapper().ResourceSingularizer(resource)
+}
