@@ -83,14 +83,9 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 		checkAddressFree("--webhook-port", o.Webhooks.listenAddress())); err != nil {
 		return nil, err
 	}
-	cfg, err := ctrl.GetConfig()
+	cfg, err := loadAccess(c, userAgent)
 	if err != nil {
-		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
-	}
-	cfg.UserAgent = userAgent
-	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
-	if cfg.QPS == 0 {
-		cfg.QPS = -1 // the API server's own fairness is the limit
+		return nil, err
 	}
 	if err := checkServerAnswers(ctx, cfg); err != nil {
 		return nil, err
@@ -101,7 +96,12 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 		}
 	}
 	refusals := guard.See(cfg)
+	own, err := newDefinitions(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for our CRDs: %w", err)
+	}
 	options := o.managerOptions(cfg)
+	options.Cache.NewInformer = own.newInformer
 	if options.WebhookServer, err = o.Webhooks.makeServer(); err != nil {
 		return nil, err
 	}
@@ -110,7 +110,26 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
 	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
-	return withProbes(mgr, o.HealthAddress)
+	probed, err := withProbes(mgr, o.HealthAddress)
+	if err != nil {
+		return nil, err
+	}
+	probed.AddNotes(own.notes)
+	return probed, nil
+}
+
+// loadAccess reads how the API server is reached.
+func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
+	}
+	cfg.UserAgent = userAgent
+	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
+	if cfg.QPS == 0 {
+		cfg.QPS = -1 // the API server's own fairness is the limit
+	}
+	return cfg, nil
 }
 
 func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {

@@ -9,12 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which
 // Reset replaces by an empty one. It implements meta.ResettableRESTMapper: whoever learns from a 404 that a version is not
-// served any more calls meta.MaybeResetRESTMapper, and the next question goes to the API server.
+// served any more calls meta.MaybeResetRESTMapper, and the next question goes to the API server. Our own kinds it knows without
+// asking, so that their caches can be made before their CRDs are there.
 type resettableMapper struct {
+	own       meta.RESTMapper
 	newMapper func() (meta.RESTMapper, error)
 	current   atomic.Pointer[meta.RESTMapper]
 }
@@ -23,13 +27,22 @@ var _ meta.ResettableRESTMapper = &resettableMapper{}
 
 // newResettableMapper is a manager's MapperProvider.
 func newResettableMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
-	m := &resettableMapper{newMapper: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, httpClient) }}
+	m := &resettableMapper{own: mapOwnKinds(), newMapper: func() (meta.RESTMapper, error) { return apiutil.NewDynamicRESTMapper(cfg, httpClient) }}
 	first, err := m.newMapper()
 	if err != nil {
 		return nil, fmt.Errorf("making the mapper of kinds to resources: %w", err)
 	}
 	m.current.Store(&first)
 	return m, nil
+}
+
+func mapOwnKinds() meta.RESTMapper {
+	own := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
+	for kind, k := range ownKinds {
+		resource := v1alpha1.GroupVersion.WithResource(k.resource)
+		own.AddSpecific(v1alpha1.GroupVersion.WithKind(kind), resource, resource, k.scope)
+	}
+	return own
 }
 
 // Reset implements meta.ResettableRESTMapper. It sends no request.
@@ -59,6 +72,9 @@ func (m *resettableMapper) ResourcesFor(r schema.GroupVersionResource) ([]schema
 }
 
 func (m *resettableMapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	if mapping, err := m.own.RESTMapping(gk, versions...); err == nil {
+		return mapping, nil
+	}
 	return m.mapper().RESTMapping(gk, versions...)
 }
 

@@ -12,7 +12,7 @@ func TestResettableMapper(t *testing.T) {
 	gadget, made := schema.GroupKind{Group: "example.com", Kind: "Gadget"}, []string{}
 	var refusal error
 	next := "v1alpha1"
-	m := &resettableMapper{newMapper: func() (meta.RESTMapper, error) {
+	m := &resettableMapper{own: mapOwnKinds(), newMapper: func() (meta.RESTMapper, error) {
 		made = append(made, next)
 		one := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: gadget.Group, Version: next}})
 		one.Add(gadget.WithVersion(next), meta.RESTScopeNamespace)

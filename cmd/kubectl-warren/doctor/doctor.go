@@ -40,7 +40,7 @@ type Patient struct {
 // Examine makes all checks, in the order in which they are told.
 func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
-	checks := []Check{p.checkServer(file)}
+	checks := []Check{p.checkServer(file), p.checkDefinitions()}
 	checks = append(checks, p.checkPolicies(ctx)...)
 	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkBilling(ctx, file))
 }

@@ -1,0 +1,30 @@
+package doctor
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// checkDefinitions looks whether the API server serves the kinds without which nothing works.
+func (p Patient) checkDefinitions() Check {
+	const name = "crds"
+	var missing []string
+	for _, kind := range []string{"LNamespace", "SubNamespace", "HierarchyConfiguration"} {
+		_, err := p.API.RESTMapper().RESTMapping(schema.GroupKind{Group: v1alpha1.Domain, Kind: kind}, v1alpha1.GroupVersion.Version)
+		switch {
+		case meta.IsNoMatchError(err):
+			missing = append(missing, kind)
+		case err != nil:
+			return warning(name, "it is not known whether the API server serves "+kind+": "+err.Error(), "check --server and --context")
+		}
+	}
+	if len(missing) > 0 {
+		return failure(name, "the API server doesn't serve "+strings.Join(missing, ", ")+" of "+v1alpha1.GroupVersion.String()+
+			": the operator runs as if no such object existed", applyAgain)
+	}
+	return ok(name, "the API server serves LNamespace, SubNamespace and HierarchyConfiguration")
+}

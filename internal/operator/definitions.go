@@ -1,0 +1,149 @@
+package operator
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// ownKind is a kind of ours that the whole operator works with. ResourceDistribution isn't one: a component brings it.
+type ownKind struct {
+	resource  string
+	scope     meta.RESTScope
+	emptyList func() runtime.Object
+}
+
+var ownKinds = map[string]ownKind{
+	"LNamespace":             {"lnamespaces", meta.RESTScopeRoot, func() runtime.Object { return &v1alpha1.LNamespaceList{} }},
+	"SubNamespace":           {"subnamespaces", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.SubNamespaceList{} }},
+	"HierarchyConfiguration": {"hierarchyconfigurations", meta.RESTScopeNamespace, func() runtime.Object { return &v1alpha1.HierarchyConfigurationList{} }},
+}
+
+// definition is the name of the CRD.
+func (k ownKind) definition() string { return k.resource + "." + v1alpha1.Domain }
+
+var definitionMissing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "warren_crd_missing", Help: "1 for a CRD of ours that was not there at the start, and isn't yet.",
+}, []string{"crd"})
+
+func init() { metrics.Registry.MustRegister(definitionMissing) }
+
+// definitions let the operator start while a CRD of ours is not there: until it comes, no object of that kind exists.
+type definitions struct {
+	// read says whether a CRD of that name is there.
+	read func(ctx context.Context, name string) error
+
+	mu      sync.Mutex // guards missing; nothing is called while it is held
+	missing map[string]bool
+}
+
+func newDefinitions(cfg *rest.Config) (*definitions, error) {
+	client, err := metadata.NewForConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	return &definitions{missing: map[string]bool{}, read: func(ctx context.Context, name string) error {
+		_, err := crds.Get(ctx, name, metav1.GetOptions{})
+		return err
+	}}, nil
+}
+
+// newInformer is a cache's NewInformer. An informer of a kind whose CRD has not been there since the start has synced with
+// nothing, asks again with its usual back-off of up to a minute, and then goes on as any other. A kind that was there once and
+// goes later is another matter: its objects go one by one before it does, and a 404 alone takes nothing away.
+func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+	kind, ok := ownKinds[kindOf(obj)]
+	if !ok {
+		return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
+	}
+	inner, served := toolscache.ToListerWatcherWithContext(lw), &atomic.Bool{}
+	note := func(err error) {
+		if err == nil && !served.Swap(true) {
+			d.setMissing(kind, false)
+		}
+	}
+	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := inner.ListWithContext(ctx, options)
+			if note(err); apierrors.IsNotFound(err) && !served.Load() && apierrors.IsNotFound(d.read(ctx, kind.definition())) {
+				d.setMissing(kind, true)
+				return kind.emptyList(), nil
+			}
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			w, err := inner.WatchWithContext(ctx, options)
+			note(err)
+			return w, err
+		},
+	}, obj, resync, indexers)
+}
+
+// kindOf is the name of a kind of ours; "" for any other object.
+func kindOf(obj runtime.Object) string {
+	switch obj.(type) {
+	case *v1alpha1.LNamespace:
+		return "LNamespace"
+	case *v1alpha1.SubNamespace:
+		return "SubNamespace"
+	case *v1alpha1.HierarchyConfiguration:
+		return "HierarchyConfiguration"
+	}
+	return ""
+}
+
+// setMissing notes whether a CRD is missing, and tells of a change.
+func (d *definitions) setMissing(kind ownKind, missing bool) {
+	name := kind.definition()
+	d.mu.Lock()
+	was := d.missing[name]
+	d.missing[name] = missing
+	d.mu.Unlock()
+	gauge := definitionMissing.WithLabelValues(name)
+	switch log := ctrl.Log.WithName("definitions"); {
+	case missing && !was:
+		gauge.Set(1)
+		log.Info(describeMissing(name))
+	case !missing:
+		if gauge.Set(0); was {
+			log.Info("a CRD that was missing at the start is there now: its kind is taken up", "crd", name)
+		}
+	}
+}
+
+// notes are for /readyz?verbose.
+func (d *definitions) notes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []string
+	for name, missing := range d.missing {
+		if missing {
+			all = append(all, describeMissing(name))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func describeMissing(name string) string {
+	return "CRD " + name + " is not installed: the operator runs as if no object of that kind existed, and takes the kind up when the CRD comes; " +
+		"apply the manifests of Warren again"
+}
