@@ -28,6 +28,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
+	"github.com/warren-tenancy/warren/internal/keepalive"
 )
 
 // Options are the flags that say where and how the manager runs.
@@ -118,13 +119,13 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	return probed, nil
 }
 
-// loadAccess reads how the API server is reached.
+// loadAccess reads how the API server is reached, and makes connections that notice when they are dead.
 func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
 	}
-	cfg.UserAgent = userAgent
+	cfg.UserAgent, cfg.Dial = userAgent, keepalive.Dial
 	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
 	if cfg.QPS == 0 {
 		cfg.QPS = -1 // the API server's own fairness is the limit

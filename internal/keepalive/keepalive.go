@@ -1,0 +1,57 @@
+// Package keepalive dials connections to the API server that end when the other side has gone silent.
+//
+// A firewall that forgets a connection, or a node that loses its power, drops packets without a word. Whoever only reads, as a
+// watch does, then waits: Go's own probes give up after five minutes, and for as long nobody learns of a right that was taken
+// away. HTTP/2 has pings of its own; the watches of propagation speak HTTP/1.1, which has none. Two bounds see to it:
+//
+//   - Packets are dropped: the kernel's probes go unanswered, and the connection ends within 25 s.
+//   - Packets are answered, by a proxy whose other side is dead, but no byte comes: the connection ends after 100 s. The API
+//     server sends a bookmark on each watch at least every 75 s, so a watch that is only idle lives on. Shorter watches would
+//     notice it earlier, at the price of 2 requests a minute for each of them, for ever.
+package keepalive
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+const (
+	// idle is after how much silence the first probe is sent, interval the time between two, probes how many may be lost.
+	idle, interval = 10 * time.Second, 5 * time.Second
+	probes         = 3
+	// unanswered is how long bytes that were sent may go without an acknowledgement; the kernel's default is 15 minutes.
+	unanswered = idle + probes*interval
+	// silence is how long nothing may come although the other side acknowledges.
+	silence = 100 * time.Second
+	// connecting bounds the making of a connection.
+	connecting = 20 * time.Second
+)
+
+// Dial is a rest.Config's Dial.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{
+		Timeout:         connecting,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: idle, Interval: interval, Count: probes},
+		Control:         boundUnanswered,
+	}
+	c, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return conn{c, silence}, nil
+}
+
+// conn is a connection whose reads end with an error when nothing has come for a while.
+type conn struct {
+	net.Conn
+	silence time.Duration
+}
+
+// Read implements net.Conn.
+func (c conn) Read(to []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.silence)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(to)
+}

@@ -1,0 +1,17 @@
+package keepalive
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// boundUnanswered has the kernel end a connection on which sent bytes, or probes, go unacknowledged for too long.
+func boundUnanswered(_, _ string, raw syscall.RawConn) error {
+	var refused error
+	err := raw.Control(func(fd uintptr) {
+		refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unanswered.Milliseconds())) //nolint:gosec // descriptors are small
+	})
+	return errors.Join(err, refused)
+}
