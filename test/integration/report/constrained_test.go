@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
@@ -48,30 +48,30 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 		for _, c := range []struct {
 			person, user, subject, namespace string
 			groups                           []string
-			want                             report.Answer
+			want                             rights.Answer
 		}{
-			{"bob", "bob", "bob", "payments", nil, report.Yes},
-			{"bob", "bob", "bob", "pay-web", nil, report.Yes},
-			{"bob", "bob", "bob", "annex", nil, report.No},
-			{"otto", "warren:sudo:payments", "pay-oncall", "pay-web", []string{"pay-oncall"}, report.Yes},
-			{"otto", "warren:sudo:payments", "pay-oncall", "annex", []string{"pay-oncall"}, report.No},
-			{"alice", "alice", "alice", "annex", nil, report.No},
+			{"bob", "bob", "bob", "payments", nil, rights.Yes},
+			{"bob", "bob", "bob", "pay-web", nil, rights.Yes},
+			{"bob", "bob", "bob", "annex", nil, rights.No},
+			{"otto", "warren:sudo:payments", "pay-oncall", "pay-web", []string{"pay-oncall"}, rights.Yes},
+			{"otto", "warren:sudo:payments", "pay-oncall", "annex", []string{"pay-oncall"}, rights.No},
+			{"alice", "alice", "alice", "annex", nil, rights.No},
 		} {
 			err := raised(ctx, c.person, c.user, c.namespace)
-			if c.want == report.Yes {
+			if c.want == rights.Yes {
 				Expect(err).NotTo(HaveOccurred(), "%+v", c)
 			} else {
 				Expect(err).To(MatchError(apierrors.IsForbidden, "is a 403"), "%+v", c)
 			}
 			for _, caller := range []string{controlplane.Admin, auditor} {
-				question := report.Question{Verb: "list", Resource: "pods", Namespace: c.namespace}
-				why, err := reporter(own, caller).Why(ctx, report.Person(c.person, c.groups...), question)
+				question := rights.Question{Verb: "list", Resource: "pods", Namespace: c.namespace}
+				why, err := reporter(own, caller).Why(ctx, rights.Person(c.person, c.groups...), question)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(why.Cases[1].Allowed).To(Equal(c.want), "%s asks about %+v", caller, c)
 				who, err := reporter(own, caller).WhoCan(ctx, question)
 				Expect(err).NotTo(HaveOccurred())
 				sudoer := And(HaveField("Name", c.subject), HaveField("Sudo", true))
-				if c.want == report.Yes {
+				if c.want == rights.Yes {
 					Expect(who.Subjects).To(ContainElement(sudoer), "%s asks about %+v", caller, c)
 				} else {
 					Expect(who.Subjects).NotTo(ContainElement(sudoer), "%s asks about %+v", caller, c)

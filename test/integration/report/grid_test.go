@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/cmd/kubectl-warren/report"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
 // person is somebody with a token, and what the API server says to it.
 type person struct {
-	report.Identity
+	rights.Identity
 	config *rest.Config
 }
 
@@ -30,19 +30,19 @@ func people(ctx context.Context) []person {
 	for name, groups := range map[string][]string{
 		"alice": nil, "devi": {"pay-devs"}, "mia": nil, "bob": nil, "otto": {"pay-oncall"}, "dave": nil, "erin": nil, "carol": nil, "eve": nil, "mallory": nil,
 	} {
-		all = append(all, person{report.Person(name, groups...), world.Config(name)})
+		all = append(all, person{rights.Person(name, groups...), world.Config(name)})
 	}
 	for _, name := range []string{"deployer", "other"} {
-		all = append(all, person{report.Person("system:serviceaccount:ci:" + name), tokenOf(ctx, "ci", name)})
+		all = append(all, person{rights.Person("system:serviceaccount:ci:" + name), tokenOf(ctx, "ci", name)})
 	}
 	return all
 }
 
 // questions are requests of every shape, in every place of the fixture.
-func questions() []report.Question {
-	var all []report.Question
+func questions() []rights.Question {
+	var all []rights.Question
 	for _, namespace := range []string{"payments", "pay-web", "shop", "ci"} {
-		for _, q := range []report.Question{
+		for _, q := range []rights.Question{
 			{Verb: "list", Resource: "pods"}, {Verb: "create", Resource: "pods"}, {Verb: "get", Resource: "pods", Subresource: "log"},
 			{Verb: "get", Resource: "secrets"}, {Verb: "delete", Resource: "secrets"}, {Verb: "delete", Resource: "secrets", Name: "db"},
 			{Verb: "get", Resource: "secrets", Name: "web"},
@@ -56,24 +56,24 @@ func questions() []report.Question {
 			q.Namespace = namespace
 			all = append(all, q)
 		}
-		all = append(all, report.Question{Verb: "get", Resource: "namespaces", Name: namespace, Namespace: namespace})
+		all = append(all, rights.Question{Verb: "get", Resource: "namespaces", Name: namespace, Namespace: namespace})
 	}
 	return append(all,
-		report.Question{Verb: "get", Resource: "nodes"}, report.Question{Verb: "list", Resource: "namespaces"},
-		report.Question{Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "payments"},
-		report.Question{Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "shop"},
-		report.Question{Verb: "delete", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "payments"},
-		report.Question{Verb: "impersonate", Resource: "groups", Name: "payments-sudoers"},
-		report.Question{Verb: "impersonate", Resource: "users", Name: "bob"})
+		rights.Question{Verb: "get", Resource: "nodes"}, rights.Question{Verb: "list", Resource: "namespaces"},
+		rights.Question{Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "payments"},
+		rights.Question{Verb: "update", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "shop"},
+		rights.Question{Verb: "delete", Group: "tenancy.warren.dev", Resource: "lnamespaces", Name: "payments"},
+		rights.Question{Verb: "impersonate", Resource: "groups", Name: "payments-sudoers"},
+		rights.Question{Verb: "impersonate", Resource: "users", Name: "bob"})
 }
 
 // reporter reports to a user.
-func reporter(w *devcluster.World, user string) *report.Reporter {
-	return &report.Reporter{API: w.As(user), Refused: apierrors.IsForbidden}
+func reporter(w *devcluster.World, user string) *rights.Reporter {
+	return &rights.Reporter{API: w.As(user), Refused: apierrors.IsForbidden}
 }
 
 // may asks the API server as the person with its own token, acting as somebody unless that is nobody. A refused impersonation is a no.
-func (p person) may(ctx context.Context, q report.Question, user string, groups ...string) (bool, error) {
+func (p person) may(ctx context.Context, q rights.Question, user string, groups ...string) (bool, error) {
 	config := rest.CopyConfig(p.config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	c, err := world.Client(config)
@@ -91,7 +91,7 @@ func (p person) may(ctx context.Context, q report.Question, user string, groups 
 }
 
 // truth is what the API server says to the person without sudo, and with that of any tenant.
-func (p person) truth(ctx context.Context, q report.Question) (plain, sudo bool, err error) {
+func (p person) truth(ctx context.Context, q rights.Question) (plain, sudo bool, err error) {
 	if plain, err = p.may(ctx, q, ""); err != nil {
 		return false, false, err
 	}
@@ -107,7 +107,7 @@ func (p person) truth(ctx context.Context, q report.Question) (plain, sudo bool,
 }
 
 // named says whether a line of who-can means the person.
-func (p person) named(h report.Holder) bool {
+func (p person) named(h rights.Holder) bool {
 	switch h.Kind {
 	case "User":
 		return h.Name == p.User
@@ -120,7 +120,7 @@ func (p person) named(h report.Holder) bool {
 // cell is one question about one person.
 type cell struct {
 	person      person
-	question    report.Question
+	question    rights.Question
 	plain, sudo bool
 }
 
@@ -197,7 +197,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 				found.expect(*c, "why", why.Cases[0].Allowed, c.plain)
 				found.expect(*c, "why with sudo", why.Cases[1].Allowed, c.sudo)
 				for _, answer := range why.Cases {
-					if answer.Allowed == report.Yes && len(answer.Via) == 0 {
+					if answer.Allowed == rights.Yes && len(answer.Via) == 0 {
 						return fmt.Errorf("%s, %s: no reason", c.person.User, c.question)
 					}
 				}
@@ -209,7 +209,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 
 		It("of who-can say to "+caller+" what the API server does", func(ctx SpecContext) {
 			found, one := &differences{}, reporter(world, caller)
-			holders := map[report.Question]*report.WhoCan{}
+			holders := map[rights.Question]*rights.WhoCan{}
 			for _, q := range questions() {
 				var err error
 				holders[q], err = one.WhoCan(ctx, q)
@@ -218,7 +218,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 			for _, c := range cells {
 				subjects := holders[c.question].Subjects
 				has := func(sudo bool) string {
-					if slices.ContainsFunc(subjects, func(h report.Holder) bool { return h.Sudo == sudo && c.person.named(h) }) {
+					if slices.ContainsFunc(subjects, func(h rights.Holder) bool { return h.Sudo == sudo && c.person.named(h) }) {
 						return "yes"
 					}
 					return "no"
@@ -234,9 +234,9 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 	}
 })
 
-func mustWhy(ctx context.Context, one *report.Reporter) *report.Why {
+func mustWhy(ctx context.Context, one *rights.Reporter) *rights.Why {
 	GinkgoHelper()
-	why, err := one.Why(ctx, report.Person("bob"), report.Question{Verb: "list", Resource: "pods", Namespace: "payments"})
+	why, err := one.Why(ctx, rights.Person("bob"), rights.Question{Verb: "list", Resource: "pods", Namespace: "payments"})
 	Expect(err).NotTo(HaveOccurred())
 	return why
 }

@@ -1,0 +1,82 @@
+// Package change is how a command changes the cluster: only for show (--dry-run), by the labels of a Namespace, or by a
+// HierarchyConfiguration; and how it prints what was done.
+package change
+
+import (
+	"bytes"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunClient = "client"
+	dryRunServer = "server"
+)
+
+// Options is how a command that changes something goes about it, as its flags say.
+type Options struct{ dryRun, output *invocation.Choice }
+
+func AddFlags(cmd *cobra.Command) Options {
+	return Options{
+		invocation.AddChoice(cmd, "dry-run", "", dryRunNone, "client: only print what would be done; server: send it, but don't store it", dryRunNone, dryRunClient, dryRunServer),
+		invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName),
+	}
+}
+
+// IsRehearsed says that nothing is to be sent.
+func (c Options) IsRehearsed() bool { return c.dryRun.Value == dryRunClient }
+
+// IsStored says that what was sent is stored, so that something comes of it.
+func (c Options) IsStored() bool { return c.dryRun.Value == dryRunNone }
+
+// ClientFor changes the cluster, or only lets the API server judge.
+func (c Options) ClientFor(api client.Client) client.Client {
+	if c.dryRun.Value == dryRunServer {
+		return client.NewDryRunClient(api)
+	}
+	return api
+}
+
+// ManifestOf is an object of ours as one would write it: without status, and without the empty fields of a Go struct, so that it
+// can be kept in a file.
+func ManifestOf(object client.Object) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	delete(fields, "status")
+	return &unstructured.Unstructured{Object: fields}, err
+}
+
+// DescribeDone is what was done, and whether only for show.
+func (c Options) DescribeDone(operation string) string {
+	switch c.dryRun.Value {
+	case dryRunClient:
+		operation += " (dry run)"
+	case dryRunServer:
+		operation += " (server dry run)"
+	}
+	return operation
+}
+
+// PrintDone prints what was done to an object, which knows its kind, or the object.
+func PrintDone(inv *invocation.Invocation, object client.Object, c Options, operation string) error {
+	var text bytes.Buffer
+	var err error
+	switch format := c.output.Value; format {
+	case invocation.OutputJSON, invocation.OutputYAML:
+		object.SetManagedFields(nil)
+		err = invocation.WriteAs(&text, format, object)
+	default:
+		err = (&printers.NamePrinter{ShortOutput: format == invocation.OutputName, Operation: c.DescribeDone(operation)}).PrintObj(object, &text)
+	}
+	if err == nil {
+		_, err = text.WriteTo(inv.Streams.Out)
+	}
+	return err
+}

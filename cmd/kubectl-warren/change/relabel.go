@@ -1,0 +1,112 @@
+package change
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// LabelNamespace sets labels of a namespace, or takes them off.
+func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string, wanted Labels, c Options) error {
+	if err := invocation.CheckNamespaces(name); err != nil {
+		return err
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	namespace, changed, err := Relabel(ctx, api, name, c, func(*metav1.PartialObjectMetadata) (Labels, error) { return wanted, nil })
+	if err != nil {
+		return err
+	}
+	return PrintRelabelled(inv, namespace, changed, c, "labelled")
+}
+
+// Labels are changes of the labels of a Namespace; an empty value takes a label off.
+type Labels map[string]string
+
+// onlyChanges leaves only what differs from what is there: a label that is there without a value is to be taken off, too.
+func (l Labels) onlyChanges(present map[string]string) Labels {
+	altered := maps.Clone(l)
+	maps.DeleteFunc(altered, func(key, value string) bool {
+		now, there := present[key]
+		return now == value && there == (value != "")
+	})
+	return altered
+}
+
+// applyTo are the labels as they will be.
+func (l Labels) applyTo(present map[string]string) map[string]string {
+	result := maps.Clone(present)
+	for key, value := range l {
+		if value == "" {
+			delete(result, key)
+			continue
+		}
+		if result == nil {
+			result = map[string]string{}
+		}
+		result[key] = value
+	}
+	return result
+}
+
+// patchFor writes the labels if nobody has changed the Namespace since it was read.
+func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
+	values := map[string]*string{}
+	for key, value := range l {
+		values[key] = nil
+		if value != "" {
+			values[key] = &value
+		}
+	}
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": resourceVersion, "labels": values}})
+	return client.RawPatch(types.MergePatchType, data), err
+}
+
+// Relabel reads a Namespace and changes its labels as decide says, which looks again if somebody else changed the Namespace
+// meanwhile. changed is false where all was so already. Nothing is sent where that is only rehearsed.
+func Relabel(ctx context.Context, api client.Client, name string, c Options, decide func(*metav1.PartialObjectMetadata) (Labels, error)) (
+	namespace *metav1.PartialObjectMetadata, changed bool, err error,
+) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if namespace, err = gather.ReadNamespace(ctx, api, name); err != nil {
+			return err
+		}
+		wanted, err := decide(namespace)
+		if err != nil {
+			return err
+		}
+		wanted = wanted.onlyChanges(namespace.Labels)
+		changed = len(wanted) > 0
+		if !changed {
+			return nil
+		}
+		if c.IsRehearsed() {
+			namespace.Labels = wanted.applyTo(namespace.Labels)
+			return nil
+		}
+		patch, err := wanted.patchFor(namespace.ResourceVersion)
+		if err != nil {
+			return err
+		}
+		return c.ClientFor(api).Patch(ctx, namespace, patch)
+	})
+	return namespace, changed, err
+}
+
+// PrintRelabelled prints what became of a Namespace.
+func PrintRelabelled(inv *invocation.Invocation, namespace *metav1.PartialObjectMetadata, changed bool, c Options, operation string) error {
+	if !changed {
+		operation = "unchanged"
+	}
+	return PrintDone(inv, namespace, c, operation)
+}

@@ -1,0 +1,135 @@
+package describe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// document is what describe prints as JSON or YAML.
+type document struct {
+	invocation.Document
+	*Namespace
+}
+
+// Command is the command "describe NS", which is also "ns describe NS".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "describe NAMESPACE",
+		Short: "Show what a namespace is in its tree: its place, what it inherits and holds, what is wrong",
+		Long: "Show what a namespace is in its tree: its place, limits, what it inherits and from where, copies and sources, conditions and Events.\n" +
+			"It needs no rights but those that the users of a tenant have there.",
+		Example:           "  kubectl warren describe pay-web",
+		Args:              invocation.ExactlyAsUsage("one namespace"),
+		ValidArgsFunction: inv.CompleteFirst(1),
+	}
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := invocation.CheckNamespaces(args...); err != nil {
+			return err
+		}
+		found, err := describeNamespace(cmd.Context(), inv, args[0])
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(output.Value, found, document{invocation.DocumentOf("NamespaceDescription"), found})
+	}
+	return cmd
+}
+
+func describeNamespace(ctx context.Context, inv *invocation.Invocation, name string) (*Namespace, error) {
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, err
+	}
+	view, err := gather.Around(ctx, api, name)
+	if err != nil {
+		return nil, err
+	}
+	tenant, known, err := tenantAbove(ctx, api, view, name)
+	if err != nil {
+		return nil, err
+	}
+	found := Of(view, name, tenant, known)
+	if found == nil {
+		return nil, fmt.Errorf("there is no namespace %q", name)
+	}
+	if found.Resources, err = resourcesIn(ctx, inv, name); err != nil {
+		return nil, err
+	}
+	found.Events, err = eventsAbout(ctx, inv, api, name, found.Parent)
+	return found, err
+}
+
+// tenantAbove reads the LNamespace of the tree in which a namespace stands: nil if there is none. known is false if that can't
+// be told.
+func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
+	root := view.Forest.Namespace(RootOf(view, name))
+	if root == nil {
+		return nil, false, nil
+	}
+	tenant, err = gather.ReadTenant(ctx, api, root.Name, root.TenantUID())
+	if failure.Refused(err) {
+		return nil, false, nil
+	}
+	return tenant, err == nil, err
+}
+
+// eventsAbout are what the operator told in Events: on the HierarchyConfiguration of a namespace, and on its SubNamespace in the
+// parent. The newest come last.
+func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, name, parent string) ([]Event, error) {
+	events := []Event{}
+	for _, about := range []corev1.ObjectReference{
+		{Namespace: name, Kind: "HierarchyConfiguration", Name: v1alpha1.HierarchyConfigurationName},
+		{Namespace: parent, Kind: "SubNamespace", Name: name},
+	} {
+		if about.Namespace == "" {
+			continue
+		}
+		err := gather.Each(ctx, api, &corev1.EventList{}, func(object runtime.Object) {
+			e := object.(*corev1.Event)
+			events = append(events, Event{
+				Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
+				Object: strings.ToLower(about.Kind) + "/" + about.Name,
+			})
+		}, client.InNamespace(about.Namespace), client.MatchingFields{"involvedObject.kind": about.Kind, "involvedObject.name": about.Name})
+		if failure.Refused(err) {
+			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", about.Namespace)
+		} else if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("list Events: %w", err)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int {
+		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
+	})
+	return events, nil
+}
+
+// timeOf is when an Event was last seen.
+func timeOf(e *corev1.Event) metav1.Time {
+	switch {
+	case e.Series != nil:
+		return metav1.Time{Time: e.Series.LastObservedTime.Time}
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp
+	case !e.EventTime.IsZero():
+		return metav1.Time{Time: e.EventTime.Time}
+	}
+	return e.CreationTimestamp
+}

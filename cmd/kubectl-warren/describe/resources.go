@@ -1,0 +1,120 @@
+package describe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+)
+
+// propagableKinds are the kinds that the API server has and of which there may be copies.
+func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, error) {
+	api, err := inv.Flags.ToDiscoveryClient()
+	if err != nil {
+		return nil, err
+	}
+	lists, err := api.ServerPreferredResources()
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partly) {
+		return nil, err
+	}
+	var kinds []schema.GroupVersionKind
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "create", "update"}}, lists) {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			kind := version.WithKind(resource.Kind)
+			if resource.Namespaced && config.CanBePropagated(kind.GroupKind()) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds, nil
+}
+
+// resourcesIn are the copies and the sources that stand in a namespace. Kinds that the user may not list are named in a warning.
+func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace string) ([]Resource, error) {
+	api, err := inv.ConnectDiscovering()
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := propagableKinds(inv)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	all, closed := []Resource{}, []string{}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(gather.AtOnce)
+	for _, kind := range kinds {
+		group.Go(func() error {
+			found, err := resourcesOf(ctx, api, kind, namespace)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, found...)
+			switch {
+			case failure.Refused(err):
+				closed = append(closed, kind.GroupKind().String())
+			case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err): // gone since discovery
+			case err != nil:
+				return fmt.Errorf("list %s in %s: %w", kind.GroupKind(), namespace, err)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if len(closed) > 0 {
+		slices.Sort(closed)
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list %s in %s: copies of these kinds are not shown\n", strings.Join(closed, ", "), namespace)
+	}
+	slices.SortFunc(all, func(a, b Resource) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	return all, nil
+}
+
+// resourcesOf are those of one kind. Labels select them on the server.
+func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace string) ([]Resource, error) {
+	var found []Resource
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := gather.Each(ctx, api, list, func(object runtime.Object) {
+		m := object.(*metav1.PartialObjectMetadata)
+		if from, mode, ok := trace.Origin(kind.GroupKind(), m); ok {
+			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: from, Mode: mode})
+		}
+	}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelInheritedFrom})
+	if err != nil {
+		return nil, err
+	}
+	return found, gather.Each(ctx, api, list, func(object runtime.Object) {
+		m := object.(*metav1.PartialObjectMetadata)
+		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
+			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate]})
+		}
+	}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelPropagate})
+}

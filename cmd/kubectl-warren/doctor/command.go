@@ -1,0 +1,89 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// document is what doctor prints as JSON or YAML.
+type document struct {
+	invocation.Document
+	Checks []Check `json:"checks"`
+}
+
+// Command is the command "doctor".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check that Warren's walls stand on this cluster",
+		Long: "Check that Warren's walls stand on this cluster: version, policies, pod security, webhook, groups of sudoers, protected namespaces.\n" +
+			"It changes nothing. The exit status is 1 if a check ends in an error; what you may not look at is a warning.",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	namespace := invocation.AddOperatorNamespace(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return examineCluster(cmd.Context(), inv, *namespace, output.Value)
+	}
+	return cmd
+}
+
+// examineCluster prints the checks also where some of them end in an error, which is then told too.
+func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, format string) error {
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	// A server that isn't there would fail every check in the same way.
+	if _, err := inv.ServerVersion(); err != nil {
+		return err
+	}
+	checks := Patient{API: api, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var text bytes.Buffer
+	if format == "" {
+		err = writeChecks(&text, checks)
+	} else {
+		err = invocation.WriteAs(&text, format, document{invocation.DocumentOf("Diagnosis"), checks})
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := text.WriteTo(inv.Streams.Out); err != nil {
+		return err
+	}
+	failed := 0
+	for _, c := range checks {
+		if c.Status == Error {
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(checks))
+	}
+	return nil
+}
+
+// writeChecks writes one line for each check.
+func writeChecks(out io.Writer, checks []Check) error {
+	table := printers.GetNewTabWriter(out)
+	for _, c := range checks {
+		message := c.Message
+		if c.Advice != "" {
+			message += "; " + c.Advice
+		}
+		terminal.Fprintf(table, "%s\t%s\t%s\n", c.Status, c.Name, message)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,70 @@
+// Package gather reads from the cluster what the commands show and decide on, with no rights but the caller's: a user without
+// cluster-wide rights sees less, and is told so.
+package gather
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
+// however many namespaces there are. It is refused to a user who may not list namespaces.
+func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
+	view := emptyView()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err := Each(ctx, api, list, func(object runtime.Object) {
+		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(object.(*metav1.PartialObjectMetadata)))
+	})
+	if err != nil {
+		return view, fmt.Errorf("list namespaces: %w", err)
+	}
+	err = Each(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object runtime.Object) {
+		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
+		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
+	})
+	if err != nil && !failure.Unavailable(err) {
+		return view, fmt.Errorf("list HierarchyConfigurations: %w", err)
+	}
+	return view, nil
+}
+
+func emptyView() tree.View {
+	return tree.View{
+		Forest:     forest.New(forest.Rules{ProtectedName: protectedName}),
+		Conditions: map[string][]metav1.Condition{},
+	}
+}
+
+// protectedName knows the names that are always protected. Those that the operator's configuration adds are told by the
+// condition Halted (Protected) of a HierarchyConfiguration: the plugin needs no access to the operator's namespace.
+func protectedName(name string) bool {
+	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
+}
+
+// Each lists the objects of list's kind page by page and calls do with each.
+func Each(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object), scope ...client.ListOption) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page := list.DeepCopyObject().(client.ObjectList)
+		paging := []client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}
+		return page, api.List(ctx, page, append(paging, scope...)...)
+	})
+	all, _, err := pages.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	return meta.EachListItem(all, func(object runtime.Object) error { do(object); return nil })
+}

@@ -1,0 +1,161 @@
+package gather
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// AtOnce is how many namespaces a walk looks into at once.
+const AtOnce = 8
+
+// step is a namespace that a walk looks into: one that the user named (parent is ""), or one that its parent told of.
+type step struct {
+	name, parent string
+	bound        bool
+	reported     bool // the operator says that it is there, so it counts even if it can't be read
+}
+
+// sight is what a step showed.
+type sight struct {
+	namespace  *forest.Namespace // nil if there is none below the parent that told of it
+	conditions []metav1.Condition
+	closed     bool // the user may not look for what is below
+	next       []step
+}
+
+// Walk goes down from names by what a user without cluster-wide rights may read in each namespace: its Namespace, its
+// SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces into which it could not look.
+func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
+	view = emptyView()
+	view.Partial = true
+	seen := map[step]bool{}
+	var level []step
+	for _, name := range names {
+		level = append(level, step{name: name})
+	}
+	for len(level) > 0 {
+		level = slices.DeleteFunc(level, func(s step) bool {
+			known := seen[s] || view.Forest.Namespace(s.name) != nil
+			seen[s] = true
+			return known
+		})
+		sights, err := lookAt(ctx, api, level)
+		if err != nil {
+			return view, nil, err
+		}
+		level = nil
+		for _, found := range sights {
+			if found.namespace == nil {
+				continue
+			}
+			view.Forest = view.Forest.WithNamespace(found.namespace)
+			view.Conditions[found.namespace.Name] = found.conditions
+			if found.closed {
+				closed = append(closed, found.namespace.Name)
+			}
+			level = append(level, found.next...)
+		}
+	}
+	slices.Sort(closed)
+	return view, closed, nil
+}
+
+// lookAt makes the steps of one level at once. The order of the answers is that of the steps.
+func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, error) {
+	sights := make([]sight, len(level))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(AtOnce)
+	for i, s := range level {
+		group.Go(func() (err error) {
+			sights[i], err = s.lookAtNamespace(ctx, api)
+			return err
+		})
+	}
+	return sights, group.Wait()
+}
+
+// UnseenError names a namespace that the user named and may not look into.
+type UnseenError string
+
+func (e UnseenError) Error() string {
+	return fmt.Sprintf("namespace %q does not exist, or you may not read it; ask a manager of the tenant for access", string(e))
+}
+
+func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, error) {
+	namespace, unread, err := s.readNamespace(ctx, api)
+	if err != nil || namespace == nil {
+		return sight{}, err
+	}
+	found := sight{namespace: namespace}
+	err = Each(ctx, api, &v1alpha1.SubNamespaceList{}, func(object runtime.Object) {
+		sub := object.(*v1alpha1.SubNamespace)
+		found.next = append(found.next, step{name: sub.Name, parent: s.name, bound: true, reported: hasNamespace(sub)})
+	}, client.InNamespace(s.name))
+	if err != nil && !failure.Unavailable(err) {
+		return sight{}, fmt.Errorf("list the SubNamespaces of %s: %w", s.name, err)
+	}
+	found.closed = failure.Refused(err)
+	if unread && found.closed && s.parent == "" {
+		return sight{}, UnseenError(s.name)
+	}
+
+	hierarchy := &v1alpha1.HierarchyConfiguration{}
+	err = api.Get(ctx, client.ObjectKey{Namespace: s.name, Name: v1alpha1.HierarchyConfigurationName}, hierarchy)
+	if err != nil && !failure.Unavailable(err) {
+		return sight{}, fmt.Errorf("read the HierarchyConfiguration of %s: %w", s.name, err)
+	}
+	found.conditions = hierarchy.Status.Conditions
+	for _, child := range hierarchy.Status.Children {
+		if !slices.ContainsFunc(found.next, func(n step) bool { return n.name == child }) {
+			found.next = append(found.next, step{name: child, parent: s.name, reported: true})
+		}
+	}
+	return found, nil
+}
+
+// readNamespace returns the namespace: nil if it is not there or not below the parent that told of it, and what is known of it where the
+// user may not read it.
+func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
+	object, err := ReadNamespace(ctx, api, s.name)
+	switch {
+	case err == nil && (s.parent == "" || object.Labels[v1alpha1.LabelParent] == s.parent):
+		return forest.NamespaceOf(object), false, nil
+	case err == nil, apierrors.IsNotFound(err):
+		return nil, false, nil
+	case !failure.Refused(err):
+		return nil, false, fmt.Errorf("read namespace %s: %w", s.name, err)
+	case s.parent == "":
+		return &forest.Namespace{Name: s.name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}, true, nil
+	case !s.reported:
+		return nil, true, nil
+	}
+	return s.unreadNamespace(), true, nil
+}
+
+// unreadNamespace is what is known of a namespace, by what its parent told, without reading it.
+func (s step) unreadNamespace() *forest.Namespace {
+	labels := map[string]string{v1alpha1.LabelParent: s.parent}
+	if s.bound {
+		labels[v1alpha1.LabelBound] = v1alpha1.True
+	}
+	return &forest.Namespace{Name: s.name, Labels: labels}
+}
+
+// hasNamespace says whether, by its status, a SubNamespace has made its namespace and the namespace is still there.
+func hasNamespace(sub *v1alpha1.SubNamespace) bool {
+	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Status == metav1.ConditionTrue ||
+		ready.Reason == string(v1alpha1.ReasonNamespaceTerminating) || ready.Reason == string(v1alpha1.ReasonDeleting))
+}

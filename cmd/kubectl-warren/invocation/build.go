@@ -1,0 +1,32 @@
+package invocation
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Build says from what the program was built.
+type Build struct {
+	Version   string `json:"version"`
+	Commit    string `json:"commit,omitempty"`
+	GoVersion string `json:"goVersion"`
+	Platform  string `json:"platform"`
+}
+
+// NewBuild fills in what the linker was not told from what the Go tool wrote into the program.
+func NewBuild(version, commit string) Build {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		if version == "" {
+			version = info.Main.Version
+		}
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" && commit == "" {
+				commit = setting.Value
+			}
+		}
+	}
+	if version == "" {
+		version = "(devel)"
+	}
+	return Build{Version: version, Commit: commit, GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+}

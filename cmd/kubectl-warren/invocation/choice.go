@@ -1,0 +1,41 @@
+package invocation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Choice is the value of a flag that takes one of a few words.
+type Choice struct {
+	Value   string
+	allowed []string
+}
+
+var _ pflag.Value = &Choice{}
+
+func (c *Choice) String() string { return c.Value }
+
+func (c *Choice) Type() string { return strings.Join(c.allowed, "|") }
+
+// Set refuses what is not allowed, so that a wrong word is told before any request is made.
+func (c *Choice) Set(value string) error {
+	if !slices.Contains(c.allowed, value) {
+		return fmt.Errorf("must be %s or %s", strings.Join(c.allowed[:len(c.allowed)-1], ", "), c.allowed[len(c.allowed)-1])
+	}
+	c.Value = value
+	return nil
+}
+
+// AddChoice gives cmd a flag that takes one of the words allowed, and completes them.
+func AddChoice(cmd *cobra.Command, name, shorthand, value, usage string, allowed ...string) *Choice {
+	c := &Choice{Value: value, allowed: allowed}
+	cmd.Flags().VarP(c, name, shorthand, usage)
+	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was just added
+	}
+	return c
+}

@@ -1,0 +1,51 @@
+package invocation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// completionPatience is how long a press of the tab key may take.
+const completionPatience = "3s"
+
+// BoundCompletion lets a press of the tab key take no longer than completionPatience, unless the user said otherwise.
+func (inv *Invocation) BoundCompletion(cmd *cobra.Command) {
+	if !cmd.Flags().Changed("request-timeout") {
+		*inv.Flags.Timeout = completionPatience
+	}
+}
+
+// CompleteFirst offers the namespaces in trees for the first arguments of a command.
+func (inv *Invocation) CompleteFirst(most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(named) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return inv.CompleteNamespaces(cmd, named, begun)
+	}
+}
+
+// CompleteNamespaces offers the namespaces in trees that are not named yet; none where the user may not list namespaces.
+func (inv *Invocation) CompleteNamespaces(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+	inv.BoundCompletion(cmd)
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	view, err := gather.Forest(cmd.Context(), api)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for node := range tree.Existing(view.All()) {
+		if strings.HasPrefix(node.Name, begun) && !slices.Contains(named, node.Name) {
+			names = append(names, node.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,21 @@
+// Package invocation is one call of the plugin: the flags and arguments that its commands share, how they reach the API server,
+// complete words and print answers. The packages of the commands stand above it.
+package invocation
+
+import (
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// ProgramName is the name under which kubectl finds the plugin, and under which the API server knows it.
+const ProgramName = "kubectl-warren"
+
+// Invocation is what the commands of one call share: kubectl's flags, the streams, and what the program was built from.
+type Invocation struct {
+	Flags   *genericclioptions.ConfigFlags
+	Streams genericiooptions.IOStreams
+	Build   Build
+}
+
+// UsesNamespace is the annotation of commands to which --namespace means something.
+const UsesNamespace = "uses-namespace"

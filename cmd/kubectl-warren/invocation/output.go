@@ -1,0 +1,57 @@
+package invocation
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Values of --output.
+const (
+	OutputJSON = "json"
+	OutputYAML = "yaml"
+	OutputName = "name"
+	OutputWide = "wide"
+)
+
+// WriteAs writes value as JSON or YAML.
+func WriteAs(w io.Writer, format string, value any) error {
+	marshal := func(value any) ([]byte, error) { return json.MarshalIndent(value, "", "    ") }
+	if format == OutputYAML {
+		marshal = yaml.Marshal
+	}
+	text, err := marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(text), "\n"))
+	return err
+}
+
+// Document is the head of what a command prints as JSON or YAML.
+type Document struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// DocumentOf is the head of a document of some kind.
+func DocumentOf(kind string) Document { return Document{"cli.tenancy.warren.dev/v1alpha1", kind} }
+
+// PrintReport writes a report in its own form, or value as JSON or YAML.
+func (inv *Invocation) PrintReport(format string, text interface{ Write(io.Writer) error }, value any) error {
+	var out bytes.Buffer
+	var err error
+	if format == "" {
+		err = text.Write(&out)
+	} else {
+		err = WriteAs(&out, format, value)
+	}
+	if err == nil {
+		_, err = out.WriteTo(inv.Streams.Out)
+	}
+	return err
+}

@@ -1,0 +1,130 @@
+// Package list is the commands list and tree, which show trees of namespaces.
+package list
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// document is what list prints as JSON or YAML.
+type document struct {
+	invocation.Document
+	Items []*tree.Node `json:"items"`
+}
+
+// Command is the command "list [ROOT…]".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list [ROOT…]",
+		Aliases: []string{"ls"},
+		Short:   "Show the trees of namespaces, and the templates with their instances",
+		Long: "Show the trees of namespaces, and the templates with their instances; with names, only what begins there.\n" +
+			"Whoever may not list namespaces names a root and sees what can be found from there.",
+		ValidArgsFunction: inv.CompleteNamespaces,
+	}
+	output := AddOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		return showTrees(cmd.Context(), inv, names, output.Value)
+	}
+	return cmd
+}
+
+// TreeCommand is the command "tree NS…", list under the name that users of HNC know.
+func TreeCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "tree {NAMESPACE… | -A}",
+		Short:             "Show the tree that begins at a namespace",
+		ValidArgsFunction: inv.CompleteNamespaces,
+	}
+	output := AddOutput(cmd)
+	all := cmd.Flags().BoolP("all-namespaces", "A", false, "Show every tree")
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		if *all == (len(names) > 0) {
+			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A), not both")
+		}
+		return showTrees(cmd.Context(), inv, names, output.Value)
+	}
+	return cmd
+}
+
+func AddOutput(cmd *cobra.Command) *invocation.Choice {
+	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName, invocation.OutputWide)
+}
+
+// showTrees prints the trees that begin at names, or all of them.
+func showTrees(ctx context.Context, inv *invocation.Invocation, names []string, format string) error {
+	if err := invocation.CheckNamespaces(names...); err != nil {
+		return err
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	view, err := readForest(ctx, inv, api, names)
+	if err != nil {
+		return err
+	}
+	return Draw(inv, view, names, format, "No trees found.")
+}
+
+// Draw prints the trees of a view that begin at names, or all of them; nothing is what to say where there are none.
+func Draw(inv *invocation.Invocation, view tree.View, names []string, format, nothing string) (err error) {
+	var nodes []*tree.Node
+	if len(names) == 0 {
+		nodes = view.All()
+	} else if nodes, err = view.Below(names); err != nil {
+		return err
+	}
+	if len(nodes) == 0 && (format == "" || format == invocation.OutputWide) {
+		terminal.Fprintln(inv.Streams.ErrOut, nothing)
+		return nil
+	}
+	return printNodes(inv, nodes, format)
+}
+
+// readForest lists everything, or walks from names if the user may not list namespaces.
+func readForest(ctx context.Context, inv *invocation.Invocation, api client.Client, names []string) (tree.View, error) {
+	view, err := gather.Forest(ctx, api)
+	switch {
+	case !failure.Refused(err):
+		return view, err
+	case len(names) == 0:
+		return view, fmt.Errorf("you may not list namespaces; name a root")
+	}
+	view, closed, err := gather.Walk(ctx, api, names)
+	if err == nil && len(closed) > 0 {
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+	}
+	return view, err
+}
+
+// printNodes writes nothing to Out unless all of it can be written.
+func printNodes(inv *invocation.Invocation, nodes []*tree.Node, format string) error {
+	var text bytes.Buffer
+	var err error
+	switch format {
+	case invocation.OutputJSON, invocation.OutputYAML:
+		err = invocation.WriteAs(&text, format, document{invocation.DocumentOf("NamespaceTree"), nodes})
+	case invocation.OutputName:
+		err = tree.WriteNames(&text, nodes)
+	case invocation.OutputWide:
+		err = tree.DrawWide(&text, nodes)
+	default:
+		err = tree.Draw(&text, nodes)
+	}
+	if err == nil {
+		_, err = text.WriteTo(inv.Streams.Out)
+	}
+	return err
+}

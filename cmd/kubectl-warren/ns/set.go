@@ -1,0 +1,98 @@
+package ns
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// wishes are what the flags of set say.
+type wishes struct {
+	parent                     string
+	root, cascading, forbidden bool
+}
+
+// SetCommand is the command "set NS".
+func SetCommand(inv *invocation.Invocation) *cobra.Command {
+	w := &wishes{}
+	cmd := &cobra.Command{
+		Use:   "set NAMESPACE",
+		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
+		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
+			"  kubectl warren set payments --allow-cascading-deletion",
+		Args:              invocation.ExactlyAsUsage("one namespace"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&w.parent, "parent", "p", "", "Place it below this namespace")
+	flags.BoolVarP(&w.root, "root", "r", false, "Make it a root")
+	flags.BoolVarP(&w.cascading, "allow-cascading-deletion", "a", false, "Let its deletion delete the sub-namespaces below it")
+	flags.BoolVarP(&w.forbidden, "forbid-cascading-deletion", "f", false, "Don't")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		switch name { // as the plugin of the Hierarchical Namespace Controller spells them
+		case "allowCascadingDeletion":
+			name = "allow-cascading-deletion"
+		case "forbidCascadingDeletion":
+			name = "forbid-cascading-deletion"
+		}
+		return pflag.NormalizedName(name)
+	})
+	c := change.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		fields, err := w.fields(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		return setHierarchy(cmd.Context(), inv, args[0], fields, c)
+	}
+	return cmd
+}
+
+// fields are the fields of the spec that the flags name, as JSON.
+func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
+	fields := map[string]any{}
+	switch parent := flags.Changed("parent"); {
+	case parent && w.root:
+		return nil, fmt.Errorf("--parent and --root contradict each other: a root has no parent")
+	case parent:
+		if err := invocation.CheckName("namespace", w.parent); err != nil {
+			return nil, fmt.Errorf("--parent: %w", err)
+		}
+		fields["parent"] = w.parent
+	case w.root:
+		fields["parent"] = ""
+	}
+	allow, forbid := flags.Changed("allow-cascading-deletion"), flags.Changed("forbid-cascading-deletion")
+	switch {
+	case allow && forbid:
+		return nil, fmt.Errorf("--allow-cascading-deletion and --forbid-cascading-deletion contradict each other: give one")
+	case allow:
+		fields["allowCascadingDeletion"] = w.cascading
+	case forbid:
+		fields["allowCascadingDeletion"] = !w.forbidden
+	}
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("say what to set: --parent NAME, --root, or --allow-cascading-deletion")
+	}
+	return fields, nil
+}
+
+func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, fields map[string]any, c change.Options) error {
+	if err := invocation.CheckNamespaces(name); err != nil {
+		return err
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	hc, operation, err := change.WriteHierarchy(ctx, api, name, fields, c)
+	if err != nil {
+		return err
+	}
+	return change.PrintDone(inv, hc, c, operation)
+}

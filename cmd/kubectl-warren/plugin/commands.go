@@ -1,0 +1,94 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/billing"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/distribution"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/doctor"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ns"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/setup"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/sub"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/template"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tenant"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+)
+
+// warrenCommand is the command "kubectl warren". A new subject is a package beside this one and a line here.
+func warrenCommand(inv *invocation.Invocation) *cobra.Command {
+	warren := asPlugin(inv, &cobra.Command{
+		Use:   invocation.ProgramName,
+		Short: "Work with tenants and trees of namespaces",
+	}, "kubectl warren")
+	groups := []*cobra.Command{
+		sub.Commands(inv), ns.Commands(inv), template.Commands(inv), setup.ConfigCommands(inv), billing.Commands(inv.Streams),
+	}
+	warren.AddCommand(groups...)
+	warren.AddCommand( // in groups of subjects; --help shows them by name
+		tenant.CreateCommand(inv),
+		list.Command(inv), list.TreeCommand(inv), describe.Command(inv), trace.Command(inv),
+		sub.CreateCommand(inv), sub.DeleteCommand(inv),
+		ns.SetCommand(inv), ns.ProtectCommand(inv),
+		distribution.Command(inv),
+		rights.AccessCommand(inv), rights.WhoCanCommand(inv), rights.WhyCommand(inv),
+		doctor.Command(inv), setup.VetCommand(inv), setup.VersionCommand(inv),
+	)
+	warren.InitDefaultCompletionCmd()
+	for _, group := range append(groups, warren, completionOf(warren)) {
+		requireSubcommand(group)
+	}
+	return warren
+}
+
+// completionOf finds the command that cobra adds for the shells' completion.
+func completionOf(top *cobra.Command) *cobra.Command {
+	for _, command := range top.Commands() {
+		if command.Name() == "completion" {
+			return command
+		}
+	}
+	panic("cobra has no command completion any more")
+}
+
+// asPlugin makes command the top of a plugin whose users type displayName.
+func asPlugin(inv *invocation.Invocation, command *cobra.Command, displayName string) *cobra.Command {
+	command.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: displayName}
+	command.SilenceErrors, command.SilenceUsage = true, true
+	command.SetIn(inv.Streams.In)
+	command.SetOut(inv.Streams.Out)
+	command.SetErr(inv.Streams.ErrOut)
+	inv.Flags.AddFlags(command.PersistentFlags())
+	command.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return refuseNamespace(cmd) }
+	return command
+}
+
+// refuseNamespace fails where --namespace is given to a command that would ignore it.
+func refuseNamespace(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("namespace") && cmd.Annotations[invocation.UsesNamespace] == "" {
+		return fmt.Errorf("--namespace is not used by this command")
+	}
+	return nil
+}
+
+// requireSubcommand lets a command that only groups others print its help, and refuse words that it doesn't know.
+func requireSubcommand(group *cobra.Command) {
+	group.Args = cobra.ArbitraryArgs
+	group.SuggestionsMinimumDistance = 2 // cobra sets its default only on a path that we don't take
+	group.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		advice := "see " + cmd.CommandPath() + " --help"
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			advice = "did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return fmt.Errorf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), advice)
+	}
+}

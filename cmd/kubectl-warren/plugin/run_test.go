@@ -1,0 +1,234 @@
+package plugin_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/plugin"
+)
+
+// answer is what a command line gives.
+type answer struct {
+	status      int
+	out, errOut string
+}
+
+// run carries out a command line where no API server can be reached.
+func run(t *testing.T, line ...string) answer {
+	t.Helper()
+	t.Setenv("KUBECONFIG", "/dev/null")
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &errOut}
+	build := invocation.Build{Version: "v1.2.3", Commit: "abc", GoVersion: "go1", Platform: "os/arch"}
+	status := plugin.Run(t.Context(), line, streams, build)
+	return answer{status, out.String(), errOut.String()}
+}
+
+const nowhere = "https://127.0.0.1:1"
+
+func TestCreateLNS(t *testing.T) {
+	const created = `apiVersion: tenancy.warren.dev/v1alpha1
+kind: LNamespace
+metadata:
+  name: x
+spec:
+  billing:
+    costCenter: "1"
+  managers:
+  - kind: User
+    name: mia
+  sudoers:
+  - kind: Group
+    name: ops
+  users:
+  - kind: User
+    name: alice
+`
+	cases := map[string]struct {
+		line string
+		want answer
+	}{
+		"ACC-P07": {
+			"/bin/kubectl-create-lns x --user alice --manager mia --sudoer-group ops --cost-center 1 --dry-run=client -o yaml",
+			answer{0, created, ""},
+		},
+		"under kubectl warren": {
+			"kubectl-warren create-lns x --user alice --manager mia --sudoer-group ops --cost-center 1 --dry-run=client -o yaml",
+			answer{0, created, ""},
+		},
+		"every list and kind": {
+			"kubectl-create-lns x --user CN=a,OU=b --user bob --user-serviceaccount ci:d --manager-group g --sudoer-serviceaccount ci/e --owner o --template t --dry-run=client -o json",
+			answer{0, `{
+    "apiVersion": "tenancy.warren.dev/v1alpha1",
+    "kind": "LNamespace",
+    "metadata": {
+        "name": "x"
+    },
+    "spec": {
+        "billing": {
+            "owner": "o"
+        },
+        "managers": [
+            {
+                "kind": "Group",
+                "name": "g"
+            }
+        ],
+        "sudoers": [
+            {
+                "kind": "ServiceAccount",
+                "name": "e",
+                "namespace": "ci"
+            }
+        ],
+        "template": "t",
+        "users": [
+            {
+                "kind": "User",
+                "name": "CN=a,OU=b"
+            },
+            {
+                "kind": "User",
+                "name": "bob"
+            },
+            {
+                "kind": "ServiceAccount",
+                "name": "d",
+                "namespace": "ci"
+            }
+        ]
+    }
+}
+`, ""},
+		},
+		"what it says": {"kubectl-create-lns.exe x --dry-run=client", answer{0, "lnamespace.tenancy.warren.dev/x created (dry run)\n", ""}},
+		"name only":    {"kubectl-create-lns x --dry-run=client -o name", answer{0, "lnamespace.tenancy.warren.dev/x\n", ""}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, run(t, strings.Fields(c.line)...), cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// SUB-X8: in an error case stdout is empty, and the error is one line.
+func TestRefusals(t *testing.T) {
+	cases := map[string]struct{ line, want string }{
+		"unknown command":         {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
+		"unknown subcommand":      {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
+		"unknown shell":           {"kubectl-warren completion cmd", `unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
+		"unknown flag":            {"kubectl-warren list --foo", "unknown flag: --foo"},
+		"namespace on list":       {"kubectl-warren list -n x", "--namespace is not used by this command"},
+		"namespace on create lns": {"kubectl-create-lns x -n x", "--namespace is not used by this command"},
+		"output":                  {"kubectl-warren list -o xml", `invalid argument "xml" for "-o, --output" flag: must be json, yaml, name or wide`},
+		"dry run":                 {"kubectl-create-lns x --dry-run=yes", `invalid argument "yes" for "--dry-run" flag: must be none, client or server`},
+		"service account":         {"kubectl-create-lns x --user-serviceaccount ci", `invalid argument "ci" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
+		"three parts":             {"kubectl-create-lns x --user-serviceaccount a:b:c", `invalid argument "a:b:c" for "--user-serviceaccount" flag: must be NAMESPACE:NAME or NAMESPACE/NAME`},
+		"no name":                 {"kubectl-create-lns", "name one LNamespace, not 0: kubectl create lns NAME"},
+		"bad name":                {"kubectl-create-lns Pay.x --dry-run=client", `invalid LNamespace name "Pay.x": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"bad root":                {"kubectl-warren list a/b -s " + nowhere, `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A), not both"},
+		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A), not both"},
+		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
+		"access, a namespace":     {"kubectl-warren access a -n b", "--namespace is not used by this command"},
+		"access, a wrong name":    {"kubectl-warren access a/b", `invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set nothing":             {"kubectl-warren set x", "say what to set: --parent NAME, --root, or --allow-cascading-deletion"},
+		"set both":                {"kubectl-warren set x --parent y --root", "--parent and --root contradict each other: a root has no parent"},
+		"set and unset":           {"kubectl-warren set x -a -f", "--allow-cascading-deletion and --forbid-cascading-deletion contradict each other: give one"},
+		"set a wrong name":        {"kubectl-warren set a/b --root", `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set a wrong parent":      {"kubectl-warren set x --parent=", `--parent: invalid namespace name "": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"set two":                 {"kubectl-warren set x y --root", "name one namespace, not 2: kubectl warren set NAMESPACE"},
+		"who-can what":            {"kubectl-warren who-can get", "name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]"},
+		"why what":                {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
+		"why, a wrong format":     {"kubectl-warren why bob get pods -o wide", `invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
+		"no server":               {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
+		"no context":              {"kubectl-warren list --context nope", `kubeconfig and flags: context "nope" does not exist`},
+		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "kubeconfig and flags: stat /nofile: no such file or directory"},
+	}
+	refuse(t, cases)
+}
+
+// refuse carries out command lines that end in an error.
+func refuse(t *testing.T, cases map[string]struct{ line, want string }) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := answer{1, "", "error: " + c.want + "\n"}
+			if diff := cmp.Diff(want, run(t, strings.Fields(c.line)...), cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// SUB-X1: the flags of every kubectl command are known behind every command.
+func TestConfigFlags(t *testing.T) {
+	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
+		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
+		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
+		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a", "kubectl-warren describe a", "kubectl-warren ns set-type a root",
+		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
+		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)
+		if got.status != 0 || got.errOut != "" {
+			t.Errorf("%s: status %d, %s", command, got.status, got.errOut)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	cases := map[string]struct {
+		line string
+		want answer
+	}{
+		"client":  {"kubectl-warren version --client", answer{0, "Client Version: v1.2.3\nCommit: abc\nGo Version: go1\n", ""}},
+		"as YAML": {"kubectl-warren version --client -o yaml", answer{0, "clientVersion:\n  commit: abc\n  goVersion: go1\n  platform: os/arch\n  version: v1.2.3\n", ""}},
+		"no server": {"kubectl-warren version -s " + nowhere, answer{0, "Client Version: v1.2.3\nCommit: abc\nGo Version: go1\n",
+			"Warning: the server's version is unknown: can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig\n"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, run(t, strings.Fields(c.line)...), cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	cases := map[string]struct {
+		line []string
+		want string
+	}{
+		"commands":                {[]string{"kubectl_complete-warren", "tre"}, "tree\tShow the tree that begins at a namespace\n:4\n"},
+		"types of a namespace":    {[]string{"kubectl_complete-warren", "ns", "set-type", "x", ""}, "root\ntemplate\nnone\n:4\n"},
+		"no new name":             {[]string{"kubectl_complete-warren", "sub", "create", ""}, ":4\n"},
+		"formats":                 {[]string{"kubectl_complete-warren", "list", "-o", ""}, "json\nyaml\nname\nwide\n:4\n"},
+		"namespaces, no server":   {[]string{"kubectl_complete-warren", "list", "-s", nowhere, ""}, ":4\n"},
+		"tenants, no server":      {[]string{"kubectl_complete-warren", "access", "-s", nowhere, ""}, ":4\n"},
+		"verbs":                   {[]string{"kubectl_complete-warren", "why", "bob", ""}, "get\nlist\nwatch\ncreate\nupdate\npatch\ndelete\ndeletecollection\nbind\nescalate\nimpersonate\nuse\n:4\n"},
+		"flags of create lns":     {[]string{"kubectl_complete-create-lns", "x", "--cost"}, "--cost-center\tCost center that pays for the tenant\n:4\n"},
+		"dry runs of create lns":  {[]string{"kubectl_complete-create-lns", "x", "--dry-run", "s"}, "none\nclient\nserver\n:4\n"},
+		"of create lns in warren": {[]string{"kubectl_complete-warren", "create-lns", ""}, ":4\n"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, c.line...)
+			if diff := cmp.Diff(c.want, got.out); diff != "" || got.status != 0 {
+				t.Errorf("status %d, -want +got:\n%s", got.status, diff)
+			}
+		})
+	}
+	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
+		if got := run(t, "kubectl-warren", "completion", shell); got.status != 0 || !strings.Contains(got.out, "kubectl-warren") {
+			t.Errorf("completion %s: status %d, %d bytes", shell, got.status, len(got.out))
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package rights
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// Access is everybody who has rights in a tenant's tree, or may get them.
+type Access struct {
+	Tenant string `json:"tenant"`
+	// Namespaces of the tree, the root first.
+	Namespaces []string `json:"namespaces"`
+	Subjects   []Entry  `json:"subjects"`
+	// LeftOut is how many subjects are parts of Kubernetes itself, which stand in the report only where one asks for them.
+	LeftOut    int      `json:"leftOut,omitempty"`
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+// Entry is one subject. Roles are the names of Roles and ClusterRoles.
+type Entry struct {
+	v1alpha1.Subject
+	Lists       []grants.List `json:"lists,omitempty"`
+	WithoutSudo []string      `json:"withoutSudo,omitempty"`
+	WithSudo    []string      `json:"withSudo,omitempty"`
+	// Namespaces of the tree in which a role is held, with sudo or without.
+	Namespaces []string `json:"namespaces,omitempty"`
+	Via        []Via    `json:"via,omitempty"`
+
+	// near says that the tenant's lists or a binding of its tree name the subject.
+	near bool
+}
+
+// Access reports on a tenant. With everything, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
+func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
+	of, err := r.readTenant(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case of.exists == No:
+		return nil, fmt.Errorf("there is no tenant %q: kubectl get lns lists them", name)
+	}
+	s, err := r.surveyTenant(ctx, name, of)
+	if err != nil {
+		return nil, err
+	}
+	result := &Access{Tenant: name, Namespaces: append([]string{}, s.tree...), Subjects: []Entry{}}
+	for _, e := range s.allEntries() {
+		if !everything && !e.near && partOfKubernetes(e.Subject) {
+			result.LeftOut++
+			continue
+		}
+		result.Subjects = append(result.Subjects, *e)
+	}
+	result.Incomplete = r.missingReads()
+	return result, nil
+}
+
+// surveyTenant reads what a report on a tenant needs.
+func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*survey, error) {
+	s := &survey{tenant: name, spec: of.spec, listed: of.exists == Yes}
+	tree, closed, err := r.Tree(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	s.tree = tree
+	for _, namespace := range closed {
+		r.noteForbidden("list subnamespaces in " + namespace)
+	}
+	if s.namespaced, err = r.Namespaced(); err != nil {
+		return nil, err
+	}
+	wide, err := r.bindingsIn(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	s.wide, s.wideRead = wide.items, len(wide.items) > 0 || !wide.partial
+	if s.here, err = r.roleBindingsIn(ctx, tree); err != nil {
+		return nil, err
+	}
+	s.sudoers = s.boundSudoers()
+	s.accounts, err = r.roleBindingsIn(ctx, homeNamespaces(s.sudoers))
+	return s, err
+}
+
+// roleBindingsIn returns the RoleBindings of several namespaces, in their order.
+func (r *Reporter) roleBindingsIn(ctx context.Context, namespaces []string) ([]binding, error) {
+	found := make([][]binding, len(namespaces))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, namespace := range namespaces {
+		group.Go(func() error {
+			here, err := r.bindingsIn(ctx, namespace)
+			found[i] = here.items
+			return err
+		})
+	}
+	err := group.Wait()
+	return slices.Concat(found...), err
+}
+
+// homeNamespaces are the namespaces of the service accounts among subjects.
+func homeNamespaces(subjects []rbacv1.Subject) []string {
+	var found []string
+	for _, s := range subjects {
+		if s.Kind == rbacv1.ServiceAccountKind && !slices.Contains(found, s.Namespace) {
+			found = append(found, s.Namespace)
+		}
+	}
+	return found
+}

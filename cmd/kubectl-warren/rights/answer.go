@@ -1,0 +1,31 @@
+package rights
+
+// Answer is yes, no, or that nobody knows who may read as little as the caller.
+type Answer string
+
+// The answers.
+const (
+	Yes     Answer = "yes"
+	No      Answer = "no"
+	Unknown Answer = "unknown"
+)
+
+func (a Answer) or(b Answer) Answer {
+	switch {
+	case a == Yes || b == Yes:
+		return Yes
+	case a == Unknown || b == Unknown:
+		return Unknown
+	}
+	return No
+}
+
+func (a Answer) and(b Answer) Answer {
+	switch {
+	case a == No || b == No:
+		return No
+	case a == Unknown || b == Unknown:
+		return Unknown
+	}
+	return Yes
+}

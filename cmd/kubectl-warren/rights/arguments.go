@@ -1,0 +1,144 @@
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// verbs are offered by the shell's completion. Others are as good.
+var verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate", "use"}
+
+// nameless are verbs of requests that act on no one object.
+var nameless = []string{"create", "list", "watch", "deletecollection"}
+
+// unlisted are resources that no API server serves: they stand in rules about impersonation only.
+var unlisted = []string{"users", "groups", "uids", "userextras"}
+
+// readQuestion reads a verb and RESOURCE[/NAME] as `kubectl auth can-i` does, in the namespace of the command line.
+func readQuestion(inv *invocation.Invocation, cmd *cobra.Command, verb, resource, subresource string) (*Reporter, Question, error) {
+	var question Question
+	resource, name, named := strings.Cut(resource, "/")
+	if resource == "" || verb == "" || named && name == "" {
+		return nil, question, fmt.Errorf("name a verb and a RESOURCE or RESOURCE/NAME, such as: delete secrets/db")
+	}
+	reporter, err := newReporter(inv)
+	if err != nil {
+		return nil, question, err
+	}
+	found, namespaced, err := findResource(inv, resource)
+	if err != nil {
+		return nil, question, err
+	}
+	question = Question{Verb: verb, Group: found.Group, Resource: found.Resource, Subresource: subresource, Name: name}
+	switch {
+	case namespaced:
+		question.Namespace, _, err = inv.Flags.ToRawKubeConfigLoader().Namespace()
+		if err == nil {
+			err = mustExist(cmd, reporter.API, question.Namespace)
+		}
+		return reporter, question, err
+	case cmd.Flags().Changed("namespace"):
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s are not namespaced: --namespace is not used\n", found)
+	}
+	if found.Group == "" && found.Resource == "namespaces" && !slices.Contains(nameless, verb) {
+		question.Namespace = name // as the API server takes a request for one namespace
+	}
+	return reporter, question, nil
+}
+
+// findResource finds a resource by its name, a short name or a singular, with or without its group.
+func findResource(inv *invocation.Invocation, name string) (found schema.GroupResource, namespaced bool, err error) {
+	if name == "*" {
+		return schema.GroupResource{Group: "*", Resource: "*"}, true, nil
+	}
+	mapping, err := inv.FindMapping(name)
+	var unserved invocation.UnservedError
+	switch {
+	case err == nil:
+		return mapping.Resource.GroupResource(), mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+	case errors.As(err, &unserved) && slices.Contains(unlisted, unserved.Resource):
+		return unserved.GroupResource, false, nil
+	}
+	return found, false, err
+}
+
+// mustExist fails if the caller can see that there is no such namespace.
+func mustExist(cmd *cobra.Command, api client.Reader, name string) error {
+	_, err := gather.ReadNamespace(cmd.Context(), api, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("there is no namespace %q", name)
+	case failure.Refused(err):
+		return nil
+	}
+	return err
+}
+
+// completeTenant offers the tenants; none where the user may not list LNamespaces.
+func completeTenant(inv *invocation.Invocation) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(named) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		inv.BoundCompletion(cmd)
+		api, err := inv.Connect()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		tenants := &v1alpha1.LNamespaceList{}
+		if err := api.List(cmd.Context(), tenants); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, tenant := range tenants.Items {
+			if strings.HasPrefix(tenant.Name, begun) {
+				names = append(names, tenant.Name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeQuestion offers verbs for the argument at a position, and resources for the next.
+func completeQuestion(inv *invocation.Invocation, position int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+		switch len(named) - position {
+		case 0:
+			return verbs, cobra.ShellCompDirectiveNoFileComp
+		case 1:
+			return resourceNames(inv, cmd, begun), cobra.ShellCompDirectiveNoFileComp
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func resourceNames(inv *invocation.Invocation, cmd *cobra.Command, begun string) []string {
+	inv.BoundCompletion(cmd)
+	served, err := inv.NamespacedResources()
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for resource := range served {
+		name := resource.String()
+		if strings.HasPrefix(name, begun) && !strings.Contains(name, "/") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,121 @@
+package rights
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// verdict is an answer, and the API server's reason where it gave one.
+type verdict struct {
+	answer Answer
+	reason string
+}
+
+// review is a way to ask the API server's authorizer.
+type review struct {
+	kind   string // what a caller may be refused
+	object client.Object
+	status *authorizationv1.SubjectAccessReviewStatus
+}
+
+// askWhetherMay says whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
+func (r *Reporter) askWhetherMay(ctx context.Context, id Identity, q Question) (verdict, error) {
+	ways, err := r.reviewsOf(ctx, id, q)
+	if err != nil {
+		return verdict{}, err
+	}
+	for _, way := range ways {
+		if r.isBarred(way.kind) {
+			continue
+		}
+		err := r.API.Create(ctx, way.object)
+		switch {
+		case err == nil && way.status.Allowed:
+			return verdict{Yes, way.status.Reason}, nil
+		case err == nil:
+			return verdict{No, way.status.Reason}, nil
+		case !r.Refused(err):
+			return verdict{}, fmt.Errorf("ask whether one may %s: %w", q, err)
+		}
+		r.bar(way.kind)
+	}
+	r.noteForbidden("create subjectaccessreviews")
+	return r.byRules(ctx, id, q)
+}
+
+// reviewsOf are the reviews that answer the question: of anybody, of anybody in one namespace (every admin of it may ask), of oneself.
+func (r *Reporter) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
+	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.attributes()}
+	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
+	ways := []review{{"subjectaccessreviews", anybody, &anybody.Status}}
+	if q.Namespace != "" {
+		local := &authorizationv1.LocalSubjectAccessReview{Spec: spec}
+		local.Namespace = q.Namespace
+		ways = append(ways, review{"localsubjectaccessreviews in " + q.Namespace, local, &local.Status})
+	}
+	me, err := r.Caller(ctx)
+	if err == nil && id.equal(me) {
+		self := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.attributes()}}
+		ways = append(ways, review{"selfsubjectaccessreviews", self, &self.Status})
+	}
+	return ways, err
+}
+
+func (r *Reporter) isBarred(kind string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.barred[kind]
+}
+
+func (r *Reporter) bar(kind string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.barred == nil {
+		r.barred = map[string]bool{}
+	}
+	r.barred[kind] = true
+}
+
+// byRules is what the API server's RBAC authorizer would say, as far as its objects can be read.
+func (r *Reporter) byRules(ctx context.Context, id Identity, q Question) (verdict, error) {
+	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
+		return verdict{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
+	}
+	all, err := r.bindingsHolding(ctx, q.Namespace)
+	switch {
+	case err != nil:
+		return verdict{}, err
+	case len(all.thoseGranting(q, id)) > 0:
+		return verdict{answer: Yes}, nil
+	case all.partial:
+		return verdict{answer: Unknown}, nil
+	}
+	return verdict{answer: No}, nil
+}
+
+// findReasons are the bindings that let an identity do it, or the authorizer's words where none can be seen.
+func (r *Reporter) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
+	if v.answer != Yes {
+		return nil, nil
+	}
+	all, err := r.bindingsHolding(ctx, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return orReason(all.thoseGranting(q, id), v), nil
+}
+
+func orReason(found []Via, v verdict) []Via {
+	switch {
+	case len(found) > 0:
+		return found
+	case v.reason != "":
+		return []Via{{Reason: v.reason}}
+	}
+	return []Via{{Reason: "the API server's authorizer, without a reason"}}
+}

@@ -1,0 +1,118 @@
+package rights
+
+import (
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Ref names an RBAC object.
+type Ref struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// String is how reports name the object: "RoleBinding pay-web/warren:users".
+func (r Ref) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
+}
+
+// Via is why somebody may do something: a binding and the role that it binds. Where these can't be read, or don't grant it,
+// it is what the API server gave as its reason.
+type Via struct {
+	// Through is whom one becomes first: "Group payments-sudoers" by sudo, or a ServiceAccount whose token one can take.
+	Through string `json:"through,omitempty"`
+	Binding *Ref   `json:"binding,omitempty"`
+	Role    *Ref   `json:"role,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// String is one piece of the column VIA: "RoleBinding pay-web/warren:users (ClusterRole admin)".
+func (v Via) String() string {
+	text := v.Reason
+	if v.Binding != nil {
+		text = v.Binding.String() + " (" + v.Role.Kind + " " + v.Role.Name + ")"
+	}
+	if v.Through != "" {
+		return v.Through + ": " + text
+	}
+	return text
+}
+
+func through(whom string, all []Via) []Via {
+	passed := slices.Clone(all)
+	for i := range passed {
+		passed[i].Through = whom
+	}
+	return passed
+}
+
+// binding is a RoleBinding or ClusterRoleBinding with what its role allows.
+type binding struct {
+	Ref
+	role     Ref
+	subjects []rbacv1.Subject
+	rules    []rbacv1.PolicyRule
+	// opaque says that the role can't be read, so that rules are not known.
+	opaque bool
+}
+
+// bindings are those of one or more places.
+type bindings struct {
+	items []binding
+	// partial says that some could not be read, or not what they grant.
+	partial bool
+}
+
+func (b bindings) and(other bindings) bindings {
+	return bindings{items: slices.Concat(b.items, other.items), partial: b.partial || other.partial}
+}
+
+func (b binding) via() Via {
+	name, role := b.Ref, b.role
+	return Via{Binding: &name, Role: &role}
+}
+
+// thoseGranting are the bindings that are known to let an identity do it.
+func (b bindings) thoseGranting(q Question, id Identity) []Via {
+	var found []Via
+	for _, one := range b.items {
+		if slices.ContainsFunc(one.subjects, id.is) && q.allowedBy(one.rules) {
+			found = append(found, one.via())
+		}
+	}
+	return found
+}
+
+// candidate is somebody whom a binding names.
+type candidate struct {
+	rbacv1.Subject
+	// via are the bindings known to grant it; none if only opaque ones name the subject.
+	via []Via
+}
+
+// findCandidates are those who may do it, or of whom that isn't known, each once, in the order of the bindings.
+func (b bindings) findCandidates(q Question) []candidate {
+	var found []candidate
+	for _, one := range b.items {
+		grants := q.allowedBy(one.rules)
+		if !grants && !one.opaque {
+			continue
+		}
+		for _, s := range one.subjects {
+			i := slices.IndexFunc(found, func(c candidate) bool { return c.Subject == s })
+			if i < 0 {
+				i = len(found)
+				found = append(found, candidate{Subject: s})
+			}
+			if grants {
+				found[i].via = append(found[i].via, one.via())
+			}
+		}
+	}
+	return found
+}

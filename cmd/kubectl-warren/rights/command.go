@@ -1,0 +1,182 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// What the three commands print as JSON or YAML.
+type (
+	accessDocument struct {
+		invocation.Document
+		*Access
+	}
+	whoCanDocument struct {
+		invocation.Document
+		*WhoCan
+	}
+	whyDocument struct {
+		invocation.Document
+		*Why
+	}
+)
+
+// AccessCommand is the command "access TENANT".
+func AccessCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "access TENANT",
+		Short: "Show everybody who has rights in a tenant's tree, and why",
+		Long: "Show everybody who has rights in a tenant's tree, and why: its users, managers and sudoers, whom other bindings of the tree or of\n" +
+			"the whole cluster name, and who can take the token of a service account that is a sudoer.\n" +
+			"What you may not read is told at the end; ask a cluster admin for the rest.",
+		Example:           "  kubectl warren access payments\n  kubectl warren access payments -o json",
+		Args:              invocation.ExactlyAsUsage("one tenant"),
+		ValidArgsFunction: completeTenant(inv),
+	}
+	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := invocation.CheckName("tenant", args[0]); err != nil {
+			return err
+		}
+		reporter, err := newReporter(inv)
+		if err != nil {
+			return err
+		}
+		found, err := reporter.Access(cmd.Context(), args[0], *everything)
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(output.Value, found, accessDocument{invocation.DocumentOf("TenantAccess"), found})
+	}
+	return cmd
+}
+
+// WhoCanCommand is the command "who-can VERB RESOURCE".
+func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "who-can VERB RESOURCE[/NAME]",
+		Short: "Show who can do something, by itself or with sudo",
+		Long: "Show who can do something, by itself or with sudo. A tenant's group of sudoers is told as its sudoers.\n" +
+			"What you may not read is told at the end.",
+		Example: "  kubectl warren who-can delete secrets -n pay-web\n  kubectl warren who-can get pods --subresource log -n pay-web\n" +
+			"  kubectl warren who-can update lns/payments",
+		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("name a verb and a resource: kubectl warren who-can VERB RESOURCE[/NAME]")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeQuestion(inv, 0),
+	}
+	subresource := addSubresource(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		reporter, question, err := readQuestion(inv, cmd, args[0], args[1], *subresource)
+		if err != nil {
+			return err
+		}
+		found, err := reporter.WhoCan(cmd.Context(), question)
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(output.Value, found, whoCanDocument{invocation.DocumentOf("WhoCan"), found})
+	}
+	return cmd
+}
+
+// WhyCommand is the command "why USER VERB RESOURCE".
+func WhyCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "why USER VERB RESOURCE[/NAME]",
+		Short: "Show whether somebody may do something, without sudo and with it, and why",
+		Long: "Show whether somebody may do something, without sudo and with it, and why. The answer is the API server's, where you may ask it.\n" +
+			"No API server knows who is in a group: name the user's groups, but for your own. A service account is system:serviceaccount:NAMESPACE:NAME.",
+		Example: "  kubectl warren why bob delete secrets -n pay-web\n  kubectl warren why otto get pods -n pay-web --group pay-oncall\n" +
+			"  kubectl warren why system:serviceaccount:ci:deployer create deployments.apps -n pay-web",
+		Annotations: map[string]string{invocation.UsesNamespace: "yes"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 3 || args[0] == "" {
+				return fmt.Errorf("name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeQuestion(inv, 1),
+	}
+	groups := cmd.Flags().StringArray("group", nil, "Group that the user is in; can be repeated")
+	subresource := addSubresource(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		reporter, question, err := readQuestion(inv, cmd, args[1], args[2], *subresource)
+		if err != nil {
+			return err
+		}
+		person, err := whoIs(cmd.Context(), reporter, args[0], *groups)
+		if err != nil {
+			return err
+		}
+		found, err := reporter.Why(cmd.Context(), person, question)
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(output.Value, found, whyDocument{invocation.DocumentOf("Why"), found})
+	}
+	return cmd
+}
+
+// whoIs adds the caller's groups where the caller asks about itself and names none. Those of a sudo in progress don't count: the
+// report tells with and without.
+func whoIs(ctx context.Context, reporter *Reporter, name string, groups []string) (Identity, error) {
+	caller, err := reporter.Caller(ctx)
+	if err == nil && caller.User == name && len(groups) == 0 {
+		groups = caller.Unraised().Groups
+	}
+	return Person(name, groups...), err
+}
+
+func addSubresource(cmd *cobra.Command) *string {
+	return cmd.Flags().String("subresource", "", "Subresource, such as log or exec of pods")
+}
+
+func newReporter(inv *invocation.Invocation) (*Reporter, error) {
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, err
+	}
+	return &Reporter{API: api, Refused: failure.Refused, Tree: treeOf(api), Namespaced: inv.NamespacedResources}, nil
+}
+
+// treeOf finds the namespaces below a root by what the caller may read.
+func treeOf(api client.Reader) func(context.Context, string) ([]string, []string, error) {
+	return func(ctx context.Context, root string) (names, closed []string, err error) {
+		view, err := gather.Forest(ctx, api)
+		if failure.Refused(err) {
+			view, closed, err = gather.Walk(ctx, api, []string{root})
+		}
+		var unseen gather.UnseenError
+		switch {
+		case errors.As(err, &unseen):
+			return nil, []string{root}, nil
+		case err != nil:
+			return nil, nil, err
+		}
+		nodes, err := view.Below([]string{root})
+		if err != nil {
+			return nil, closed, nil // there is no such namespace, or it is not the tenant's
+		}
+		for node := range tree.Existing(nodes) {
+			names = append(names, node.Name)
+		}
+		return names, closed, nil
+	}
+}

@@ -1,0 +1,64 @@
+package rights
+
+import (
+	"slices"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Question is a request that somebody may or may not make. Where Namespace is empty it is about the whole cluster; a Namespace
+// object itself is asked for in the namespace of its own name, as the API server does.
+type Question struct {
+	Verb        string `json:"verb"`
+	Group       string `json:"group,omitempty"`
+	Resource    string `json:"resource"`
+	Subresource string `json:"subresource,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Namespace   string `json:"namespace,omitempty"`
+}
+
+// String is the question in words: "delete secrets/db in pay-web".
+func (q Question) String() string {
+	text := q.Verb + " " + q.Resource
+	if q.Group != "" {
+		text += "." + q.Group
+	}
+	if q.Name != "" {
+		text += "/" + q.Name
+	}
+	if q.Subresource != "" {
+		text += " (subresource " + q.Subresource + ")"
+	}
+	if q.Namespace != "" && q.Resource != "namespaces" {
+		text += " in " + q.Namespace
+	}
+	return text
+}
+
+func (q Question) attributes() *authorizationv1.ResourceAttributes {
+	return &authorizationv1.ResourceAttributes{
+		Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Namespace: q.Namespace,
+	}
+}
+
+func (q Question) allowedBy(rules []rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, q.matches)
+}
+
+// matches says what the RBAC authorizer says of one rule (pkg/apis/rbac/v1/evaluation_helpers.go of Kubernetes, which can't be
+// imported). A suite compares it with the API server.
+func (q Question) matches(rule rbacv1.PolicyRule) bool {
+	resource := q.Resource
+	if q.Subresource != "" {
+		resource += "/" + q.Subresource
+	}
+	return either(rule.Verbs, rbacv1.VerbAll, q.Verb) &&
+		either(rule.APIGroups, rbacv1.APIGroupAll, q.Group) &&
+		(either(rule.Resources, rbacv1.ResourceAll, resource) || q.Subresource != "" && slices.Contains(rule.Resources, "*/"+q.Subresource)) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, q.Name))
+}
+
+func either(list []string, all, one string) bool {
+	return slices.Contains(list, all) || slices.Contains(list, one)
+}

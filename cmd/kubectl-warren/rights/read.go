@@ -1,0 +1,190 @@
+package rights
+
+import (
+	"context"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Kinds of RBAC.
+const (
+	kindRole               = "Role"
+	kindClusterRole        = "ClusterRole"
+	kindRoleBinding        = "RoleBinding"
+	kindClusterRoleBinding = "ClusterRoleBinding"
+)
+
+// readList reads a list, or notes that the caller may not.
+func (r *Reporter) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
+	what := "list " + resource
+	if namespace != "" {
+		what += " in " + namespace
+	}
+	err := r.API.List(ctx, list, client.InNamespace(namespace))
+	switch {
+	case err == nil:
+		return true, nil
+	case r.Refused(err):
+		r.noteForbidden(what)
+		return false, nil
+	}
+	return false, fmt.Errorf("%s: %w", what, err)
+}
+
+// bindingsIn returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles allow.
+func (r *Reporter) bindingsIn(ctx context.Context, namespace string) (bindings, error) {
+	r.mu.Lock()
+	known, ok := r.bound[namespace]
+	r.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	found, err := r.readBindings(ctx, namespace)
+	if err != nil {
+		return found, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bound == nil {
+		r.bound = map[string]bindings{}
+	}
+	r.bound[namespace] = found
+	return found, nil
+}
+
+// bindingsHolding returns all bindings that hold in a namespace, or in the cluster for "".
+func (r *Reporter) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
+	wide, err := r.bindingsIn(ctx, "")
+	if err != nil || namespace == "" {
+		return wide, err
+	}
+	here, err := r.bindingsIn(ctx, namespace)
+	return here.and(wide), err
+}
+
+func (r *Reporter) readBindings(ctx context.Context, namespace string) (bindings, error) {
+	var found bindings
+	if namespace == "" {
+		list := &rbacv1.ClusterRoleBindingList{}
+		if ok, err := r.readList(ctx, list, "clusterrolebindings", ""); !ok {
+			return bindings{partial: true}, err
+		}
+		for i := range list.Items {
+			b := &list.Items[i]
+			found.items = append(found.items, newBinding(kindClusterRoleBinding, b.ObjectMeta, b.RoleRef, b.Subjects))
+		}
+	} else {
+		list := &rbacv1.RoleBindingList{}
+		if ok, err := r.readList(ctx, list, "rolebindings", namespace); !ok {
+			return bindings{partial: true}, err
+		}
+		for i := range list.Items {
+			b := &list.Items[i]
+			found.items = append(found.items, newBinding(kindRoleBinding, b.ObjectMeta, b.RoleRef, b.Subjects))
+		}
+	}
+	for i := range found.items {
+		b := &found.items[i]
+		table, err := r.rolesIn(ctx, b.role.Namespace)
+		if err != nil {
+			return bindings{}, err
+		}
+		b.rules, b.opaque = table.rules[b.role.Name], !table.read
+		found.partial = found.partial || b.opaque
+	}
+	return found, nil
+}
+
+func newBinding(kind string, meta metav1.ObjectMeta, ref rbacv1.RoleRef, subjects []rbacv1.Subject) binding {
+	b := binding{Ref: Ref{kind, meta.Namespace, meta.Name}, role: Ref{Kind: ref.Kind, Name: ref.Name}}
+	if ref.Kind == kindRole {
+		b.role.Namespace = meta.Namespace
+	}
+	for _, s := range subjects {
+		s.APIGroup = ""
+		switch {
+		case s.Kind != rbacv1.ServiceAccountKind:
+			s.Namespace = ""
+		case s.Namespace == "":
+			s.Namespace = meta.Namespace
+		}
+		b.subjects = append(b.subjects, s)
+	}
+	return b
+}
+
+// rolesIn returns the Roles of a namespace, or the ClusterRoles for "".
+func (r *Reporter) rolesIn(ctx context.Context, namespace string) (roleTable, error) {
+	r.mu.Lock()
+	known, ok := r.roles[namespace]
+	r.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	found := roleTable{rules: map[string][]rbacv1.PolicyRule{}}
+	var err error
+	if namespace == "" {
+		list := &rbacv1.ClusterRoleList{}
+		found.read, err = r.readList(ctx, list, "clusterroles", "")
+		for i := range list.Items {
+			found.rules[list.Items[i].Name] = list.Items[i].Rules
+		}
+	} else {
+		list := &rbacv1.RoleList{}
+		found.read, err = r.readList(ctx, list, "roles", namespace)
+		for i := range list.Items {
+			found.rules[list.Items[i].Name] = list.Items[i].Rules
+		}
+	}
+	if err != nil {
+		return found, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.roles == nil {
+		r.roles = map[string]roleTable{}
+	}
+	r.roles[namespace] = found
+	return found, nil
+}
+
+// readTenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
+func (r *Reporter) readTenant(ctx context.Context, name string) (*tenant, error) {
+	r.mu.Lock()
+	known := r.tenants[name]
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	found := &tenant{exists: Yes}
+	lns := &v1alpha1.LNamespace{}
+	err := r.API.Get(ctx, client.ObjectKey{Name: name}, lns)
+	switch {
+	case err == nil:
+		found.spec = lns.Spec
+	case apierrors.IsNotFound(err):
+		found.exists = No
+	case r.Refused(err):
+		found.exists = Unknown
+		r.noteForbidden("get lnamespaces/" + name)
+	default:
+		return nil, fmt.Errorf("get LNamespace %s: %w", name, err)
+	}
+	r.remember(name, found)
+	return found, nil
+}
+
+func (r *Reporter) remember(name string, found *tenant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tenants == nil {
+		r.tenants = map[string]*tenant{}
+	}
+	r.tenants[name] = found
+}

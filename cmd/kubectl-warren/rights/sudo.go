@@ -1,0 +1,133 @@
+package rights
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// form is a form of impersonation: how the API server asks whether it is allowed.
+type form struct {
+	group, verb string
+	// on begins the verb by which constrained impersonation asks for the request itself; empty if it doesn't.
+	on string
+}
+
+// forms are both; a tenant uses one, or both while the operator switches.
+var forms = []form{
+	{"", "impersonate", ""},
+	{authenticationv1.GroupName, "impersonate:user-info", "impersonate-on:user-info:"},
+}
+
+// sudoTenant is the tenant whose sudoers a group is, or false for other groups.
+func sudoTenant(s rbacv1.Subject) (string, bool) {
+	name, ok := strings.CutSuffix(s.Name, v1alpha1.SudoersSuffix)
+	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
+}
+
+// findSudoers are those whom the LNamespace lists or the pair binds. Whether they may really sudo, raise tells.
+func (r *Reporter) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
+	of, err := r.readTenant(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	var found []rbacv1.Subject
+	for _, s := range of.spec.Sudoers {
+		found = append(found, rbacSubject(s))
+	}
+	wide, err := r.bindingsIn(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range wide.items {
+		if b.Name != grants.SudoName(name) {
+			continue
+		}
+		for _, s := range b.subjects {
+			if !slices.Contains(found, s) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found, nil
+}
+
+// raiseBySudo says whether an identity may take the place of the tenant's sudoers for a request, and whom it becomes then: itself where it
+// may, else the user that nobody is. Where only the LNamespace can be read, that counts.
+func (r *Reporter) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
+	all := No
+	for _, f := range forms {
+		as, answer, err := r.raiseBy(ctx, f, id, name, q)
+		if err != nil || answer == Yes {
+			return as, answer, err
+		}
+		all = all.or(answer)
+	}
+	if all != Unknown {
+		return Identity{}, all, nil
+	}
+	of, err := r.readTenant(ctx, name)
+	if err != nil {
+		return Identity{}, No, err
+	}
+	for _, s := range of.spec.Sudoers {
+		if id.is(rbacSubject(s)) {
+			become := grants.SudoUser(name)
+			if s.Kind == v1alpha1.SubjectUser {
+				become = id.User
+			}
+			return raised(become, name), Yes, nil
+		}
+	}
+	if of.exists == Yes {
+		return Identity{}, No, nil
+	}
+	return Identity{}, Unknown, nil
+}
+
+func (r *Reporter) raiseBy(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
+	first := []Question{{Verb: f.verb, Group: f.group, Resource: "groups", Name: v1alpha1.SudoersGroup(name)}}
+	if f.on != "" {
+		on := q
+		on.Verb = f.on + q.Verb
+		first = append(first, on)
+	}
+	sure := Yes
+	for _, question := range first {
+		v, err := r.askWhetherMay(ctx, id, question)
+		if sure = sure.and(v.answer); err != nil || sure == No {
+			return Identity{}, No, err
+		}
+	}
+	all := No
+	for _, become := range usersToBecome(id, name) {
+		v, err := r.askWhetherMay(ctx, id, Question{Verb: f.verb, Group: f.group, Resource: "users", Name: become})
+		if err != nil {
+			return Identity{}, No, err
+		}
+		if v.answer.and(sure) == Yes {
+			return raised(become, name), Yes, nil
+		}
+		all = all.or(v.answer.and(sure))
+	}
+	return Identity{}, all, nil
+}
+
+// usersToBecome are the users whom an identity may become by sudo. The API server doesn't ask about a service account by its user name,
+// so it can't become itself.
+func usersToBecome(id Identity, name string) []string {
+	if _, _, err := serviceaccount.SplitUsername(id.User); err == nil || id.User == "" {
+		return []string{grants.SudoUser(name)}
+	}
+	return []string{id.User, grants.SudoUser(name)}
+}
+
+// raised is who a sudoer is to the API server for one request.
+func raised(user, name string) Identity { return Person(user, v1alpha1.SudoersGroup(name)) }

@@ -1,0 +1,213 @@
+package rights
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// survey is what could be read of a tenant, and makes the entries of its report.
+type survey struct {
+	tenant string
+	spec   v1alpha1.LNamespaceSpec
+	listed bool // whether the spec could be read
+	tree   []string
+	// here are the RoleBindings of the tree, wide the ClusterRoleBindings, accounts the RoleBindings where service accounts of
+	// sudoers live.
+	here, wide, accounts []binding
+	wideRead             bool
+	sudoers              []rbacv1.Subject
+	namespaced           map[schema.GroupResource]bool
+
+	found []*Entry
+}
+
+// boundSudoers are those who can sudo: whom the pair binds or, where that can't be read, whom the LNamespace lists, or the group itself.
+func (s *survey) boundSudoers() []rbacv1.Subject {
+	if !s.wideRead {
+		var listed []rbacv1.Subject
+		for _, one := range s.spec.Sudoers {
+			listed = append(listed, rbacSubject(one))
+		}
+		if listed == nil {
+			listed = []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: v1alpha1.SudoersGroup(s.tenant)}}
+		}
+		return listed
+	}
+	for _, b := range s.wide {
+		if b.Name == grants.SudoName(s.tenant) {
+			return b.subjects
+		}
+	}
+	return nil
+}
+
+// allEntries are the tenant's lists in their order, then whom other bindings name, then who can become a sudoer's service account.
+func (s *survey) allEntries() []*Entry {
+	s.found = nil
+	s.list(grants.ListUsers, s.spec.Users)
+	s.list(grants.ListManagers, s.spec.Managers)
+	s.list(grants.ListSudoers, s.spec.Sudoers)
+	for _, b := range s.here {
+		s.noteGrant(b, []string{b.Namespace}, true)
+	}
+	for _, b := range s.wide {
+		if _, self := grants.SelfUser(b.Name); self || b.Name == grants.SudoName(s.tenant) {
+			continue // the first half of sudo: told by the second
+		}
+		if reach := s.reachesTree(b); reach.any {
+			s.noteGrant(b, reach.namespaces, false)
+		}
+	}
+	s.findHolders()
+	return s.found
+}
+
+// entryOf is that of a subject, made if there is none.
+func (s *survey) entryOf(subject rbacv1.Subject) *Entry {
+	as := listSubject(subject)
+	for _, e := range s.found {
+		if e.Subject == as {
+			return e
+		}
+	}
+	e := &Entry{Subject: as}
+	s.found = append(s.found, e)
+	return e
+}
+
+func (s *survey) list(name grants.List, subjects []v1alpha1.Subject) {
+	for _, subject := range subjects {
+		e := s.entryOf(rbacSubject(subject))
+		e.Lists, e.near = append(e.Lists, name), true
+	}
+}
+
+// noteGrant notes what a binding gives to each of its subjects. What it gives to sudoers' groups is had with sudo only.
+func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
+	if b.role.Name == grants.ImpersonateOnRole {
+		return // where constrained sudo may be used, not what it gives
+	}
+	for _, subject := range b.subjects {
+		name, sudo := sudoTenant(subject)
+		if !sudo || name != s.tenant {
+			e := s.entryOf(subject)
+			e.near = e.near || near
+			e.add(b, namespaces, sudo, b.via())
+			s.guessList(e, b)
+			continue
+		}
+		for _, sudoer := range s.sudoers {
+			via := b.via()
+			if sudoer != subject {
+				via.Through = listSubject(subject).String()
+			}
+			e := s.entryOf(sudoer)
+			e.near = true
+			e.add(b, namespaces, true, via)
+		}
+	}
+}
+
+// guessList tells the list of a subject from the operator's own binding, where the LNamespace can't be read.
+func (s *survey) guessList(e *Entry, b binding) {
+	list := grants.ListOf(grants.Key(b.Ref), s.tenant)
+	if !s.listed && list != "" && !slices.Contains(e.Lists, list) {
+		e.Lists = append(e.Lists, list)
+	}
+}
+
+func (e *Entry) add(b binding, namespaces []string, sudo bool, via Via) {
+	roles := &e.WithoutSudo
+	if sudo {
+		roles = &e.WithSudo
+	}
+	addTo(roles, b.role.Name)
+	for _, namespace := range namespaces {
+		addTo(&e.Namespaces, namespace)
+	}
+	e.Via = append(e.Via, via)
+}
+
+func addTo(list *[]string, one string) {
+	if !slices.Contains(*list, one) {
+		*list = append(*list, one)
+	}
+}
+
+// ways are requests by which somebody becomes a service account, or gets its token: NAME is put in by hold. Whoever makes pods
+// chooses the service account that they run as.
+var ways = func() []Question {
+	all := []Question{
+		{Verb: "create", Resource: "serviceaccounts", Subresource: "token"},
+		{Verb: "impersonate", Resource: "serviceaccounts"},
+		{Verb: "get", Resource: "secrets"}, {Verb: "list", Resource: "secrets"}, {Verb: "watch", Resource: "secrets"},
+		{Verb: "create", Resource: "pods"}, {Verb: "create", Resource: "pods", Subresource: "exec"}, {Verb: "get", Resource: "pods", Subresource: "exec"},
+		{Verb: "create", Resource: "replicationcontrollers"},
+	}
+	for group, resources := range map[string][]string{
+		"apps": {"daemonsets", "deployments", "replicasets", "statefulsets"}, "batch": {"cronjobs", "jobs"},
+	} {
+		for _, resource := range resources {
+			all = append(all, Question{Verb: "create", Group: group, Resource: resource})
+		}
+	}
+	return all
+}()
+
+// findHolders finds who can take the place of a sudoer that is a service account, and so can sudo.
+func (s *survey) findHolders() {
+	for _, account := range s.sudoers {
+		if account.Kind != rbacv1.ServiceAccountKind {
+			continue
+		}
+		given := s.entryOf(account)
+		whom := listSubject(account).String()
+		for _, b := range slices.Concat(s.accounts, s.wide) {
+			if b.Namespace != "" && b.Namespace != account.Namespace || !letsBecome(b, account.Name) {
+				continue
+			}
+			for _, subject := range b.subjects {
+				if subject == account {
+					continue
+				}
+				e := s.entryOf(subject)
+				e.near = e.near || b.Namespace != ""
+				for _, role := range given.WithSudo {
+					addTo(&e.WithSudo, role)
+				}
+				for _, namespace := range given.Namespaces {
+					addTo(&e.Namespaces, namespace)
+				}
+				e.Via = append(e.Via, through(whom, []Via{b.via()})...)
+			}
+		}
+	}
+}
+
+// letsBecome says whether a binding lets its subjects become the service account of that name in its namespace.
+func letsBecome(b binding, account string) bool {
+	return slices.ContainsFunc(ways, func(q Question) bool {
+		if q.Resource == "serviceaccounts" {
+			q.Name = account
+		}
+		return q.allowedBy(b.rules)
+	})
+}
+
+// partOfKubernetes says whether a subject is a component of the control plane, as its own ClusterRoleBindings name it.
+func partOfKubernetes(s v1alpha1.Subject) bool {
+	switch s.Kind {
+	case v1alpha1.SubjectServiceAccount:
+		return s.Namespace == metav1.NamespaceSystem
+	case v1alpha1.SubjectUser:
+		return strings.HasPrefix(s.Name, "system:kube-")
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package rights
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// atOnce is how many requests a report sends at once.
+const atOnce = 8
+
+// WhoCan is everybody who may make a request.
+type WhoCan struct {
+	Question Question `json:"question"`
+	Subjects []Holder `json:"subjects"`
+	// Incomplete is what the caller may not read or ask.
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+// Holder is somebody who may, with or without sudo.
+type Holder struct {
+	v1alpha1.Subject
+	Sudo bool `json:"sudo"`
+	// Tenant whose sudo it takes.
+	Tenant string `json:"tenant,omitempty"`
+	Via    []Via  `json:"via"`
+}
+
+// WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each.
+// Those bound in the namespace come first, then those bound in the whole cluster.
+func (r *Reporter) WhoCan(ctx context.Context, q Question) (*WhoCan, error) {
+	all, err := r.bindingsHolding(ctx, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	candidates := all.findCandidates(q)
+	found := make([][]Holder, len(candidates))
+	group, limited := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, c := range candidates {
+		group.Go(func() (err error) {
+			found[i], err = r.confirmCandidate(limited, c, q)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	holders := slices.Concat(found...)
+	slices.SortStableFunc(holders, compareHolders)
+	return &WhoCan{Question: q, Subjects: append([]Holder{}, holders...), Incomplete: r.missingReads()}, nil
+}
+
+// confirmCandidate returns the candidate if it may really make the request. A group of sudoers stands for its sudoers.
+func (r *Reporter) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
+	v, err := r.askWhetherMay(ctx, identityOf(c.Subject), q)
+	if err != nil || v.answer == No || v.answer == Unknown && len(c.via) == 0 {
+		return nil, err
+	}
+	via := orReason(c.via, v)
+	name, ok := sudoTenant(c.Subject)
+	if !ok {
+		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
+	}
+	of, err := r.readTenant(ctx, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case of.exists == No:
+		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
+	}
+	sudoers, err := r.findSudoers(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	via = through(listSubject(c.Subject).String(), via)
+	if of.exists == Unknown && len(sudoers) == 0 {
+		return []Holder{{Subject: listSubject(c.Subject), Sudo: true, Tenant: name, Via: via}}, nil
+	}
+	return r.sudoersWhoMay(ctx, sudoers, name, via, q)
+}
+
+// sudoersWhoMay are those of the sudoers who may sudo and then make the request.
+func (r *Reporter) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
+	var holders []Holder
+	for _, s := range sudoers {
+		as, answer, err := r.raiseBySudo(ctx, identityOf(s), name, q)
+		if err == nil && answer == Yes {
+			var v verdict
+			v, err = r.askWhetherMay(ctx, as, q)
+			answer = v.answer
+		}
+		if err != nil {
+			return nil, err
+		}
+		if answer != No { // the group may, and the subject is listed or bound; what is not known is told below
+			holders = append(holders, Holder{Subject: listSubject(s), Sudo: true, Tenant: name, Via: via})
+		}
+	}
+	return holders, nil
+}
+
+func compareHolders(a, b Holder) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Tenant, b.Tenant))
+}
+
+// rank puts those whom a RoleBinding names before those whom only a ClusterRoleBinding does, and sudo after what needs none.
+func (h Holder) rank() int {
+	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
+	switch {
+	case !wide && !h.Sudo:
+		return 0
+	case h.Sudo:
+		return 1
+	}
+	return 2
+}

@@ -1,0 +1,216 @@
+package rights
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// Why says whether one person may make a request, without sudo and with it.
+type Why struct {
+	Identity Identity `json:"identity"`
+	Question Question `json:"question"`
+	// Cases are two: without sudo, and with it.
+	Cases      []Case   `json:"cases"`
+	Incomplete []string `json:"incomplete,omitempty"`
+}
+
+// Case is the answer without sudo, or with it.
+type Case struct {
+	Sudo    bool   `json:"sudo"`
+	Allowed Answer `json:"allowed"`
+	// Tenant whose sudo allows it, and As whom the person becomes then.
+	Tenant string    `json:"tenant,omitempty"`
+	As     *Identity `json:"as,omitempty"`
+	Via    []Via     `json:"via,omitempty"`
+	// Note says why sudo doesn't help.
+	Note string `json:"note,omitempty"`
+}
+
+// Why answers for an identity: see Person.
+func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, error) {
+	v, err := r.askWhetherMay(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	via, err := r.findReasons(ctx, id, q, v)
+	if err != nil {
+		return nil, err
+	}
+	raised, err := r.withSudo(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	return &Why{
+		Identity: id, Question: q, Incomplete: r.missingReads(),
+		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
+	}, nil
+}
+
+// withSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
+func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case, error) {
+	names, err := r.candidateTenants(ctx, id, q)
+	if err != nil {
+		return Case{}, err
+	}
+	result := Case{Sudo: true, Allowed: No}
+	var may, unsure []string
+	for _, name := range names {
+		as, answer, err := r.raiseBySudo(ctx, id, name, q)
+		if err != nil {
+			return Case{}, err
+		}
+		switch answer {
+		case Unknown:
+			unsure = append(unsure, name)
+			continue
+		case No:
+			continue
+		}
+		may = append(may, name)
+		v, err := r.askWhetherMay(ctx, as, q)
+		if err != nil {
+			return Case{}, err
+		}
+		if v.answer == Yes {
+			via, err := r.sudoReasons(ctx, id, as, name, q, v)
+			return Case{Sudo: true, Allowed: Yes, Tenant: name, As: &as, Via: via}, err
+		}
+		if v.answer == Unknown {
+			unsure = append(unsure, name)
+		}
+	}
+	switch {
+	case len(unsure) > 0:
+		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
+	case len(may) > 0:
+		result.Note = "not by sudo of " + strings.Join(may, ", ")
+	case len(names) == 0 && r.tenantsUnknown():
+		result.Allowed = Unknown
+	default:
+		result.Note = id.label() + " has no sudo that reaches there"
+	}
+	return result, nil
+}
+
+// sudoReasons are the bindings that grant it to the raised identity, and the pairs that let the person become it.
+func (r *Reporter) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
+	all, err := r.bindingsHolding(ctx, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
+	via := through(group.String(), all.thoseGranting(q, identityOf(rbacSubject(group))))
+	via = orReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
+	wide, err := r.bindingsIn(ctx, "")
+	for _, b := range wide.items {
+		pair := b.Name == grants.SudoName(name) || b.Name == grants.SelfName(id.User)
+		if pair && slices.ContainsFunc(b.subjects, id.is) {
+			via = append(via, b.via())
+		}
+	}
+	return via, err
+}
+
+// candidateTenants are the tenants whose sudo may help: that of the place asked about, and those that list the person.
+func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
+	var names []string
+	place, err := r.tenantOf(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if place != "" {
+		names = append(names, place)
+	}
+	list := &v1alpha1.LNamespaceList{}
+	ok, err := r.readList(ctx, list, "lnamespaces", "")
+	if apierrors.IsNotFound(err) {
+		return names, nil // without Warren there is no sudo
+	}
+	if !ok {
+		if err == nil {
+			names, err = r.ownTenants(ctx, id, names)
+		}
+		return names, err
+	}
+	for _, lns := range list.Items {
+		r.remember(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
+		listed := slices.ContainsFunc(lns.Spec.Sudoers, func(s v1alpha1.Subject) bool { return id.is(rbacSubject(s)) })
+		if listed && lns.Name != place {
+			names = append(names, lns.Name)
+		}
+	}
+	return names, nil
+}
+
+// ownTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
+func (r *Reporter) ownTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
+	me, err := r.Caller(ctx)
+	if err != nil || me.User != id.User {
+		return names, err
+	}
+	// The rules of ClusterRoleBindings are the same in each namespace.
+	own := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}
+	if err := r.API.Create(ctx, own); err != nil && !r.Refused(err) {
+		return names, err
+	}
+	var mine []string
+	for _, rule := range own.Status.ResourceRules {
+		if !slices.Contains(rule.Resources, "groups") {
+			continue
+		}
+		for _, group := range rule.ResourceNames {
+			if name, ok := strings.CutSuffix(group, v1alpha1.SudoersSuffix); ok && !slices.Contains(names, name) {
+				addTo(&mine, name)
+			}
+		}
+	}
+	slices.Sort(mine)
+	return append(names, mine...), nil
+}
+
+// tenantOf is the tenant of the place that a question is about; "" if there is none, or it can't be told.
+func (r *Reporter) tenantOf(ctx context.Context, q Question) (string, error) {
+	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
+		return q.Name, nil
+	}
+	if q.Namespace == "" {
+		return "", nil
+	}
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err := r.API.Get(ctx, client.ObjectKey{Name: q.Namespace}, namespace)
+	switch {
+	case err == nil:
+		name, _, _ := strings.Cut(namespace.Annotations[v1alpha1.AnnotationAncestry], "/")
+		return name, nil
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case r.Refused(err):
+		r.noteForbidden("get namespaces/" + q.Namespace)
+		return "", nil
+	}
+	return "", err
+}
+
+// tenantsUnknown says whether the caller may not list the tenants.
+func (r *Reporter) tenantsUnknown() bool {
+	return slices.Contains(r.missingReads(), "can't list lnamespaces")
+}
+
+// label is how a report speaks of an identity.
+func (id Identity) label() string {
+	if id.User == "" {
+		return strings.Join(id.Groups, ", ")
+	}
+	return id.User
+}

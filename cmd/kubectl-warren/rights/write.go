@@ -1,0 +1,139 @@
+package rights
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+)
+
+// none fills an empty cell, as in kubectl's tables.
+const none = "<none>"
+
+// Write writes the report as a table, one line for each subject.
+func (a *Access) Write(w io.Writer) error {
+	table := printers.GetNewTabWriter(w)
+	if len(a.Subjects) > 0 {
+		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
+	}
+	for _, e := range a.Subjects {
+		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Kind, nameOf(e.Subject), cell(e.Lists), cell(e.WithoutSudo), cell(e.WithSudo),
+			a.namespaces(e), cell(briefVia(e.Via)))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if a.LeftOut > 0 {
+		terminal.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", a.LeftOut)
+	}
+	return writeIncomplete(w, a.Incomplete)
+}
+
+// namespaces is "all" for the whole tree.
+func (a *Access) namespaces(e Entry) string {
+	if len(a.Namespaces) > 0 && len(e.Namespaces) == len(a.Namespaces) {
+		return "all"
+	}
+	return cell(e.Namespaces)
+}
+
+// briefVia is via in words. The column NAMESPACES says where, so that the copies of one binding are told once.
+func briefVia(via []Via) []string {
+	var told []string
+	for _, v := range via {
+		if v.Binding != nil {
+			binding := *v.Binding
+			binding.Namespace = ""
+			v.Binding = &binding
+		}
+		if text := v.String(); !slices.Contains(told, text) {
+			told = append(told, text)
+		}
+	}
+	return told
+}
+
+func nameOf(s v1alpha1.Subject) string {
+	if s.Kind == v1alpha1.SubjectServiceAccount {
+		return s.Namespace + "/" + s.Name
+	}
+	return s.Name
+}
+
+func cell[T ~string](list []T) string {
+	if len(list) == 0 {
+		return none
+	}
+	var text strings.Builder
+	for i, one := range list {
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(string(one))
+	}
+	return text.String()
+}
+
+// Write writes the report as a table, one line for each subject and way.
+func (c *WhoCan) Write(w io.Writer) error {
+	table := printers.GetNewTabWriter(w)
+	if len(c.Subjects) > 0 {
+		fmt.Fprintln(table, "SUBJECT\tSUDO\tVIA")
+	} else {
+		terminal.Fprintf(w, "No one found who can %s.\n", c.Question)
+	}
+	for _, h := range c.Subjects {
+		terminal.Fprintf(table, "%s\t%s\t%s\n", h.Subject, yesNo(h.Sudo), cell(words(h.Via)))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeIncomplete(w, c.Incomplete)
+}
+
+func words(via []Via) []string {
+	var text []string
+	for _, v := range via {
+		text = append(text, v.String())
+	}
+	return text
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// Write writes whom and what the report is about, and two lines: without sudo, and with it.
+func (y *Why) Write(w io.Writer) error {
+	terminal.Fprintf(w, "%s: %s\n", y.Identity.label(), y.Question)
+	table := printers.GetNewTabWriter(w)
+	fmt.Fprintln(table, "SUDO\tALLOWED\tVIA")
+	for _, c := range y.Cases {
+		via := cell(words(c.Via))
+		if c.Note != "" {
+			via = c.Note
+		}
+		terminal.Fprintf(table, "%s\t%s\t%s\n", yesNo(c.Sudo), c.Allowed, via)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return writeIncomplete(w, y.Incomplete)
+}
+
+func writeIncomplete(w io.Writer, unread []string) error {
+	for _, what := range unread {
+		if _, err := terminal.Fprintln(w, "incomplete: "+what); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+// Package setup is the commands for whoever installs Warren: the operator's configuration, the vetting of what users hold, versions.
+package setup
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// ConfigCommands is the group of commands "config …".
+func ConfigCommands(inv *invocation.Invocation) *cobra.Command {
+	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration"}
+	group.AddCommand(validateCommand(inv), viewCommand(inv))
+	return group
+}
+
+// validateCommand is the command "config validate FILE".
+func validateCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate FILE",
+		Short: "Check a configuration file as the operator would",
+		Long: "Check a configuration file as the operator would, without a cluster: whether the kinds that it names are served is not judged.\n" +
+			"All problems are told, one line each. FILE can be - for standard input.",
+		Example: "  kubectl warren config validate config.yaml\n  kubectl warren config validate config.yaml -o yaml   # with all defaults filled in",
+		Args:    invocation.ExactlyAsUsage("one file"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	output := invocation.AddChoice(cmd, "output", "o", "", "Print the whole configuration, with its defaults", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		data, err := readFile(inv, args[0])
+		if err != nil {
+			return err
+		}
+		return printValidity(inv, args[0], data, output.Value, args[0]+" is valid\n")
+	}
+	return cmd
+}
+
+// readFile reads a file, or standard input where that is called -.
+func readFile(inv *invocation.Invocation, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(inv.Streams.In)
+	}
+	return os.ReadFile(name)
+}
+
+// printValidity prints text if a file's content is valid, or all that it says.
+func printValidity(inv *invocation.Invocation, name string, data []byte, format, text string) error {
+	c, err := config.Parse(name, data)
+	if err != nil {
+		return invocation.Problems(strings.Split(err.Error(), "\n"))
+	}
+	for _, warning := range c.Warnings() {
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s: %s\n", name, warning)
+	}
+	if format != "" {
+		return invocation.WriteAs(inv.Streams.Out, format, c)
+	}
+	_, err = io.WriteString(inv.Streams.Out, text)
+	return err
+}
+
+// viewCommand is the command "config view".
+func viewCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "view",
+		Short:             "Print the configuration file that the operator reads",
+		Long:              "Print the configuration file that the operator reads, from ConfigMap " + gather.ConfigMapName + ": as it is, or whole with -o.",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	namespace := invocation.AddOperatorNamespace(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Print the whole configuration, with its defaults", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		api, err := inv.Connect()
+		if err != nil {
+			return err
+		}
+		name, text, err := gather.ReadStoredConfig(cmd.Context(), api, *namespace)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("there is no %s: --operator-namespace names another namespace; an operator without a file runs with the defaults", name)
+		case err != nil:
+			return err
+		case output.Value == "": // as it is, valid or not
+			_, err = io.WriteString(inv.Streams.Out, text)
+			return err
+		}
+		return printValidity(inv, name, []byte(text), output.Value, "")
+	}
+	return cmd
+}

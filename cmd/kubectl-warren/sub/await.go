@@ -1,0 +1,89 @@
+package sub
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+)
+
+// lookEvery is the time between two looks at what is waited for. Looking, not watching: a user may get a namespace that he may
+// not watch.
+const lookEvery = 300 * time.Millisecond
+
+// pollUntil looks again and again until done is true or an error ends it.
+func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
+}
+
+// awaitReady waits until a SubNamespace that was just made is ready. It fails once only a human can help.
+func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
+	now := &v1alpha1.SubNamespace{}
+	return now, pollUntil(ctx, func(ctx context.Context) (bool, error) {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(made), now); err != nil {
+			return false, err
+		}
+		if now.Status.ObservedGeneration != now.Generation {
+			return false, nil
+		}
+		if stalled := v1alpha1.FindCondition(now.Status.Conditions, v1alpha1.ConditionStalled); stalled != nil && stalled.Status == metav1.ConditionTrue {
+			return false, fmt.Errorf("SubNamespace %s/%s was created, but is not ready: %s: %s", now.Namespace, now.Name, stalled.Reason, stalled.Message)
+		}
+		ready := v1alpha1.FindCondition(now.Status.Conditions, v1alpha1.ConditionReady)
+		return ready != nil && ready.Status == metav1.ConditionTrue, nil
+	})
+}
+
+// awaitGone waits until a SubNamespace that was deleted is gone, and with it its namespace. Once its RoleBindings are gone, a
+// tenant's user may no longer see that, and the SubNamespace alone counts. owned is nil where the namespace is not its own.
+func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
+	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
+		// In this order: the operator asks for the deletion of the namespace before it lets the SubNamespace go.
+		sub, err := gather.ReadSubNamespace(ctx, api, deleted.Namespace, deleted.Name)
+		if err != nil {
+			return false, err
+		}
+		released := sub == nil || sub.UID != deleted.UID
+		if owned == nil {
+			return released, nil
+		}
+		now, err := gather.ReadNamespace(ctx, api, owned.Name)
+		switch {
+		case apierrors.IsNotFound(err), err == nil && now.UID != owned.UID:
+			return released, nil
+		case failure.Refused(err):
+			return released, nil
+		case err != nil:
+			return false, err
+		case released && now.DeletionTimestamp == nil:
+			return false, fmt.Errorf("SubNamespace %s/%s is gone, but its namespace stays: an Event in namespace %s says why", deleted.Namespace, deleted.Name, deleted.Namespace)
+		}
+		return false, nil
+	})
+}
+
+// cascadePatience bounds the wait for the operator to take note of a permission to cascade.
+const cascadePatience = 30 * time.Second
+
+// awaitCascading waits until the operator has written on a namespace that what is below it may go too: what the answer to a
+// deletion rests on.
+func awaitCascading(ctx context.Context, api client.Reader, name string) error {
+	patient, cancel := context.WithTimeout(ctx, cascadePatience)
+	defer cancel()
+	err := pollUntil(patient, func(ctx context.Context) (bool, error) {
+		now, err := gather.ReadNamespace(ctx, api, name)
+		return now.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("nothing was deleted: the operator has not taken note of allowCascadingDeletion of %s for %s; is it running?", name, cascadePatience)
+	}
+	return err
+}

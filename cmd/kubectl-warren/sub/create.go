@@ -1,0 +1,128 @@
+package sub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// completeParent offers the namespaces in trees for the second argument; the first is a new name.
+func completeParent(inv *invocation.Invocation) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, named []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(named) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return inv.CompleteNamespaces(cmd, named, begun)
+	}
+}
+
+// newChild is what the flags of create say.
+type newChild struct {
+	labels, annotations map[string]string
+	wait                bool
+	change              change.Options
+}
+
+func (n *newChild) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringToStringVar(&n.labels, "labels", nil, "Labels of the namespace; keys that the configuration allows")
+	cmd.Flags().StringToStringVar(&n.annotations, "annotations", nil, "Annotations of the namespace; keys that the configuration allows")
+	cmd.Flags().BoolVar(&n.wait, "wait", false, "Return when the namespace is ready to be used")
+	n.change = change.AddFlags(cmd)
+}
+
+// createCommand is the command "sub create NAME PARENT".
+func createCommand(inv *invocation.Invocation) *cobra.Command {
+	n := &newChild{}
+	cmd := &cobra.Command{
+		Use:               "create NAME PARENT",
+		Short:             "Create a sub-namespace",
+		Example:           "  kubectl warren sub create pay-web payments --labels app=web --wait",
+		Args:              invocation.ExactlyAsUsage("a sub-namespace and its parent"),
+		ValidArgsFunction: completeParent(inv),
+	}
+	n.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return createSub(cmd.Context(), inv, args[1], args[0], n)
+	}
+	return cmd
+}
+
+// CreateCommand is the command "create NAME -n PARENT", sub create under the name that users of HNC know.
+func CreateCommand(inv *invocation.Invocation) *cobra.Command {
+	n := &newChild{}
+	cmd := &cobra.Command{
+		Use:               "create NAME",
+		Short:             "Create a sub-namespace of the namespace that --namespace names",
+		Example:           "  kubectl warren create pay-web -n payments",
+		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
+		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	n.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *inv.Flags.Namespace == "" {
+			return fmt.Errorf("name the parent: kubectl warren create %s --namespace PARENT", args[0])
+		}
+		return createSub(cmd.Context(), inv, *inv.Flags.Namespace, args[0], n)
+	}
+	return cmd
+}
+
+func createSub(ctx context.Context, inv *invocation.Invocation, parent, name string, n *newChild) error {
+	if err := invocation.CheckNamespaces(name, parent); err != nil {
+		return err
+	}
+	sub := newSub(parent, name, n.spec())
+	if n.change.IsRehearsed() {
+		written, err := change.ManifestOf(sub)
+		if err != nil {
+			return err
+		}
+		return change.PrintDone(inv, written, n.change, "created")
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	switch _, err := gather.ReadNamespace(ctx, api, name); {
+	case err == nil:
+		return fmt.Errorf("namespace %s already exists", name)
+	case !apierrors.IsNotFound(err) && !failure.Refused(err): // whoever may not see a namespace learns later that the name is taken
+		return err
+	}
+	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {
+		return err
+	}
+	if n.wait && n.change.IsStored() {
+		if sub, err = awaitReady(ctx, api, sub); err != nil {
+			return err
+		}
+	}
+	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
+	return change.PrintDone(inv, sub, n.change, "created")
+}
+
+func (n *newChild) spec() v1alpha1.SubNamespaceSpec {
+	var spec v1alpha1.SubNamespaceSpec
+	for key, value := range n.labels {
+		if spec.Labels == nil {
+			spec.Labels = map[string]v1alpha1.LabelValue{}
+		}
+		spec.Labels[key] = v1alpha1.LabelValue(value)
+	}
+	for key, value := range n.annotations {
+		if spec.Annotations == nil {
+			spec.Annotations = map[string]v1alpha1.AnnotationValue{}
+		}
+		spec.Annotations[key] = v1alpha1.AnnotationValue(value)
+	}
+	return spec
+}

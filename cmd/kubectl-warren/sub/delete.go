@@ -1,0 +1,131 @@
+package sub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// deletion is what the flags of delete say.
+type deletion struct {
+	cascade, wait bool
+	change        change.Options
+}
+
+// DeleteCommand is the command "sub delete NAME", which is also "delete NAME".
+func DeleteCommand(inv *invocation.Invocation) *cobra.Command {
+	d := &deletion{}
+	cmd := &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a sub-namespace by its SubNamespace",
+		Long: "Delete a sub-namespace by its SubNamespace. Its label names the parent, where --namespace doesn't;\n" +
+			"with --namespace, a SubNamespace is deleted that has no namespace.",
+		Example:           "  kubectl warren sub delete pay-web --wait\n  kubectl warren delete pay-web -n payments --cascade",
+		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
+		Args:              invocation.ExactlyAsUsage("one sub-namespace"),
+		ValidArgsFunction: inv.CompleteFirst(1),
+	}
+	cmd.Flags().BoolVarP(&d.cascade, "cascade", "a", false, "First set allowCascadingDeletion on it: what is below goes too")
+	cmd.Flags().BoolVar(&d.wait, "wait", false, "Return when the namespace is gone")
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "allowCascadingDeletion" { // as the plugin of the Hierarchical Namespace Controller spells it
+			name = "cascade"
+		}
+		return pflag.NormalizedName(name)
+	})
+	d.change = change.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return deleteSub(cmd.Context(), inv, *inv.Flags.Namespace, args[0], d)
+	}
+	return cmd
+}
+
+func deleteSub(ctx context.Context, inv *invocation.Invocation, parent, name string, d *deletion) error {
+	names := []string{name}
+	if parent != "" {
+		names = append(names, parent)
+	}
+	if err := invocation.CheckNamespaces(names...); err != nil {
+		return err
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	sub, owned, err := findSub(ctx, api, parent, name)
+	if err != nil {
+		return err
+	}
+	if d.cascade && owned != nil {
+		if err := letCascade(ctx, inv, api, name, d.change); err != nil {
+			return err
+		}
+	}
+	if d.change.IsRehearsed() {
+		return change.PrintDone(inv, sub, d.change, "deleted")
+	}
+	if err := d.change.ClientFor(api).Delete(ctx, sub, client.Preconditions{UID: &sub.UID}); err != nil {
+		return err
+	}
+	if d.wait && d.change.IsStored() {
+		if err := awaitGone(ctx, api, sub, owned); err != nil {
+			return err
+		}
+	}
+	return change.PrintDone(inv, sub, d.change, "deleted")
+}
+
+// findSub finds the SubNamespace of a namespace, in parent if that is named, and the namespace if it is that SubNamespace's own.
+func findSub(ctx context.Context, api client.Reader, parent, name string) (*v1alpha1.SubNamespace, *metav1.PartialObjectMetadata, error) {
+	namespace, err := gather.ReadNamespace(ctx, api, name)
+	switch {
+	case (apierrors.IsNotFound(err) || failure.Refused(err)) && parent == "":
+		return nil, nil, fmt.Errorf("namespace %s does not exist, or you may not read it: name the parent of its SubNamespace with --namespace", name)
+	case apierrors.IsNotFound(err), failure.Refused(err):
+		namespace = nil
+	case err != nil:
+		return nil, nil, err
+	default:
+		above, bound, err := parentOf(namespace)
+		switch {
+		case parent == "" && err != nil:
+			return nil, nil, err
+		case parent == "" && !bound:
+			return nil, nil, fmt.Errorf("namespace %s is not bound: it is only placed below %s, and no SubNamespace owns it", name, above)
+		case parent == "":
+			parent = above
+		case parent != above || !bound:
+			namespace = nil
+		}
+	}
+	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
+	if err == nil && sub == nil {
+		err = fmt.Errorf("there is no SubNamespace %s in namespace %s", name, parent)
+	}
+	return sub, namespace, err
+}
+
+// letCascade sets allowCascadingDeletion on a namespace and says so at once: it stays so whatever becomes of the deletion.
+func letCascade(ctx context.Context, inv *invocation.Invocation, api client.Client, name string, c change.Options) error {
+	hc, operation, err := change.WriteHierarchy(ctx, api, name, map[string]any{"allowCascadingDeletion": true}, c)
+	if err != nil {
+		return err
+	}
+	terminal.Fprintf(inv.Streams.ErrOut, "allowCascadingDeletion of HierarchyConfiguration %s/%s: %s\n", hc.Namespace, hc.Name, c.DescribeDone(operation))
+	if !c.IsStored() {
+		return nil
+	}
+	return awaitCascading(ctx, api, name)
+}

@@ -1,0 +1,90 @@
+package sub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// graftCommand is the command "sub graft NS PARENT".
+func graftCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "graft NAMESPACE PARENT",
+		Short: "Make a namespace that exists a sub-namespace, with all that is below it (cluster admins)",
+		Long: "Make a namespace that exists a sub-namespace, with all that is below it: it is no root and references no template any more, and its\n" +
+			"life belongs to a SubNamespace. The names and labels that it has stay. To place it and keep its life apart: kubectl warren set.",
+		Example:           "  kubectl warren sub graft legacy payments",
+		Args:              invocation.ExactlyAsUsage("a namespace and its new parent"),
+		ValidArgsFunction: inv.CompleteFirst(2),
+	}
+	c := change.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return graftSub(cmd.Context(), inv, args[0], args[1], c)
+	}
+	return cmd
+}
+
+func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent string, c change.Options) error {
+	if err := invocation.CheckNamespaces(name, parent); err != nil {
+		return err
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	if err := checkGraft(ctx, api, name, parent); err != nil {
+		return err
+	}
+	namespace, changed, err := change.Relabel(ctx, api, name, c, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
+		above, bound := now.Labels[v1alpha1.LabelParent], now.Labels[v1alpha1.LabelBound] == v1alpha1.True
+		if bound && above != "" && above != parent {
+			return nil, fmt.Errorf("namespace %s belongs to SubNamespace %s/%s: use kubectl warren sub move %s %s", name, above, name, name, parent)
+		}
+		return change.Labels{
+			v1alpha1.LabelType: "", v1alpha1.LabelTemplate: "", v1alpha1.LabelParent: parent, v1alpha1.LabelBound: v1alpha1.True,
+		}, nil
+	})
+	if err != nil {
+		return err
+	}
+	sub, err := gather.ReadSubNamespace(ctx, api, parent, name)
+	if err != nil {
+		return err
+	}
+	if sub == nil {
+		changed = true
+		if !c.IsRehearsed() {
+			if err := c.ClientFor(api).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
+				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not made: %w", name, parent, err)
+			}
+		}
+	}
+	return change.PrintRelabelled(inv, namespace, changed, c, "grafted")
+}
+
+// checkGraft refuses what would end halfway: where no SubNamespace can be made, or another place is asked for.
+func checkGraft(ctx context.Context, api client.Reader, name, parent string) error {
+	above, err := gather.ReadNamespace(ctx, api, parent)
+	if err != nil {
+		return err
+	}
+	if above.Labels[v1alpha1.LabelType] != v1alpha1.TypeRoot && above.Labels[v1alpha1.LabelParent] == "" {
+		return fmt.Errorf("namespace %s is neither a root nor a sub-namespace", parent)
+	}
+	hc, err := gather.ReadHierarchy(ctx, api, name)
+	if err != nil {
+		return err
+	}
+	if hc != nil && hc.Spec.Parent != nil && *hc.Spec.Parent != "" && *hc.Spec.Parent != parent {
+		return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s --parent %s first", name, name, parent)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package sub
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// moveCommand is the command "sub move NAME PARENT".
+func moveCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "move NAME PARENT",
+		Short: "Move a sub-namespace, with all that is below it, to another parent (cluster admins)",
+		Long: "Move a sub-namespace, with all that is below it, to another parent: a SubNamespace is made there, the label " + v1alpha1.LabelParent + "\n" +
+			"changed, and the old SubNamespace deleted. Whatever interrupts it, the same command again finishes it.",
+		Example:           "  kubectl warren sub move pay-web shop",
+		Args:              invocation.ExactlyAsUsage("a sub-namespace and its new parent"),
+		ValidArgsFunction: inv.CompleteFirst(2),
+	}
+	leave := cmd.Flags().Bool("leave-original", false, "Leave the old SubNamespace; deleting it later keeps the namespace")
+	c := change.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := invocation.CheckNamespaces(args...); err != nil {
+			return err
+		}
+		api, err := inv.Connect()
+		if err != nil {
+			return err
+		}
+		m := &move{api: api, name: args[0], to: args[1], leave: *leave, change: c}
+		if err := m.run(cmd.Context()); err != nil {
+			return err
+		}
+		return change.PrintRelabelled(inv, m.namespace, m.changed, c, "moved")
+	}
+	return cmd
+}
+
+// move takes a sub-namespace from one parent to another.
+type move struct {
+	api      client.Client
+	name, to string
+	leave    bool // the old SubNamespace stays
+	change   change.Options
+
+	// from is the old parent; "" if there is none any more.
+	from string
+	// made is the SubNamespace that was made in the new parent; nil if it was there.
+	made *v1alpha1.SubNamespace
+
+	namespace *metav1.PartialObjectMetadata
+	changed   bool
+}
+
+func (m *move) run(ctx context.Context) (err error) {
+	if m.namespace, err = gather.ReadNamespace(ctx, m.api, m.name); err != nil {
+		return err
+	}
+	parent, bound, err := parentOf(m.namespace)
+	switch {
+	case err != nil:
+		return err
+	case !bound && parent != m.to:
+		if err := checkUnplaced(ctx, m.api, m.name, "--parent"); err != nil {
+			return err
+		}
+		return m.changeParent(ctx)
+	case !bound:
+		return nil
+	}
+	m.from = parent
+	if err := m.createNewSub(ctx); err != nil {
+		return err
+	}
+	if err := m.changeParent(ctx); err != nil {
+		return m.undoCreation(ctx, err)
+	}
+	return m.deleteOldSub(ctx)
+}
+
+// createNewSub makes the SubNamespace in the new parent, as the old one is. Until the namespace comes, it waits in Conflict.
+func (m *move) createNewSub(ctx context.Context) error {
+	waiting, err := gather.ReadSubNamespace(ctx, m.api, m.to, m.name)
+	if err != nil {
+		return err
+	}
+	if m.from == m.to { // an earlier call came as far as the label
+		m.from = ""
+		if waiting != nil {
+			m.from = waiting.Annotations[v1alpha1.AnnotationMovedFrom]
+		}
+	}
+	if waiting != nil {
+		return nil
+	}
+	m.changed = true
+	sub, err := m.newSubNamespace(ctx)
+	if err != nil || m.change.IsRehearsed() {
+		return err
+	}
+	if err := m.change.ClientFor(m.api).Create(ctx, sub); err != nil {
+		return err
+	}
+	m.made = sub
+	return nil
+}
+
+// newSubNamespace is what stands in the new parent for the old SubNamespace. It notes where the namespace comes from: once the label is
+// changed, nothing else tells which SubNamespace is left to be deleted.
+func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
+	sub := newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{})
+	if m.from == "" {
+		return sub, nil
+	}
+	old, err := gather.ReadSubNamespace(ctx, m.api, m.from, m.name)
+	if old == nil {
+		return sub, err
+	}
+	sub.Spec = old.Spec
+	if !m.leave {
+		sub.Annotations = map[string]string{v1alpha1.AnnotationMovedFrom: m.from}
+	}
+	return sub, nil
+}
+
+// changeParent changes the parent, unless somebody else has done so meanwhile.
+func (m *move) changeParent(ctx context.Context) error {
+	namespace, changed, err := change.Relabel(ctx, m.api, m.name, m.change, func(now *metav1.PartialObjectMetadata) (change.Labels, error) {
+		if parent := now.Labels[v1alpha1.LabelParent]; now.UID != m.namespace.UID || parent != m.namespace.Labels[v1alpha1.LabelParent] && parent != m.to {
+			return nil, fmt.Errorf("somebody else has just moved or replaced namespace %s: look at it again", m.name)
+		}
+		return change.Labels{v1alpha1.LabelParent: m.to}, nil
+	})
+	if err == nil {
+		m.namespace, m.changed = namespace, m.changed || changed
+	}
+	return err
+}
+
+// undoCreation takes back the SubNamespace that was made, where it is sure that the label was not changed: else that SubNamespace owns the
+// namespace, and its deletion would be that of the namespace.
+func (m *move) undoCreation(ctx context.Context, why error) error {
+	if m.made == nil || !m.change.IsStored() {
+		return why
+	}
+	now, err := gather.ReadNamespace(ctx, m.api, m.name)
+	if err == nil && now.Labels[v1alpha1.LabelParent] != m.to && changedNothing(why) {
+		err = client.IgnoreNotFound(m.api.Delete(ctx, m.made, client.Preconditions{UID: &m.made.UID}))
+	}
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("%w; SubNamespace %s/%s, which waits for the namespace, is left: delete it", why, m.to, m.name)
+	}
+	return why
+}
+
+// deleteOldSub deletes the SubNamespace that no longer has a namespace.
+func (m *move) deleteOldSub(ctx context.Context) error {
+	if m.leave || m.from == "" || !m.change.IsStored() {
+		return nil
+	}
+	m.changed = true
+	if err := deleteReplacedSub(ctx, m.api, m.from, m.name); err != nil {
+		return err
+	}
+	done := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationMovedFrom+`":null}}}`))
+	return m.api.Patch(ctx, newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{}), done)
+}

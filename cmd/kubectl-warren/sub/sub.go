@@ -1,0 +1,78 @@
+// Package sub is the commands about sub-namespaces: create, delete, move, graft and cut.
+package sub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
+)
+
+// Commands is the group of commands "sub …".
+func Commands(inv *invocation.Invocation) *cobra.Command {
+	sub := &cobra.Command{Use: "sub", Short: "Work with sub-namespaces"}
+	sub.AddCommand(createCommand(inv), DeleteCommand(inv), moveCommand(inv), graftCommand(inv), cutCommand(inv), list.Command(inv))
+	return sub
+}
+
+// newSub is the SubNamespace name in parent, which knows its kind.
+func newSub(parent, name string, spec v1alpha1.SubNamespaceSpec) *v1alpha1.SubNamespace {
+	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name}, Spec: spec}
+	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
+	return sub
+}
+
+// parentOf is the namespace below which a sub-namespace stands.
+func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound bool, err error) {
+	parent = namespace.Labels[v1alpha1.LabelParent]
+	if parent == "" {
+		return "", false, fmt.Errorf("namespace %s is no sub-namespace", namespace.Name)
+	}
+	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
+}
+
+// deleteReplacedSub deletes a SubNamespace whose namespace has just been taken from it. The operator may take a moment to see that it has,
+// and refuses until then if the namespace has sub-namespaces.
+func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
+	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
+	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
+		return client.IgnoreNotFound(api.Delete(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})))
+	})
+	if err != nil {
+		return fmt.Errorf("namespace %s no longer belongs to SubNamespace %s/%s, which was not deleted: %w", name, parent, name, err)
+	}
+	return nil
+}
+
+// checkUnplaced refuses to move a namespace that is where its HierarchyConfiguration asks for: that would go on asking.
+func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) error {
+	hc, err := gather.ReadHierarchy(ctx, api, name)
+	if err != nil || hc == nil || hc.Spec.Parent == nil || *hc.Spec.Parent == "" {
+		return err
+	}
+	return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s %s", name, name, advice)
+}
+
+// changedNothing says that a request that failed has changed nothing: it was refused, or never sent. Of one that got no answer
+// nobody knows.
+func changedNothing(err error) bool {
+	var status apierrors.APIStatus
+	var request *url.Error
+	if errors.As(err, &status) {
+		return status.Status().Code < 500
+	}
+	return !errors.As(err, &request)
+}

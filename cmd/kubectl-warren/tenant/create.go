@@ -1,0 +1,92 @@
+// Package tenant is the command that creates an LNamespace.
+package tenant
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/change"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// newTenant is what the flags of create lns say.
+type newTenant struct {
+	users, managers, sudoers subjects
+	template                 string
+	costCenter, owner        string
+	change                   change.Options
+}
+
+// CreateCommand is the command "create lns NAME".
+func CreateCommand(inv *invocation.Invocation) *cobra.Command {
+	tenant := &newTenant{}
+	cmd := &cobra.Command{
+		Use:   "create-lns NAME",
+		Short: "Create an LNamespace: a tenant with its root namespace",
+		Example: "  kubectl create lns payments --manager mia --user alice --user-group pay-devs --sudoer bob --cost-center 4711\n" +
+			"  kubectl create lns payments --user-serviceaccount ci:deployer --dry-run=client -o yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("name one LNamespace, not %d: kubectl create lns NAME", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	tenant.users.addFlags(cmd, "user", "who works in the namespaces of the tree")
+	tenant.managers.addFlags(cmd, "manager", "who may change this LNamespace")
+	tenant.sudoers.addFlags(cmd, "sudoer", "who may raise their rights with sudo")
+	cmd.Flags().StringVar(&tenant.template, "template", "", "Template namespace that the tree references (cluster admins only)")
+	cmd.Flags().StringVar(&tenant.costCenter, "cost-center", "", "Cost center that pays for the tenant")
+	cmd.Flags().StringVar(&tenant.owner, "owner", "", "Whom finance asks, for example a mail address")
+	tenant.change = change.AddFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return createTenant(cmd.Context(), inv, tenant, args[0])
+	}
+	return cmd
+}
+
+func createTenant(ctx context.Context, inv *invocation.Invocation, tenant *newTenant, name string) error {
+	lns, err := tenant.newLNamespace(name)
+	if err != nil {
+		return err
+	}
+	if tenant.change.IsRehearsed() {
+		return change.PrintDone(inv, lns, tenant.change, "created")
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return err
+	}
+	if err := tenant.change.ClientFor(api).Create(ctx, lns); apierrors.IsNotFound(err) {
+		return fmt.Errorf("this cluster doesn't serve lnamespaces.%s: install Warren first", v1alpha1.Domain)
+	} else if err != nil {
+		return err
+	}
+	return change.PrintDone(inv, lns, tenant.change, "created")
+}
+
+// newLNamespace is the LNamespace that the flags describe.
+func (t *newTenant) newLNamespace(name string) (*unstructured.Unstructured, error) {
+	if err := invocation.CheckName("LNamespace", name); err != nil {
+		return nil, err
+	}
+	lns := &v1alpha1.LNamespace{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: v1alpha1.LNamespaceSpec{
+			Users: t.users.all(), Managers: t.managers.all(), Sudoers: t.sudoers.all(),
+			Template: t.template,
+		},
+	}
+	if t.costCenter != "" || t.owner != "" {
+		lns.Spec.Billing = &v1alpha1.Billing{CostCenter: t.costCenter, Owner: t.owner}
+	}
+	return change.ManifestOf(lns)
+}

@@ -1,0 +1,158 @@
+package trace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// document is what trace prints as JSON or YAML.
+type document struct {
+	invocation.Document
+	*Trace
+}
+
+// Command is the command "trace KIND/NAME".
+func Command(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trace KIND/NAME",
+		Short: "Show from where a copy came, along which path, in which mode; or why it is not here",
+		Long: "Show from where a copy came, along which path, in which mode; or why it is not here, with what stands in each namespace from\n" +
+			"which it could come. What you may not read is told.",
+		Example:           "  kubectl warren trace secret/registry -n pay-web",
+		Annotations:       map[string]string{invocation.UsesNamespace: "yes"},
+		Args:              invocation.ExactlyAsUsage("one object"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	operator := invocation.AddOperatorNamespace(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		resource, name, _ := strings.Cut(args[0], "/")
+		if resource == "" || name == "" || strings.Contains(name, "/") {
+			return fmt.Errorf("invalid object %q: must be KIND/NAME, such as secret/registry", args[0])
+		}
+		found, err := traceObject(inv, cmd, resource, name, *operator)
+		if err != nil {
+			return err
+		}
+		return inv.PrintReport(output.Value, found, document{invocation.DocumentOf("Trace"), found})
+	}
+	return cmd
+}
+
+func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name, operator string) (*Trace, error) {
+	ctx := cmd.Context()
+	namespace, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, err
+	}
+	if err := invocation.CheckNamespaces(namespace); err != nil {
+		return nil, err
+	}
+	mapping, err := inv.FindMapping(resource)
+	if err != nil {
+		return nil, err
+	}
+	kind := mapping.GroupVersionKind
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace || !config.CanBePropagated(kind.GroupKind()) {
+		return nil, fmt.Errorf("%s are never propagated", mapping.Resource.GroupResource())
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, err
+	}
+	view, err := gather.Around(ctx, api, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if view.Forest.Namespace(namespace) == nil {
+		return nil, fmt.Errorf("there is no namespace %q", namespace)
+	}
+	c := Case{View: view, Slot: propagate.Slot{Kind: kind.GroupKind(), Namespace: namespace, Name: name}}
+	if c.Mode, c.Configured, err = kindMode(ctx, api, operator, kind.GroupKind()); err != nil {
+		return nil, err
+	}
+	objects, err := inv.ConnectDiscovering()
+	if err != nil {
+		return nil, err
+	}
+	if err := lookAbove(ctx, objects, kind, &c); err != nil {
+		return nil, err
+	}
+	return Of(c), nil
+}
+
+// kindMode is how the configuration has a kind propagated; "" if it doesn't. known is false where it can't be read.
+func kindMode(ctx context.Context, api client.Reader, operator string, kind schema.GroupKind) (mode propagate.KindMode, known bool, err error) {
+	name, text, err := gather.ReadStoredConfig(ctx, api, operator)
+	if failure.Unavailable(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	c, err := config.Parse(name, []byte(text))
+	if err != nil {
+		return "", false, invocation.Problems(strings.Split(err.Error(), "\n"))
+	}
+	for _, k := range c.Propagation.Kinds {
+		if k.Group == kind.Group && k.Kind == kind.Kind {
+			return propagate.KindMode(k.Mode), true, nil
+		}
+	}
+	return "", true, nil
+}
+
+// lookAbove reads the object, and its namesakes where a source can stand.
+func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, c *Case) error {
+	here, err := lookFor(ctx, api, kind, c.Slot.Namespace, c.Slot.Name)
+	switch {
+	case err != nil:
+		return err
+	case here.Unread:
+		return fmt.Errorf("you may not read %s in %s", kind.GroupKind(), c.Slot.Namespace)
+	}
+	c.Here = here.Object
+	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
+	names := slices.Clone(sources.Names)
+	if c.Here != nil {
+		if from, _, ok := Origin(kind.GroupKind(), c.Here); ok && !slices.Contains(names, from) {
+			names = append([]string{from}, names...)
+		}
+	}
+	for _, name := range names {
+		place, err := lookFor(ctx, api, kind, name, c.Slot.Name)
+		if err != nil {
+			return err
+		}
+		c.Above = append(c.Above, place)
+	}
+	return nil
+}
+
+func lookFor(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Place{Namespace: namespace}, nil
+	case failure.Refused(err):
+		return Place{Namespace: namespace, Unread: true}, nil
+	}
+	return Place{Namespace: namespace, Object: object}, err
+}
