@@ -100,11 +100,18 @@ const (
 
 	// OperatorName is the operator's field manager, event source and value of created-by and managed-by.
 	OperatorName = "warren"
+	// OperatorAccount is the name of the operator's service account and of its Deployment.
+	OperatorAccount = "warren-controller-manager"
 	// SudoersSuffix ends the name of the group of a tenant's sudoers.
 	SudoersSuffix = "-sudoers"
 	// SudoUserPrefix begins the name of the user that sudoers of a tenant become who are a group or a service account.
 	SudoUserPrefix = "warren:sudo:"
 )
+
+// OperatorUser is the user name of the operator, whose service account stands in namespace. The admission policies name it.
+func OperatorUser(namespace string) string {
+	return "system:serviceaccount:" + namespace + ":" + OperatorAccount
+}
 
 // TreeLabel is the key of the tree label for ancestor.
 func TreeLabel(ancestor string) string { return ancestor + TreeLabelSuffix }

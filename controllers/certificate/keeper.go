@@ -122,6 +122,6 @@ func (k *keeper) noteFailure(err error) {
 // deploymentReference is where a cluster admin looks. Its UID is unknown here: the operator may not read it.
 func (k *keeper) deploymentReference() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
-		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: "warren-controller-manager",
+		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: v1alpha1.OperatorAccount,
 	}
 }

@@ -60,7 +60,7 @@ type Guard struct {
 // Deployment refers to the operator's Deployment in its namespace, where people look for its Events. Whether it is there nobody
 // asks: outside a cluster it isn't.
 func Deployment(namespace string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: "warren-controller-manager"}
+	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: v1alpha1.OperatorAccount}
 }
 
 // SetupWithManager runs the guard with mgr.

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -39,7 +38,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Args:              invocation.ExactlyAsUsage("one namespace"),
 		ValidArgsFunction: inv.CompleteFirst(1),
 	}
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := invocation.CheckNamespaces(args...); err != nil {
 			return err
@@ -102,7 +101,7 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		if about.Namespace == "" {
 			continue
 		}
-		err := gather.Each(ctx, api, &corev1.EventList{}, func(object runtime.Object) {
+		err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
 			e := object.(*corev1.Event)
 			events = append(events, Event{
 				Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),

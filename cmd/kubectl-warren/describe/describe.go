@@ -2,8 +2,6 @@
 package describe
 
 import (
-	"strings"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -93,15 +91,13 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 	return d
 }
 
-// RootOf is the root of the tree in which the namespace called name stands, by its way up, or by what the operator wrote there.
+// RootOf is the root of the tree in which the namespace called name stands, by its way up; by what the operator wrote there, where not
+// all that is above can be seen.
 func RootOf(view tree.View, name string) string {
-	if place := view.Forest.Place(name); place.InTree() {
-		return place.Path[0]
-	} else if n := view.Forest.Namespace(name); n != nil && view.Partial && n.Parent() != "" {
-		root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
-		return root
+	if !view.Partial && !view.Forest.Place(name).InTree() {
+		return ""
 	}
-	return ""
+	return view.Forest.RootOf(name)
 }
 
 func joinNames(names []string) []string { return append([]string{}, names...) }

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,7 +101,7 @@ func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersio
 	var found []Resource
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	err := gather.Each(ctx, api, list, func(object runtime.Object) {
+	err := gather.Each(ctx, api, list, func(object client.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
 		if from, mode, ok := trace.Origin(kind.GroupKind(), m); ok {
 			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, From: from, Mode: mode})
@@ -111,7 +110,7 @@ func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersio
 	if err != nil {
 		return nil, err
 	}
-	return found, gather.Each(ctx, api, list, func(object runtime.Object) {
+	return found, gather.Each(ctx, api, list, func(object client.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
 		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
 			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate]})

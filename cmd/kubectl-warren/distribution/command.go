@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -100,13 +99,7 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 }
 
 func readDistribution(inv *invocation.Invocation, file string) (*v1alpha1.ResourceDistribution, error) {
-	var data []byte
-	var err error
-	if file == "-" {
-		data, err = io.ReadAll(inv.Streams.In)
-	} else {
-		data, err = os.ReadFile(file)
-	}
+	data, err := inv.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ResourceDistribution: %w", err)
 	}

@@ -12,12 +12,14 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // checkBilling looks at what the tenants' conditions tell of the ledger.
 func (p Patient) checkBilling(ctx context.Context, f file) Check {
 	told := billingTold{reasons: map[string][]string{}}
-	err := p.eachObject(ctx, &v1alpha1.LNamespaceList{}, func(o client.Object) {
+	err := gather.Each(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
 		told.add(o.GetName(), v1alpha1.FindCondition(o.(*v1alpha1.LNamespace).Status.Conditions, v1alpha1.ConditionBillingExported))
 	})
 	if err != nil {
@@ -61,7 +63,7 @@ func judgeBilling(f file, told billingTold) Check {
 	if len(told.reasons) > 0 {
 		var parts []string
 		for _, reason := range slices.Sorted(maps.Keys(told.reasons)) {
-			parts = append(parts, reason+": "+few(told.reasons[reason]))
+			parts = append(parts, reason+": "+forest.Few(told.reasons[reason]))
 		}
 		return warning(billingName, "the ledger lacks something: "+strings.Join(parts, "; "), "read the message of condition BillingExported of these tenants")
 	}

@@ -29,7 +29,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	namespace := invocation.AddOperatorNamespace(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return examineCluster(cmd.Context(), inv, *namespace, output.Value)

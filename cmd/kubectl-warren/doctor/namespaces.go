@@ -2,19 +2,16 @@ package doctor
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
@@ -24,18 +21,18 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	const ask = "ask a cluster admin to run this"
 	trees := map[string]map[string]string{} // namespace → labels
-	err := p.eachObject(ctx, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
+	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) { trees[o.GetName()] = o.GetLabels() })
 	if err != nil {
 		return warning(name, "you may not list namespaces: "+err.Error(), ask)
 	}
 	var foreign []string
-	err = p.eachObject(ctx, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
+	err = gather.Each(ctx, p.API, &rbacv1.ClusterRoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.ClusterRoleBinding).Subjects, nil)...)
 	})
 	if err != nil {
 		return warning(name, "you may not list ClusterRoleBindings: "+err.Error(), ask)
 	}
-	err = p.eachObject(ctx, &rbacv1.RoleBindingList{}, func(o client.Object) {
+	err = gather.Each(ctx, p.API, &rbacv1.RoleBindingList{}, func(o client.Object) {
 		foreign = append(foreign, groupsOutOfPlace(o, o.(*rbacv1.RoleBinding).Subjects, trees[o.GetNamespace()])...)
 	})
 	if err != nil {
@@ -44,7 +41,7 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	if len(foreign) == 0 {
 		return ok(name, "no group *"+v1alpha1.SudoersSuffix+" is bound outside of its tenant")
 	}
-	return warning(name, "bound outside of their tenants: "+few(foreign), "remove these bindings, or bind groups of another name")
+	return warning(name, "bound outside of their tenants: "+forest.Few(foreign), "remove these bindings, or bind groups of another name")
 }
 
 // groupsOutOfPlace names the groups of sudoers that a binding gives something to in a place that is not theirs. tree are the
@@ -77,7 +74,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
 	}
 	var bare []string
-	err := p.eachObject(ctx, namespaces(), func(o client.Object) {
+	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
 		if f.config.ProtectedNamespaces.Match(o.GetName()) && !byName(o.GetName(), p.Namespace) && o.GetLabels()[v1alpha1.LabelProtected] != v1alpha1.True {
 			bare = append(bare, o.GetName())
 		}
@@ -86,8 +83,7 @@ func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	case err != nil:
 		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
 	case len(bare) > 0:
-		slices.Sort(bare)
-		return warning(name, "the file protects these, but no label does, so the policies don't know: "+few(bare), "kubectl warren protect NAMESPACE, for each")
+		return warning(name, "the file protects these, but no label does, so the policies don't know: "+forest.Few(bare), "kubectl warren protect NAMESPACE, for each")
 	}
 	return ok(name, "each namespace that the file protects has the label too")
 }
@@ -97,30 +93,9 @@ func byName(name, operatorNamespace string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") || name == operatorNamespace
 }
 
-// few lists five of many.
-func few(all []string) string {
-	const most = 5
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-}
-
+// namespaces is an empty list of the metadata of Namespaces.
 func namespaces() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	return list
-}
-
-// eachObject calls do with every object of a list's kind, page by page.
-func (p Patient) eachObject(ctx context.Context, list client.ObjectList, do func(client.Object)) error {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page := list.DeepCopyObject().(client.ObjectList)
-		return page, p.API.List(ctx, page, client.Limit(options.Limit), client.Continue(options.Continue))
-	})
-	all, _, err := pages.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	return meta.EachListItem(all, func(object runtime.Object) error { do(object.(client.Object)); return nil })
 }

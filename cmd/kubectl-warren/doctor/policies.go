@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
@@ -27,14 +28,9 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	}
 	var checks []Check
 	for _, e := range manifests.Shipped {
-		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, p.operatorUser()))
+		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace)))
 	}
 	return append(checks, judgeComponents(policies.Items, bindings.Items, p.operatorUser())...)
-}
-
-// operatorUser is the user that the policies must name.
-func (p Patient) operatorUser() string {
-	return "system:serviceaccount:" + p.Namespace + ":warren-controller-manager"
 }
 
 // judgePolicy says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.

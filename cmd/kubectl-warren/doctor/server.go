@@ -6,11 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
 // Minor versions of Kubernetes 1: the oldest that Warren knows, and the first that can constrain impersonation.
@@ -27,12 +25,11 @@ type file struct {
 
 // readConfiguration reads the file that the operator reads.
 func (p Patient) readConfiguration(ctx context.Context) file {
-	stored := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: p.Namespace, Name: "warren-config"}
-	if err := p.API.Get(ctx, key, stored); err != nil {
+	name, text, err := gather.ReadStoredConfig(ctx, p.API, p.Namespace)
+	if err != nil {
 		return file{unknown: err}
 	}
-	c, err := config.Parse("ConfigMap "+key.String(), []byte(stored.Data["config.yaml"]))
+	c, err := config.Parse(name, []byte(text))
 	return file{config: c, unknown: err}
 }
 

@@ -26,13 +26,13 @@ func Forest(ctx context.Context, api client.Reader) (tree.View, error) {
 	view := emptyView()
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
-	err := Each(ctx, api, list, func(object runtime.Object) {
+	err := Each(ctx, api, list, func(object client.Object) {
 		view.Forest = view.Forest.WithNamespace(forest.NamespaceOf(object.(*metav1.PartialObjectMetadata)))
 	})
 	if err != nil {
 		return view, fmt.Errorf("list namespaces: %w", err)
 	}
-	err = Each(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object runtime.Object) {
+	err = Each(ctx, api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
 		hierarchy := object.(*v1alpha1.HierarchyConfiguration)
 		view.Conditions[hierarchy.Namespace] = hierarchy.Status.Conditions
 	})
@@ -56,7 +56,7 @@ func protectedName(name string) bool {
 }
 
 // Each lists the objects of list's kind page by page and calls do with each.
-func Each(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object), scope ...client.ListOption) error {
+func Each(ctx context.Context, api client.Reader, list client.ObjectList, do func(client.Object), scope ...client.ListOption) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page := list.DeepCopyObject().(client.ObjectList)
 		paging := []client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}
@@ -66,5 +66,5 @@ func Each(ctx context.Context, api client.Reader, list client.ObjectList, do fun
 	if err != nil {
 		return err
 	}
-	return meta.EachListItem(all, func(object runtime.Object) error { do(object); return nil })
+	return meta.EachListItem(all, func(object runtime.Object) error { do(object.(client.Object)); return nil })
 }

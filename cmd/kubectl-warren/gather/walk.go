@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -99,7 +98,7 @@ func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, er
 		return sight{}, err
 	}
 	found := sight{namespace: namespace}
-	err = Each(ctx, api, &v1alpha1.SubNamespaceList{}, func(object runtime.Object) {
+	err = Each(ctx, api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
 		sub := object.(*v1alpha1.SubNamespace)
 		found.next = append(found.next, step{name: sub.Name, parent: s.name, bound: true, reported: hasNamespace(sub)})
 	}, client.InNamespace(s.name))

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,6 +19,11 @@ const (
 	OutputName = "name"
 	OutputWide = "wide"
 )
+
+// AddFormat gives cmd the flag --output of a command that prints text, JSON or YAML.
+func AddFormat(cmd *cobra.Command, usage string) *Choice {
+	return AddChoice(cmd, "output", "o", "", usage, OutputJSON, OutputYAML)
+}
 
 // WriteAs writes value as JSON or YAML.
 func WriteAs(w io.Writer, format string, value any) error {
@@ -40,6 +47,14 @@ type Document struct {
 
 // DocumentOf is the head of a document of some kind.
 func DocumentOf(kind string) Document { return Document{"cli.tenancy.warren.dev/v1alpha1", kind} }
+
+// ReadFile reads a file, or standard input where that is called -.
+func (inv *Invocation) ReadFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(inv.Streams.In)
+	}
+	return os.ReadFile(name)
+}
 
 // PrintReport writes a report in its own form, or value as JSON or YAML.
 func (inv *Invocation) PrintReport(format string, text interface{ Write(io.Writer) error }, value any) error {

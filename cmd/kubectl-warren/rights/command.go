@@ -43,7 +43,7 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: completeTenant(inv),
 	}
 	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := invocation.CheckName("tenant", args[0]); err != nil {
 			return err
@@ -80,7 +80,7 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: completeQuestion(inv, 0),
 	}
 	subresource := addSubresource(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		reporter, question, err := readQuestion(inv, cmd, args[0], args[1], *subresource)
 		if err != nil {
@@ -115,7 +115,7 @@ func WhyCommand(inv *invocation.Invocation) *cobra.Command {
 	}
 	groups := cmd.Flags().StringArray("group", nil, "Group that the user is in; can be repeated")
 	subresource := addSubresource(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		reporter, question, err := readQuestion(inv, cmd, args[1], args[2], *subresource)
 		if err != nil {

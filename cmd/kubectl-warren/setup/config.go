@@ -4,7 +4,6 @@ package setup
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,23 +35,15 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 			return nil, cobra.ShellCompDirectiveDefault
 		},
 	}
-	output := invocation.AddChoice(cmd, "output", "o", "", "Print the whole configuration, with its defaults", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Print the whole configuration, with its defaults")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		data, err := readFile(inv, args[0])
+		data, err := inv.ReadFile(args[0])
 		if err != nil {
 			return err
 		}
 		return printValidity(inv, args[0], data, output.Value, args[0]+" is valid\n")
 	}
 	return cmd
-}
-
-// readFile reads a file, or standard input where that is called -.
-func readFile(inv *invocation.Invocation, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(inv.Streams.In)
-	}
-	return os.ReadFile(name)
 }
 
 // printValidity prints text if a file's content is valid, or all that it says.
@@ -81,7 +72,7 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	namespace := invocation.AddOperatorNamespace(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Print the whole configuration, with its defaults", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Print the whole configuration, with its defaults")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		api, err := inv.Connect()
 		if err != nil {

@@ -25,7 +25,7 @@ func VersionCommand(inv *invocation.Invocation) *cobra.Command {
 		Args:  cobra.NoArgs,
 	}
 	clientOnly := cmd.Flags().Bool("client", false, "Don't ask the API server")
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		all := versions{Client: inv.Build}
 		if !*clientOnly {

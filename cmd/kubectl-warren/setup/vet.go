@@ -57,7 +57,7 @@ func VetCommand(inv *invocation.Invocation) *cobra.Command {
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	o := &vetOptions{output: invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML), namespace: invocation.AddOperatorNamespace(cmd)}
+	o := &vetOptions{output: invocation.AddFormat(cmd, "Output format"), namespace: invocation.AddOperatorNamespace(cmd)}
 	cmd.Flags().StringVar(&o.role, "role", "", "ClusterRole to look at, in place of access.userClusterRole of the operator's configuration")
 	cmd.Flags().BoolVar(&o.write, "write", false, "Write a list of what is held now, named after the version of Kubernetes, instead of comparing")
 	cmd.Flags().StringVar(&o.dir, "dir", ".", "With --write, the folder of the list")

@@ -39,7 +39,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	operator := invocation.AddOperatorNamespace(cmd)
-	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML)
+	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		resource, name, _ := strings.Cut(args[0], "/")
 		if resource == "" || name == "" || strings.Contains(name, "/") {

@@ -21,19 +21,16 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// deployment is the name of the operator's Deployment and of its service account.
-const deployment = "warren-controller-manager"
-
 // stopOperator scales the Deployment to 0 and waits until the pods are gone. Where there is none, the operator was run by
 // hand, and is whoever runs it to stop.
 func (r *releaser) stopOperator(ctx context.Context) error {
 	deployments := r.api.AppsV1().Deployments(r.namespace)
-	d, err := deployments.Patch(ctx, deployment, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
-	if isGone(err) {
+	d, err := deployments.Patch(ctx, v1alpha1.OperatorAccount, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("scaling Deployment %s/%s to 0: %w", r.namespace, deployment, err)
+		return fmt.Errorf("scaling Deployment %s/%s to 0: %w", r.namespace, v1alpha1.OperatorAccount, err)
 	}
 	selector := metav1.FormatLabelSelector(d.Spec.Selector)
 	var left []string
@@ -56,7 +53,7 @@ func (r *releaser) stopOperator(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("waiting until the operator's pods are gone: %w", err)
 	}
-	r.printLine("scaled Deployment %s/%s to 0; no pod of it is left", r.namespace, deployment)
+	r.printLine("scaled Deployment %s/%s to 0; no pod of it is left", r.namespace, v1alpha1.OperatorAccount)
 	return nil
 }
 
@@ -126,7 +123,7 @@ func (r *releaser) eachObject(ctx context.Context, resource schema.GroupVersionR
 		do(object.(*metav1.PartialObjectMetadata))
 		return nil
 	})
-	if isGone(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
@@ -160,7 +157,7 @@ func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResour
 				continue
 			}
 		}
-		if isGone(failed) {
+		if apierrors.IsNotFound(failed) {
 			return nil
 		}
 		err = failed
@@ -186,6 +183,3 @@ func finalizerPatch(place int, finalizer string) []byte {
 	}
 	return patch
 }
-
-// isGone says that there is no such object, or no such kind.
-func isGone(err error) bool { return apierrors.IsNotFound(err) }

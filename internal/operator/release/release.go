@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -152,7 +153,7 @@ func (r *releaser) deleteObject(ctx context.Context, kind, name string, del func
 	switch {
 	case err == nil:
 		r.printLine("deleted %s %s", kind, name)
-	case !isGone(err):
+	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("deleting %s %s: %w", kind, name, err)
 	}
 	return nil
