@@ -30,7 +30,7 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	for _, e := range manifests.Shipped {
 		checks = append(checks, judgePolicy(e, policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace)))
 	}
-	return append(checks, judgeComponents(policies.Items, bindings.Items, p.operatorUser())...)
+	return append(checks, judgeComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
 }
 
 // judgePolicy says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
