@@ -150,6 +150,7 @@ const (
 	ReasonSourceExcluded   Reason = "SourceExcluded"
 	ReasonConflictResolved Reason = "ConflictResolved"
 	ReasonShadowed         Reason = "Shadowed"
+	ReasonRailsMissing     Reason = "RailsMissing"
 )
 
 // Reasons of a ResourceDistribution. ReasonConflict, ReasonRejected and ReasonForbidden are others.

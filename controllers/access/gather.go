@@ -24,6 +24,8 @@ type facts struct {
 	objects  grants.Objects
 	actual   grants.Actual
 	group    groupState
+	// unbounded says that nobody holds rights in the root yet, and that its template's copies are still to be made there.
+	unbounded bool
 	// unremembered is why the namespaces of service accounts could not be written down; those accounts get nothing meanwhile.
 	unremembered error
 }
@@ -37,6 +39,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
 		// Until its finalizer withdraws everything, a tenant that is being deleted keeps what it has; a list may still shrink.
 		Additions: f.deleting,
+		Bindings:  f.unbounded,
 	}
 }
 
@@ -47,6 +50,16 @@ func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.F
 // firstGrant says whether sudoers hold sudo now, with nobody else's binding in the way. From then on such bindings are gifts.
 func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(grants.Subjects(f.actual[grants.KeyOf(f.objects.Sudo.Binding)])) > 0
+}
+
+// holdsRights says whether a binding of the tenant stands in its root.
+func (f *facts) holdsRights() bool {
+	for _, binding := range f.objects.RootBindings() {
+		if f.actual[grants.KeyOf(binding)] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // readTenant reads an LNamespace, and forgets it where it is gone.
@@ -103,6 +116,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		return nil, err
 	}
 	f.roleless = !exists
+	f.unbounded = r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group, err = r.groups.lookAtGroup(ctx, tenant, f.objects.Sudo, f.actual)
 	return f, err
 }

@@ -90,6 +90,9 @@ type Reconciler struct {
 	// a namespace joined or left its tree. If it is a source.SyncingSource, nothing is reconciled before it has synced;
 	// it has to be one if Forest fills up in the background, or a restart takes all access back for a moment.
 	Changes source.Source
+	// AwaitsRails says whether rights in the root are to wait for what is to hold them in bounds there, the copies of a template. It
+	// says so for a while at most. Nil: nothing is waited for.
+	AwaitsRails func(root string) bool
 	// Unvetted says what is dangerous among the rights that users hold, as sentences; Vetting asks for all tenants when that may
 	// have changed. Neither is required.
 	Unvetted func() []string

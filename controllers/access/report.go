@@ -84,6 +84,10 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		r.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
 	}
+	if seen.unbounded {
+		r.tellChanges(tenant, false, done.changes)
+		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // not granted yet, nor refused
+	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
 		r.patience.When(tenant.Name) // counts
 		r.tellChanges(tenant, false, done.changes)

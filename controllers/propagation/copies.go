@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// copies bring one slot at a time to what it should be: plan, hold back if copies must go before, write.
+// copies bring one slot at a time to what it should be: plan, hold back if other copies must go or stand before, write.
 type copies struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
@@ -25,6 +25,7 @@ type copies struct {
 	sources  *sources
 	writer   *copying.Writer
 	removals *removals
+	rails    *rails
 	repairs  *repairs
 	troubles *troubles
 	notices  *notices
@@ -36,6 +37,9 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 	action, over := c.tables.planWithCopy(slot)
 	if c.removals.holdBack(slot, action) {
 		action = propagate.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
+	}
+	if c.rails.holdBack(slot, action) {
+		return
 	}
 	if action.Verb == propagate.Update && isRepair(over, action) {
 		if wait := c.repairs.Wait(slot, time.Now(), c.timing.LoopWindow); wait > 0 {

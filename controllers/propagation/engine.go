@@ -2,7 +2,7 @@
 //
 // A Secret changes: its watch brings the metadata (watch.go) to a feed (feed.go), which enters it in the tables (tables.go)
 // and queues a key (queue.go); a worker reads the source once (sources.go) and queues the slots below; for each slot a
-// worker asks the planner, waits for removals (removals.go), and sends one guarded write (copies.go, writer.go). What can't
+// worker asks the planner, waits for removals (removals.go) and rails (rails.go), and sends one guarded write (copies.go, writer.go). What can't
 // be written is noted and reported (failures.go, troubles.go, notices.go).
 package propagation
 
@@ -33,6 +33,7 @@ type Engine struct {
 	sources  *sources
 	copies   *copies
 	removals *removals
+	rails    *rails
 	troubles *troubles
 	scrub    *scrub
 	measure  *measure
@@ -63,10 +64,13 @@ func New(o Options, s Settings) (*Engine, error) {
 		return &feed{origin{run.kind, role}, run, e.kinds, e.tables, e.removals, e.measure, e.queue, vanished}
 	}
 	n := &notices{recorder: o.Events, kinds: e.kinds, quiet: o.Timing.EventQuiet, sent: map[notice]time.Time{}}
+	e.rails = &rails{
+		tables: e.tables, kinds: e.kinds, queue: e.queue, troubles: e.troubles, notices: n, patience: o.Timing.Rails, holds: map[string]*railHold{},
+	}
 	e.sources = &sources{tables: e.tables, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
 	e.copies = &copies{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
-		removals: e.removals, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
+		removals: e.removals, rails: e.rails, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
 	}
 	e.scrub = &scrub{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
@@ -145,6 +149,7 @@ func (e *Engine) work(ctx context.Context, k key) {
 		e.sources.checkSource(ctx, k.slot)
 	case aSlot:
 		e.copies.writeSlot(ctx, k.slot)
+		e.rails.noteTried(k.slot)
 	}
 }
 
@@ -162,10 +167,17 @@ func (e *Engine) queueSlotsIn(namespace string) {
 func (e *Engine) setForest(c view.Change) {
 	keys := e.tables.setForest(c)
 	e.troubles.setForest(c)
+	e.rails.setForest(c)
 	if e.queue.Leads() {
 		e.measure.beginMoves(c, time.Now())
 	}
 	e.queue.Add(keys...)
+}
+
+// AwaitsRails says whether whoever is to get rights in namespace has to wait for copies that hold them in bounds: for those of a
+// root's templates. It is true for a moment more while the engine doesn't know of a change of the forest yet.
+func (e *Engine) AwaitsRails(namespace string) bool {
+	return !e.tables.follows(e.Index.Snapshot()) || e.rails.isWaiting(namespace)
 }
 
 // Reconfigure puts other settings in force: every kind is watched anew.

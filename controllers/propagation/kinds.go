@@ -223,6 +223,18 @@ func (k *kinds) stateOf(gk schema.GroupKind) kindState {
 	return kindSyncing
 }
 
+// areSyncing says whether objects of some kind may exist that were not listed yet.
+func (k *kinds) areSyncing() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, run := range k.runs {
+		if run.state == kindSyncing {
+			return true
+		}
+	}
+	return false
+}
+
 // modeOf is how a kind is propagated.
 func (k *kinds) modeOf(gk schema.GroupKind) propagate.KindMode {
 	k.mu.Lock()

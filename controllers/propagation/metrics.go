@@ -30,6 +30,9 @@ var (
 		Name: "warren_propagation_fanout_seconds", Help: "From the event of a source to the last answer about its copies.",
 		Buckets: durations,
 	}, []string{"group", "kind", "verb"})
+	rightsBeforeRails = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "warren_propagation_rights_before_rails_total", Help: "RoleBindings that were copied to a namespace although copies of other kinds could not be made there.",
+	})
 	settleSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "warren_hierarchy_settle_seconds", Help: "From the event of a namespace with another parent to the last answer about copies in it and below.",
 		Buckets: durations,
@@ -40,7 +43,7 @@ var (
 var durations = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
 func init() {
-	metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds, settleSeconds)
+	metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds, rightsBeforeRails, settleSeconds)
 }
 
 // count counts a write by its answer; code 0 stands for none.

@@ -64,6 +64,8 @@ type Timing struct {
 	ScrubTick time.Duration
 	// Stuck is how long a namespace waits for removals before that is told.
 	Stuck time.Duration
+	// Rails is how long the first RoleBindings of a namespace wait for copies of other kinds that can't be written.
+	Rails time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -78,5 +80,6 @@ func DefaultTiming() Timing {
 		LoopWindow: 10 * time.Minute,
 		ScrubTick:  time.Second,
 		Stuck:      time.Second,
+		Rails:      10 * time.Second,
 	}
 }

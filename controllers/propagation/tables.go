@@ -43,6 +43,13 @@ func (t *tables) setForest(c view.Change) []key {
 	return keys
 }
 
+// follows says whether the tables have taken this snapshot.
+func (t *tables) follows(f *forest.Snapshot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Forest == f
+}
+
 // reset forgets all objects of these kinds, and puts other rules in force. What was read by the old rules counts no more.
 func (t *tables) reset(rules propagate.Rules, kinds []schema.GroupKind) {
 	t.mu.Lock()
@@ -135,6 +142,27 @@ func (t *tables) slotsOf(slot propagate.Slot) []propagate.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.in.world.SlotsOf(slot)
+}
+
+// missingRails are the slots in namespace where copies that give no rights are still to be made.
+func (t *tables) missingRails(namespace string) []propagate.Slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.MissingRails(namespace)
+}
+
+// missesRail says whether slot is one of the missingRails.
+func (t *tables) missesRail(slot propagate.Slot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.MissesRail(slot)
+}
+
+// holdsRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from.
+func (t *tables) holdsRightsFrom(namespace, from string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.HoldsRightsFrom(namespace, from)
 }
 
 // leaving are the copies in namespace that are to be removed, or are being removed.

@@ -94,12 +94,15 @@ func (o Objects) pairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self..
 
 // all lists every object; a role stands before its binding, the sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
-	objects := []Object{o.Sudoers, o.Users, o.SudoOn}
+	objects := o.RootBindings()
 	for _, pair := range o.pairs() {
 		objects = append(objects, pair.Role, pair.Binding)
 	}
 	return objects
 }
+
+// RootBindings are those in the root, which give rights there and are copied to the tree.
+func (o Objects) RootBindings() []Object { return []Object{o.Sudoers, o.Users, o.SudoOn} }
 
 // Keys names every object of the tenant, whether it exists or not.
 func (o Objects) Keys() []Key {

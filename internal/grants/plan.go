@@ -46,6 +46,8 @@ type Withheld struct {
 	Users      bool // the users' RoleBinding
 	// SudoAdditions: the pair keeps what it has, less who left the list. Additions: so does every object.
 	SudoAdditions, Additions bool
+	// Bindings: those in the root, where none stands yet, come later: first what is to hold their subjects in bounds.
+	Bindings bool
 }
 
 // Actual is what exists, by name.
@@ -149,12 +151,8 @@ func (p *planner) frozen(binding Object) bool {
 }
 
 func (p *planner) grant() {
-	p.ensure(p.objects.Sudoers, nil) // first, so that no user can take its name
-	if !p.withheld.Users {
-		p.ensure(p.objects.Users, nil)
-	}
-	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
-		p.ensure(p.objects.SudoOn, nil)
+	if !p.withheld.Bindings {
+		p.grantInRoot()
 	}
 	for _, pair := range p.objects.pairs() {
 		if pair == p.objects.Sudo && (p.withheld.Sudo || p.withheld.SudoAdditions) {
@@ -164,6 +162,17 @@ func (p *planner) grant() {
 		if p.actual.Judge(pair.Role) != Conflict {
 			p.ensure(pair.Binding, pair.Role)
 		}
+	}
+}
+
+// grantInRoot plans the RoleBindings in the root, from which they are copied to the tree.
+func (p *planner) grantInRoot() {
+	p.ensure(p.objects.Sudoers, nil) // first, so that no user can take its name
+	if !p.withheld.Users {
+		p.ensure(p.objects.Users, nil)
+	}
+	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
+		p.ensure(p.objects.SudoOn, nil)
 	}
 }
 

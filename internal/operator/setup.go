@@ -220,6 +220,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	}
 	s.mgr.AddNotes(engine.Unobserved)
 	s.hierarchyReporter.Copies = engine
+	s.access.AwaitsRails = engine.AwaitsRails
 	return engine.SetupWithManager(s.mgr)
 }
 

@@ -132,6 +132,16 @@ func (g *Gate) Release() {
 	close(g.open)
 }
 
+// releaseAnyway is Release where a case may have failed before it came to that: the operator ends when its requests have.
+func (g *Gate) releaseAnyway() {
+	g.mu.Lock()
+	holds := g.hold != nil
+	g.mu.Unlock()
+	if holds {
+		g.Release()
+	}
+}
+
 // LoseAnswers carries these requests out, and breaks the connection in place of an answer.
 func (g *Gate) LoseAnswers(of func(*http.Request) bool) {
 	g.mu.Lock()
@@ -164,6 +174,7 @@ func (g *Gate) StartOperator(ctx context.Context, w *devcluster.World, configura
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	// Before the gate closes: one that comes again while it does would hold it open.
 	ginkgo.DeferCleanup(func() {
+		g.releaseAnyway()
 		if w.Operator.Process().Running() {
 			code, err := w.Operator.Stop()
 			gomega.Expect(err).NotTo(gomega.HaveOccurred())

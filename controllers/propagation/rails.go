@@ -1,0 +1,189 @@
+package propagation
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// syncLook is the pause between two looks whether all kinds are known, while a binding waits for that after a start.
+const syncLook = 200 * time.Millisecond
+
+// rails hold back the first RoleBindings that a namespace gets until the copies of other kinds stand there: whoever gets rights
+// in a new namespace could otherwise make objects before a quota or a network policy forbids them.
+type rails struct {
+	tables   *tables
+	kinds    *kinds
+	queue    *queue
+	troubles *troubles
+	notices  *notices
+	patience time.Duration // how long rights wait for rails that can't be written
+
+	mu    sync.Mutex           // guards holds and what they hold; nothing else is called while it is held
+	holds map[string]*railHold // by namespace
+}
+
+// railHold delays the RoleBindings of one namespace.
+type railHold struct {
+	since    time.Time
+	missing  map[propagate.Slot]bool // rails that are still to be written
+	bindings map[propagate.Slot]bool // what waits for them
+}
+
+// holdBack says whether an action at slot must wait for rails in its namespace, and if so has the slot looked at again when
+// they stand, or when it has waited long enough.
+func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
+	if action.Verb != propagate.Create || !propagate.GivesRights(slot) || r.tables.holdsRightsFrom(slot.Namespace, action.Source.Namespace) {
+		return false
+	}
+	missing, waited := r.look(slot.Namespace, slot)
+	if missing == nil {
+		return false
+	}
+	left := r.patience - waited
+	if left <= 0 {
+		r.reportImpatience(slot, action, missing)
+		return false
+	}
+	if r.kinds.areSyncing() {
+		left = min(left, syncLook)
+	}
+	r.queue.AddAfter(slotKey(slot), left)
+	return true
+}
+
+// isWaiting says whether rights in namespace are to wait for rails, those of its templates if it is a root; it stops saying so
+// after a while, whatever is missing.
+func (r *rails) isWaiting(namespace string) bool {
+	missing, waited := r.look(namespace)
+	return missing != nil && waited < r.patience
+}
+
+// look returns the rails that namespace lacks, nil where it lacks none, and how long they have been waited for. The bindings are
+// queued when the last of the rails has been written. The second look at the tables is for a rail whose answer came between the
+// first and the note that somebody waits for it.
+func (r *rails) look(namespace string, bindings ...propagate.Slot) (missing []propagate.Slot, waited time.Duration) {
+	missing = r.findMissing(namespace)
+	if missing != nil {
+		waited = r.note(namespace, missing, bindings)
+		missing = r.findMissing(namespace)
+	}
+	if missing == nil {
+		r.release(namespace)
+	}
+	return missing, waited
+}
+
+// findMissing are the rails that namespace lacks; not nil, though it may be empty, while not all kinds are known. What an object
+// of somebody else stands in the way of is not waited for: its maker has rights there already.
+func (r *rails) findMissing(namespace string) []propagate.Slot {
+	var missing []propagate.Slot
+	if r.kinds.areSyncing() {
+		missing = []propagate.Slot{}
+	}
+	for _, slot := range r.tables.missingRails(namespace) {
+		if !r.troubles.of(slot).blocked() {
+			missing = append(missing, slot)
+		}
+	}
+	return missing
+}
+
+// note remembers that bindings wait for missing rails, and returns how long rights in namespace have waited.
+func (r *rails) note(namespace string, missing, bindings []propagate.Slot) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hold := r.holds[namespace]
+	if hold == nil {
+		hold = &railHold{since: time.Now(), bindings: map[propagate.Slot]bool{}}
+		r.holds[namespace] = hold
+	}
+	hold.missing = make(map[propagate.Slot]bool, len(missing))
+	for _, slot := range missing {
+		hold.missing[slot] = true
+	}
+	for _, slot := range bindings {
+		hold.bindings[slot] = true
+	}
+	return time.Since(hold.since)
+}
+
+// noteTried looks whether a slot that was worked on was the last rail that somebody waits for.
+func (r *rails) noteTried(slot propagate.Slot) {
+	if !r.isAwaited(slot) || r.tables.missesRail(slot) && !r.troubles.of(slot).blocked() {
+		return
+	}
+	if r.strike(slot) {
+		r.release(slot.Namespace)
+	}
+}
+
+// isAwaited says whether somebody waits for the rail at slot.
+func (r *rails) isAwaited(slot propagate.Slot) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hold := r.holds[slot.Namespace]
+	return hold != nil && hold.missing[slot]
+}
+
+// strike takes a rail off those that are waited for, and says whether it was the last one.
+func (r *rails) strike(slot propagate.Slot) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hold := r.holds[slot.Namespace]
+	if hold == nil {
+		return false
+	}
+	delete(hold.missing, slot)
+	return len(hold.missing) == 0
+}
+
+// release forgets that anything waits in namespace, and queues what did.
+func (r *rails) release(namespace string) {
+	r.mu.Lock()
+	hold := r.holds[namespace]
+	delete(r.holds, namespace)
+	r.mu.Unlock()
+	if hold == nil {
+		return
+	}
+	for slot := range hold.bindings {
+		r.queue.Add(slotKey(slot))
+	}
+}
+
+// setForest forgets namespaces that are gone.
+func (r *rails) setForest(c view.Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, namespace := range c.Namespaces {
+		if c.New.Namespace(namespace) == nil {
+			delete(r.holds, namespace)
+		}
+	}
+}
+
+// reportImpatience tells the owner of a RoleBinding that it is copied to a namespace that lacks rails.
+func (r *rails) reportImpatience(slot propagate.Slot, action propagate.Action, missing []propagate.Slot) {
+	rightsBeforeRails.Inc()
+	source := r.tables.source(action.Source)
+	if source == nil {
+		return
+	}
+	lacks := "not all kinds are known yet"
+	if len(missing) > 0 {
+		lacks = fmt.Sprintf("%s %q still can't be copied there", missing[0].Kind.Kind, missing[0].Name)
+	}
+	if more := len(missing) - 1; more > 0 {
+		lacks += fmt.Sprintf(", nor %d more", more)
+	}
+	r.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonRailsMissing,
+		fmt.Sprintf("RoleBinding %q is copied to namespace %s although %s after %s: its subjects get their rights before what is to hold them in bounds; find out what refuses the missing copy",
+			slot.Name, slot.Namespace, lacks, r.patience))
+}
