@@ -62,6 +62,12 @@ var strewn = []request{
 	create("namespace placed", ``),
 	create("namespace levelled", `{metadata: {labels: {$D/template: tmpl, pod-security.kubernetes.io/enforce: baseline}}}`),
 	create("rolebinding levelled/carols", bindingTo("cluster-admin", "carol")),
+	// protected later, with what the operator has copied there.
+	create("namespace walled", `{metadata: {labels: {$D/parent: payments}}}`),
+	create("rolebinding walled/theirs", bindingTo("view", "dave")),
+	// A user's objects that bear what a copy had when it was exported.
+	create("configmap plain/exported", exported),
+	create("configmap pay-web/exported", exported),
 	create("secret plain/theirs", `{stringData: {key: mine}}`),
 	create("configmap plain/theirs", `{data: {key: mine}}`),
 	create("secret default/theirs", `{stringData: {key: mine}}`),
@@ -102,6 +108,11 @@ var strewn = []request{
 // written is what the operator wrote.
 var written = []request{
 	create("rolebinding left/marked", marked("access: users", bindingTo("view", "dave"))),
+	create("rolebinding walled/shrunk", accessCopy("alice", "dave")),
+	create("rolebinding walled/kept", accessCopy("alice", "dave")),
+	create("rolebinding walled/withdrawn", accessCopy("alice")),
+	create("rolebinding walled/copied", marked("inherited-from: payments", bindingTo("view", "dave"))),
+	create("configmap walled/copied", `{metadata: {labels: {$D/inherited-from: payments, $D/access: users}}, data: {key: one}}`),
 	create("rolebinding levelled/ivans", marked("inherited-from: tmpl", bindingTo("cluster-admin", "ivan"))),
 	create("configmap left/copied", `{metadata: {labels: {$D/inherited-from: payments}}, data: {key: one}}`),
 }
@@ -116,15 +127,29 @@ var distributed = []request{
 	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
-// leaving takes left out of its tree.
+// leaving takes left out of its tree, and walled out of the operator's reach.
 var leaving = []request{
 	merge("namespace left", `{metadata: {labels: {$D/parent: null}}}`),
+	merge("namespace walled", `{metadata: {labels: {$D/protected: "true"}}}`),
 }
 
 // bindingTo is the content of a binding of one ClusterRole to one user.
 func bindingTo(clusterRole, user string) string {
 	return `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "` + clusterRole +
 		`"}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: "` + user + `"}]}`
+}
+
+// exported is the content of an object that was a copy once.
+const exported = `{metadata: {annotations: {$D/source-hash: "update:0123456789abcdef:0123456789abcdef0123456789abcdef"}}, data: {key: mine}}`
+
+// accessCopy is the content of a copy of an access object with these users.
+func accessCopy(users ...string) string {
+	var subjects []string
+	for _, name := range users {
+		subjects = append(subjects, user(name))
+	}
+	return `{metadata: {labels: {$D/access: users, $D/inherited-from: payments}, annotations: {$D/lnamespace-uid: u, $D/source-hash: "update:0:1"}}, ` +
+		binding("view", subjects...)[1:]
 }
 
 // marked adds one label of ours, KEY: VALUE, to a content.

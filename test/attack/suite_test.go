@@ -51,7 +51,7 @@ var walls = func() []*fixture {
 var running = &fixture{}
 
 func rows() []row {
-	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, reviewRows, strangersRows, operatorRows())
+	return slices.Concat(namespaceRows, peaceRows, copyRows, railRows, limitRows, reviewRows, strangersRows, withdrawalRows, operatorRows())
 }
 
 func TestAttack(t *testing.T) { suite.Run(t, "attack") }

@@ -1,0 +1,45 @@
+package attack_test
+
+import "net/http"
+
+// What somebody with a stolen token of the operator makes of its being let into protected namespaces to take rights away, and of
+// what looks like its own.
+
+var withdrawalRows = []row{
+	{name: "SEC-O39 the operator's token takes access away in a protected namespace, and does nothing else there", tries: []try{
+		refused(op, "the operator may not write in namespace walled",
+			put("rolebinding walled/kept", `{subjects: [`+user("alice")+`, `+user("dave")+`, `+user("mallory")+`]}`),
+			put("rolebinding walled/kept", `{subjects: [`+user("mallory")+`]}`),
+			put("rolebinding walled/kept", `{subjects: [`+group("alice")+`]}`),
+			put("rolebinding walled/kept", `{subjects: [{kind: ServiceAccount, namespace: walled, name: alice}]}`),
+			put("rolebinding walled/kept", ours("$D/inherited-from", "null")),
+			put("rolebinding walled/kept", ours("$D/access", "null")),
+			put("rolebinding walled/kept", ours("$D/inherited-from", "victim")),
+			put("rolebinding walled/kept", ours("x", `"y"`)),
+			put("rolebinding walled/kept", notes("$D/lnamespace-uid", "other")),
+			put("rolebinding walled/kept", `{metadata: {finalizers: [example.com/held]}}`),
+			put("rolebinding walled/kept", `{metadata: {ownerReferences: [`+dangling+`]}}`),
+			put("rolebinding walled/theirs", `{subjects: []}`),
+			put("rolebinding walled/theirs", `{metadata: {labels: {$D/access: users, $D/inherited-from: payments}}}`),
+			remove("rolebinding walled/theirs"),
+			put("rolebinding walled/copied", `{subjects: []}`),
+			remove("rolebinding walled/copied"),
+			put("configmap walled/copied", `{data: {key: two}}`),
+			remove("configmap walled/copied"),
+			create("rolebinding walled/new", accessCopy("alice")),
+			create("role walled/new", marked("inherited-from: payments", `{rules: []}`)),
+			create("configmap walled/new", `{metadata: {labels: {$D/inherited-from: payments}}}`)),
+		{op, []request{put("rolebinding walled/kept", `{roleRef: {name: cluster-admin}}`)}, "cannot change roleRef", "", http.StatusUnprocessableEntity},
+		allowed(op,
+			put("rolebinding walled/shrunk", `{metadata: {annotations: {$D/source-hash: "update:0:2"}}, subjects: [`+user("dave")+`]}`),
+			put("rolebinding walled/shrunk", `{subjects: []}`),
+			remove("rolebinding walled/shrunk"),
+			remove("rolebinding walled/withdrawn")),
+	}},
+	{name: "SEC-O40 it takes a user's object that bears the annotation source-hash for its own", tries: []try{
+		refused(op, "only what it wrote",
+			put("configmap pay-web/exported", ours("$D/inherited-from", "payments")),
+			remove("configmap pay-web/exported"),
+			remove("configmap plain/exported")),
+	}},
+}
