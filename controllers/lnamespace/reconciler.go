@@ -170,15 +170,16 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	case n == nil && r.Reserved(lns.Name):
 		return r.warn(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
-		if len(s.Waiting(lns.Name)) > 0 && !r.Asked && lns.Status.Namespace != lns.Name {
-			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, authority.Awaited("namespaces of others", lns.Name)+": a cluster admin lets this LNamespace have it by "+
-				"making the Namespace with annotation "+v1alpha1.AnnotationAdopt+"="+tenant.UID), nil
+		if why := r.nameWithheld(s, lns); why != "" {
+			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 		}
 		return r.create(ctx, lns, s.NewRoot(tenant))
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
 		return r.settled(lns, s), nil
+	case n.Terminating && lostName(lns):
+		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, nameLost(lns.Name)), nil
 	case n.Terminating:
 		return r.terminating(ctx, lns.Name), nil
 	}
@@ -186,6 +187,34 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 	}
 	return r.adopt(ctx, lns, n, s.Adoption(tenant))
+}
+
+// nameWithheld is why an LNamespace doesn't get a name that is free now, or "": namespaces wait for it that would become its
+// own, or somebody else had it when the LNamespace asked.
+func (r *Reconciler) nameWithheld(s *forest.Snapshot, lns *v1alpha1.LNamespace) string {
+	if lns.Status.Namespace == lns.Name {
+		return "" // it had the name before
+	}
+	if len(s.Waiting(lns.Name)) > 0 && !r.Asked {
+		return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
+			v1alpha1.AnnotationAdopt + "=" + string(lns.UID)
+	}
+	if lostName(lns) {
+		return nameLost(lns.Name)
+	}
+	return ""
+}
+
+// lostName says whether somebody else had the name of an LNamespace when it was last written. Whoever makes the LNamespace could
+// otherwise lie in wait for the moment in which the name's owner deletes the namespace to make it anew.
+func lostName(lns *v1alpha1.LNamespace) bool {
+	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
+	return was != nil && was.Reason == string(v1alpha1.ReasonNamespaceConflict) && was.ObservedGeneration == lns.Generation
+}
+
+func nameLost(name string) string {
+	return "the name " + name + " was not free when this LNamespace asked for it: this is final until somebody changes the spec of " +
+		"this LNamespace, or deletes it and makes it again, while the name is free"
 }
 
 // settled is true of a namespace that is ours; write keeps on saying how it became so. A template that gives nothing makes

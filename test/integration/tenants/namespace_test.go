@@ -74,6 +74,24 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 	})
 
+	It("ACC-N14 that goes leaves its name to nobody who lies in wait for it", func(ctx SpecContext) {
+		f := of(world, "n14")
+		payments := f.own("payments")
+		strangers := build.Namespace(payments)
+		f.create(ctx, strangers)
+		f.create(ctx, f.payments().Object())
+		f.conflicts(ctx, payments, "namespace "+payments+" exists")
+		Expect(f.Admin().Delete(ctx, strangers)).To(Succeed())
+		f.conflicts(ctx, payments, "the name "+payments+" was not free when this LNamespace asked for it")
+		f.gone(ctx, build.Namespace(payments))
+		Consistently(f.read(ctx, build.Namespace(payments))).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beNotFound())
+		f.conflicts(ctx, payments, "this is final until somebody changes the spec of this LNamespace")
+
+		f.set(ctx, f.Admin(), payments, users(build.Users(f.own("alice"))...))
+		f.ready(ctx, payments)
+		allowed(ctx, f.as("alice"), podsIn(payments))
+	})
+
 	It("ACC-N03 is adopted as it is when a cluster admin marks it", func(ctx SpecContext) {
 		f := of(world, "n03")
 		payments := f.own("payments")
