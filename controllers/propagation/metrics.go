@@ -31,7 +31,7 @@ var (
 		Buckets: durations,
 	}, []string{"group", "kind", "verb"})
 	rightsBeforeRails = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "warren_propagation_rights_before_rails_total", Help: "RoleBindings that were copied to a namespace although copies of other kinds could not be made there.",
+		Name: "warren_propagation_rights_before_rails_total", Help: "RoleBindings that were copied to a namespace, and roots whose users got rights, although copies of other kinds could not be made there.",
 	})
 	settleSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "warren_hierarchy_settle_seconds", Help: "From the event of a namespace with another parent to the last answer about copies in it and below.",

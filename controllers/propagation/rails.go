@@ -59,10 +59,17 @@ func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
 }
 
 // isWaiting says whether rights in namespace are to wait for rails, those of its templates if it is a root; it stops saying so
-// after a while, whatever is missing.
+// after a while, whatever is missing, and counts that.
 func (r *rails) isWaiting(namespace string) bool {
 	missing, waited := r.look(namespace)
-	return missing != nil && waited < r.patience
+	if missing == nil {
+		return false
+	}
+	if waited >= r.patience {
+		rightsBeforeRails.Inc()
+		return false
+	}
+	return true
 }
 
 // look returns the rails that namespace lacks, nil where it lacks none, and how long they have been waited for. The bindings are
