@@ -130,7 +130,7 @@ var distributed = []request{
 // leaving takes left out of its tree, and walled out of the operator's reach.
 var leaving = []request{
 	merge("namespace left", `{metadata: {labels: {$D/parent: null}}}`),
-	merge("namespace walled", `{metadata: {labels: {$D/protected: "true"}}}`),
+	merge("namespace walled", `{metadata: {labels: {$D/parent: null, $D/protected: "true"}}}`),
 }
 
 // bindingTo is the content of a binding of one ClusterRole to one user.

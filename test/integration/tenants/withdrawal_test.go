@@ -2,10 +2,12 @@ package tenants_test
 
 import (
 	"context"
+	"fmt"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -78,7 +80,8 @@ var _ = Describe("withdrawal is never halted", func() {
 		It("PROP-H3 in a namespace with label protected, in mode "+mode.name, func(ctx SpecContext) {
 			f := mode.fixture(mode.protected)
 			tenant, _, lower := f.placeBelow(ctx)
-			f.label(ctx, lower, v1alpha1.LabelProtected, v1alpha1.True)
+			protect := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:null,%q:"true"}}}`, v1alpha1.LabelParent, v1alpha1.LabelProtected))
+			Expect(f.Admin().Patch(ctx, build.Namespace(lower), protect)).To(Succeed())
 			f.replaceSome(ctx, tenant)
 			f.onlyWithdrawn(ctx, lower)
 			f.endTenant(ctx, tenant, lower)
