@@ -47,14 +47,12 @@ func (l *lines) ahead(root string, w waiter) int {
 
 // waitForRoom puts w in the line of root, and in no other.
 func (l *lines) waitForRoom(root string, w waiter) {
-	line := l.forest[root]
-	n, there := slices.BinarySearchFunc(line, w, older)
-	if there && l.rootOf[w.key()] == root {
+	if _, there := slices.BinarySearchFunc(l.forest[root], w, older); there && l.rootOf[w.key()] == root {
 		return
 	}
 	l.leave(w.key())
-	line = l.forest[root]
-	n, _ = slices.BinarySearchFunc(line, w, older)
+	line := l.forest[root]
+	n, _ := slices.BinarySearchFunc(line, w, older)
 	l.forest[root], l.rootOf[w.key()] = slices.Insert(line, n, w), root
 }
 

@@ -10,10 +10,10 @@ func TestClockSetBack(t *testing.T) {
 		put(t, b.Outbox, numbered(0, 1)...)
 		b.clock.SetTime(at(120))
 		b.ledger.fault = always(sqlState("42501"))
-		b.fails(t)
+		_ = b.fails(t)
 		b.ledger.fault = nil
 		b.clock.SetTime(at(121))
-		b.fails(t)
+		_ = b.fails(t)
 		b.clock.SetTime(at(60)) // an hour back
 		if done := b.flush(t); done.Added != 1 {
 			t.Errorf("%+v", done)
