@@ -19,6 +19,7 @@ var _ pflag.Value = &Choice{}
 
 func (c *Choice) String() string { return c.Value }
 
+// Type implements pflag.Value: --help shows the allowed words, as client|server.
 func (c *Choice) Type() string { return strings.Join(c.allowed, "|") }
 
 // Set refuses what is not allowed, so that a wrong word is told before any request is made.

@@ -86,6 +86,7 @@ func knownResources() meta.RESTMapper {
 // serverVersionPatience bounds the wait for a server that may not be there; --request-timeout goes over it.
 const serverVersionPatience = 5 * time.Second
 
+// ServerVersion asks the API server for its version. It gives up after five seconds, or --request-timeout if that is set.
 func (inv *Invocation) ServerVersion() (*version.Info, error) {
 	config, err := inv.RESTConfig()
 	if err != nil {

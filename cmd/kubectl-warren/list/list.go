@@ -58,6 +58,7 @@ func TreeCommand(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
+// AddOutput gives a command that lists something the flag --output, and returns what it is set to; empty is a table.
 func AddOutput(cmd *cobra.Command) *invocation.Choice {
 	return invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName, invocation.OutputWide)
 }

@@ -137,8 +137,8 @@ var _ = Describe("a placed namespace", func() {
 				Should(And(HaveKey(v1alpha1.LabelReleased), Not(HaveKey(v1alpha1.LabelParent)), Not(HaveKey(v1alpha1.LabelType))))
 		}
 		out()
-		clear := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":null}}`))
-		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), clear)).To(Succeed())
+		noParent := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":null}}`))
+		Expect(f.as("alice").Patch(ctx, build.Hierarchy(legacy), noParent)).To(Succeed())
 		out()
 		f.mark(ctx, legacy, string(f.get(ctx, tenant).UID))
 		ask := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parent":"`+tenant+`"}}`))
