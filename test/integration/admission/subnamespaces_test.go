@@ -156,7 +156,7 @@ var _ = Describe("a SubNamespace", func() {
 			return shared.kubectl(ctx, append([]string{"patch", "subnamespace", "o11-p", "-n", "o11-mallory", "--type=merge",
 				`--patch={"spec":{"annotations":{}}}`, "--dry-run=server"}, as...)...)
 		}
-		Eventually(change).WithArguments("--as=mallory").Should(refuse(`namespaces o11-x wait for a parent named "o11-p"`))
+		Eventually(change).WithArguments("--as=mallory").Should(refuse(`wait for a parent named "o11-p"`))
 		Expect(change()).To(allow())
 	})
 })
