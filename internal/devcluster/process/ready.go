@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -36,14 +38,22 @@ func OnFreePort(start func(port int) (*Process, error)) error {
 	}
 }
 
+// Ports are chosen below those that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS): else a connection
+// could take a port between the choice and its use, or while a program that is started again doesn't listen.
+const lowestPort, highestPort = 20000, 32000
+
 // FreePort returns a TCP port of the loopback address that nobody listens on at this moment.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+	var last error
+	for range 100 {
+		port := lowestPort + rand.IntN(highestPort-lowestPort) //nolint:gosec // chance keeps programs apart, it guards nothing
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			return port, l.Close()
+		}
+		last = err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("looking for a free port between %d and %d: %w", lowestPort, highestPort, last)
 }
 
 // StartReady starts the process and waits until it is ready.
