@@ -83,6 +83,7 @@ func (r *Reconciler) forgetTenant(tenant string) {
 	r.leaving.Delete(tenant)
 	r.told.Delete(tenant)
 	r.blocked.set(tenant, nil)
+	r.obstacles.follow(tenant, nil)
 	r.elsewhere.set(tenant, 0, 0)
 }
 

@@ -36,7 +36,8 @@ type groups struct {
 	ours    client.Reader // the manager's cache: ClusterRoleBindings that carry the label of access objects
 	foreign cache.Cache   // all others, less what is of no interest here
 
-	wake chan struct{}
+	wake    chan struct{}
+	recheck chan struct{}
 
 	mu        sync.Mutex
 	asked     map[string]bool     // tenants that wait for a look that has not begun yet
@@ -72,7 +73,7 @@ func holderOf(binding grants.Object) holder {
 
 func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
 	return &groups{
-		forest: forest, ours: ours, live: live, timing: timing, wake: make(chan struct{}, 1),
+		forest: forest, ours: ours, live: live, timing: timing, wake: make(chan struct{}, 1), recheck: make(chan struct{}, 1),
 		asked: map[string]bool{}, known: map[string]bool{}, found: map[string][]holder{}, stopped: map[string][]holder{},
 	}
 }
@@ -142,6 +143,14 @@ func (g *groups) requestLook(tenant string) {
 	g.asked[tenant] = true
 	select {
 	case g.wake <- struct{}{}:
+	default: // one is due already
+	}
+}
+
+// requestRecheck wants another look at the RoleBindings that stand in the way of tenants.
+func (g *groups) requestRecheck() {
+	select {
+	case g.recheck <- struct{}{}:
 	default: // one is due already
 	}
 }

@@ -41,7 +41,7 @@ func asking(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(
 }
 
 // runLook makes one look for all tenants that have asked meanwhile, and one every GroupScan. What stands in a tenant's way is
-// looked at again every GroupRetry. Looks that tenants ask for take a tenth of the time at most, however often they ask.
+// looked at again every GroupRetry, and when a watch says that it has changed. Looks that tenants ask for take a tenth of the time at most, however often they ask.
 func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 	full := time.NewTicker(g.timing.GroupScan)
 	defer full.Stop()
@@ -66,6 +66,8 @@ func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 		case <-retry:
 		case <-full.C:
 		case <-again.C:
+			look, scanning = g.recheckObstacles, false
+		case <-g.recheck:
 			look, scanning = g.recheckObstacles, false
 		}
 		began := time.Now()

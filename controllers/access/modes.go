@@ -3,8 +3,6 @@ package access
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -99,7 +97,11 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 			case !inPlace:
 				settled = time.Time{}
 			}
-			if !settled.IsZero() && time.Since(settled) >= m.r.Timing.SwitchGrace || time.Since(began) >= m.r.Timing.SwitchLimit {
+			late := time.Since(began) >= m.r.Timing.SwitchLimit
+			if late && settled.IsZero() {
+				ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.r.Timing.SwitchLimit)
+			}
+			if late || !settled.IsZero() && time.Since(settled) >= m.r.Timing.SwitchGrace {
 				m.setMode(before.Finish())
 			}
 		}
@@ -181,56 +183,4 @@ func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string))
 	for i := range tenants.Items {
 		enqueue(tenants.Items[i].Name)
 	}
-}
-
-// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree what the constrained
-// one needs there. What can't be told is not in place.
-func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
-	tenants := &v1alpha1.LNamespaceList{}
-	if err := m.r.Client.List(ctx, tenants); err != nil {
-		return false
-	}
-	for i := range tenants.Items {
-		if err := m.r.checkSwitched(ctx, &tenants.Items[i], mode); err != nil {
-			ctrl.Log.WithName("access").V(1).Info("the switch goes on", "waitsFor", err.Error())
-			return false
-		}
-	}
-	return true
-}
-
-// checkSwitched is nil if the tenant can do without the form that isn't wanted any more.
-func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) error {
-	if !tenant.DeletionTimestamp.IsZero() || !r.Forest.Owns(tenant.Name, tenant.UID) {
-		return nil
-	}
-	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), mode))
-	granted, err := r.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
-	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
-		return err // nobody could be interrupted
-	}
-	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
-		role, err := r.readCached(ctx, grants.KeyOf(pair.Role))
-		if err != nil {
-			return err
-		}
-		if role != nil && grants.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
-			return fmt.Errorf("the rules of %s", grants.KeyOf(pair.Role))
-		}
-	}
-	if mode.Towards() != v1alpha1.SudoConstrained {
-		return nil
-	}
-	for _, namespace := range r.Forest.Living(tenant.Name) {
-		key := grants.KeyOf(objects.SudoOn)
-		key.Namespace = namespace
-		binding, err := r.readCached(ctx, key)
-		if err != nil {
-			return err
-		}
-		if binding == nil || !grants.SameSubjects(binding, granted) {
-			return fmt.Errorf("%s", key)
-		}
-	}
-	return nil
 }

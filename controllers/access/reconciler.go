@@ -119,6 +119,8 @@ type Reconciler struct {
 	told     sync.Map // tenant → who binds its group elsewhere, as Events have said
 	writing  sync.Map // keys of shared objects that a worker is at
 	blocked  obstacles
+	// obstacles watches what is blocked, and what keeps groups from being granted.
+	obstacles *obstacleWatch
 	// elsewhere counts others' bindings of the groups of sudoers.
 	elsewhere strangers
 }

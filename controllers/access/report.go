@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,6 +95,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
+	r.obstacles.follow(tenant.Name, slices.Concat(done.conflicts, namespaced(seen.group.inTheWay)))
 	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay), len(seen.group.gifts))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
@@ -130,6 +132,17 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
 	return r.lookAgainAfter(tenant.Name, found), nil
+}
+
+// namespaced are the keys of the holders in namespaces: those of the others are in a cache.
+func namespaced(holders []holder) []grants.Key {
+	var keys []grants.Key
+	for _, h := range holders {
+		if h.key.Namespace != "" {
+			keys = append(keys, h.key)
+		}
+	}
+	return keys
 }
 
 // rememberGrant writes down when sudoers first held sudo with nothing in the way.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -52,6 +53,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.vettingSource()).
 		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scanUntilDone()).
+		WatchesRawSource(r.obstacles.source()).
 		WatchesRawSource(r.modes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
@@ -81,8 +83,12 @@ func (r *Reconciler) complete(mgr ctrl.Manager) error {
 		r.Workers = 4
 	}
 	r.groups = newGroups(r.Forest, r.Client, r.Live, r.Timing)
+	watcher, err := metadata.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return fmt.Errorf("making a client for what stands in the way of tenants: %w", err)
+	}
+	r.obstacles = &obstacleWatch{client: watcher, pause: r.Timing.RetryMin, recheck: r.groups.requestRecheck}
 	if r.Probe == nil {
-		var err error
 		if r.Probe, err = newProbe(mgr.GetConfig()); err != nil {
 			return err
 		}

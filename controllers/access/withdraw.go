@@ -39,6 +39,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	}
 	r.groups.forget(tenant.Name)
 	r.blocked.set(tenant.Name, nil)
+	r.obstacles.follow(tenant.Name, nil)
 	slices.Sort(remaining)
 	return remaining, nil
 }

@@ -76,7 +76,7 @@ func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctr
 	err := r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer)
 	if err == nil {
 		r.Report.forget(lns.UID)
-		r.patience.Forget(lns.UID)
+		r.refusals.Clear(string(lns.UID))
 	}
 	return apianswer.AfterWrite(err)
 }

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -27,7 +26,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
-	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -58,8 +56,8 @@ type Reconciler struct {
 	// RetryMax caps the back-off of namespaces that the API server refuses to make.
 	RetryMax time.Duration
 
-	// patience paces the requests that are refused.
-	patience workqueue.TypedRateLimiter[types.UID]
+	// refusals are, by UID of the LNamespace, what the API server said when it refused to make its root.
+	refusals apianswer.Refusals
 	// making is held from the judgement that a maker may have one more namespace until the view knows of it: of two LNamespaces
 	// that are looked at at once, each would find the last place free.
 	making sync.Mutex
@@ -70,15 +68,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(population{r.Client}); err != nil {
 		return err
 	}
-	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](time.Second, r.RetryMax)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lnamespace").
 		For(&v1alpha1.LNamespace{}).
 		WatchesRawSource(r.Index.Source(Concerned)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency,
-			// An error is an outage here, for what is refused is reported: nothing waits longer than half a minute after one.
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, 30*time.Second),
+			// An error is an outage here, for what is refused is reported.
+			RateLimiter: apianswer.RetryAfterOutage(),
 		}).
 		Complete(r)
 }
@@ -228,26 +225,32 @@ func (r *Reconciler) settled(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdi
 	return v
 }
 
-// create makes the root.
+// create makes the root. Where that was refused, the same request is sent again when its time has come, whatever event asks sooner:
+// the report of the refusal is one.
 func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
+	key, asked := string(lns.UID), apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations)
+	if wait := r.refusals.Wait(key, asked); wait > 0 {
+		return r.refused(lns, wait), nil
+	}
 	err := r.Namespaces.Create(ctx, root)
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return r.lookAgain(ctx, lns)
 	case err != nil && apianswer.IsRefusal(err):
-		return r.refused(lns, err), nil
+		again, _ := r.refusals.Note(key, asked, err, r.RetryMax)
+		return r.refused(lns, again), nil
 	case err != nil:
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
-	r.patience.Forget(lns.UID)
+	r.refusals.Clear(key)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
 	return r.settled(lns, r.Index.Snapshot()), nil
 }
 
 // refused reports why the API server makes no root, and comes again: soon at first, every RetryMax in the end.
-func (r *Reconciler) refused(lns *v1alpha1.LNamespace, err error) verdict {
-	v := r.warn(lns, v1alpha1.ReasonCreateFailed, text.Cut("the API server refuses to make namespace "+lns.Name+", and is asked again: "+err.Error(), 1024))
-	v.again = r.patience.When(lns.UID)
+func (r *Reconciler) refused(lns *v1alpha1.LNamespace, again time.Duration) verdict {
+	v := r.warn(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+", and is asked again: "+r.refusals.Of(string(lns.UID)))
+	v.again = again
 	return v
 }
 

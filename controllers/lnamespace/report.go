@@ -67,6 +67,7 @@ func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
 // summarise derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
 func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {
+	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady, v1alpha1.ConditionBillingExported)
 	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
 	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
 		c := v1alpha1.FindCondition(status.Conditions, t)

@@ -70,6 +70,9 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
+// Resource is the plural by which the API server knows the kind.
+func (k Key) Resource() string { return strings.ToLower(k.Kind) + "s" }
+
 // KeyOf names object, whatever its TypeMeta says. It panics on a kind that no access object has.
 func KeyOf(object Object) Key {
 	return Key{Kind: kindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()}

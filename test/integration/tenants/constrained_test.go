@@ -123,7 +123,7 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 })
 
 var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
-	It("ACC-C06 interrupts nobody, and leaves nothing behind", func(ctx SpecContext) {
+	It("ACC-C06 ACC-C07 interrupts nobody, and leaves nothing behind", func(ctx SpecContext) {
 		needsConstrained()
 		w := ownWorld(ctx, devcluster.Options{}, "c06")
 		f := of(w, "c06")
@@ -162,6 +162,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 		for _, stop := range asked {
 			Expect(stop()).To(Succeed())
 		}
+		Expect(w.Operator.Log()).NotTo(ContainSubstring("not in place everywhere"), "ACC-C07: it ends when everything is in place, not when its time is over")
 		Eventually(func(g Gomega) {
 			bindings := &rbacv1.RoleBindingList{}
 			g.Expect(f.Admin().List(ctx, bindings, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo})).To(Succeed())

@@ -190,7 +190,7 @@ var _ = Describe("the access objects", func() {
 		denied(ctx, f.becoming("carol", "warren:sudo:"+platform), listing(&corev1.NodeList{}, "nodes"))
 	})
 
-	It("ACC-R06 give no sudo where a RoleBinding names the group before the first sudoer is listed", func(ctx SpecContext) {
+	It("ACC-R06 ACC-R18 give no sudo where a RoleBinding names the group before the first sudoer is listed", func(ctx SpecContext) {
 		f := of(world, "r06")
 		other, infra := f.own("other"), f.own("infra")
 		here := build.RoleBinding(infra, "standing", "admin", build.RBACGroup(other+"-sudoers"))
@@ -201,8 +201,21 @@ var _ = Describe("the access objects", func() {
 		f.gone(ctx, pair("warren:sudo:"+other)...)
 		denied(ctx, f.sudo("carol", "other"), podsIn(other), podsIn(infra))
 		Expect(f.get(ctx, other).Status.SudoGrantedAt).To(BeNil())
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
 		Expect(f.Admin().Delete(ctx, here)).To(Succeed())
 		f.ready(ctx, other)
+		By("ACC-R18 and that RoleBinding was watched by its name, so that nobody waits for the next look")
+		Eventually(func() ([]string, error) {
+			requests, err := f.Requests(ctx, mark)
+			var watches []string
+			for _, r := range requests { // a watch is in the log when it has ended
+				if r.User == controlplane.Operator && r.Verb == "watch" && r.Resource == "rolebindings" && r.Namespace == infra {
+					watches = append(watches, r.URI)
+				}
+			}
+			return watches, err
+		}).WithContext(ctx).Should(ContainElement(ContainSubstring("standing")))
 		allowed(ctx, f.sudo("carol", "other"), podsIn(other))
 		denied(ctx, f.sudo("carol", "other"), podsIn(infra))
 	}, SpecTimeout(5*time.Minute))

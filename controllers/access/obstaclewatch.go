@@ -1,0 +1,135 @@
+package access
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// mostObstacleWatches bounds the objects that are watched by name; of the others the back-off tells that they are gone.
+const mostObstacleWatches = 100
+
+// obstacleWatch watches the metadata of what stands in the way of tenants, each object by its name, so that a tenant is looked at when
+// it goes, and not only when a back-off has passed.
+type obstacleWatch struct {
+	client metadata.Interface
+	pause  time.Duration // between two watches of one object
+	// recheck looks again at what keeps groups from being granted.
+	recheck func()
+
+	mu      sync.Mutex // guards all below; nothing is called while it is held
+	ctx     context.Context
+	enqueue func(tenant string)
+	wanted  map[string][]grants.Key           // by tenant
+	running map[grants.Key]context.CancelFunc // watches
+}
+
+// source lets watches run as long as the controller does.
+func (o *obstacleWatch) source() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.ctx, o.enqueue = ctx, asking(queue)
+		return nil
+	})
+}
+
+// follow watches what stands in the way of tenant, and what stood there no longer.
+func (o *obstacleWatch) follow(tenant string, keys []grants.Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx == nil || len(keys) == 0 && len(o.wanted[tenant]) == 0 {
+		return
+	}
+	if o.wanted == nil {
+		o.wanted, o.running = map[string][]grants.Key{}, map[grants.Key]context.CancelFunc{}
+	}
+	if o.wanted[tenant] = keys; len(keys) == 0 {
+		delete(o.wanted, tenant)
+	}
+	needed := map[grants.Key]bool{}
+	for _, keys := range o.wanted {
+		for _, key := range keys {
+			needed[key] = true
+		}
+	}
+	for key, stop := range o.running {
+		if !needed[key] {
+			stop()
+			delete(o.running, key)
+		}
+	}
+	for _, key := range keys {
+		if o.running[key] == nil && len(o.running) < mostObstacleWatches {
+			ctx, stop := context.WithCancel(o.ctx)
+			o.running[key] = stop
+			go o.watchUntilDone(ctx, key)
+		}
+	}
+}
+
+// watchUntilDone watches one object until ctx is done. Each watch that begins counts as a change: what happened before it is unknown.
+func (o *obstacleWatch) watchUntilDone(ctx context.Context, key grants.Key) {
+	resource := rbacv1.SchemeGroupVersion.WithResource(key.Resource())
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
+	failing := o.backoff()
+	for ctx.Err() == nil {
+		pause := failing.Step()
+		w, err := o.client.Resource(resource).Namespace(key.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
+		if err == nil {
+			failing, pause = o.backoff(), o.pause
+			o.tell(key)
+			for event := range w.ResultChan() {
+				if event.Type == watch.Deleted || event.Type == watch.Modified {
+					o.tell(key)
+					sleep(ctx, o.pause/5) // somebody may change it all the time
+				}
+			}
+			w.Stop()
+		}
+		sleep(ctx, pause)
+	}
+}
+
+func (o *obstacleWatch) backoff() *wait.Backoff {
+	return &wait.Backoff{Duration: o.pause, Cap: 30 * o.pause, Factor: 2, Jitter: 0.2, Steps: 32}
+}
+
+// sleep waits for d, or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// tell has every tenant looked at in whose way the object stands.
+func (o *obstacleWatch) tell(key grants.Key) {
+	o.recheck()
+	o.mu.Lock()
+	var tenants []string
+	for tenant, keys := range o.wanted {
+		for _, k := range keys {
+			if k == key {
+				tenants = append(tenants, tenant)
+			}
+		}
+	}
+	enqueue := o.enqueue
+	o.mu.Unlock()
+	for _, tenant := range tenants {
+		enqueue(tenant)
+	}
+}

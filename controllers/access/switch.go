@@ -1,0 +1,111 @@
+package access
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree what the constrained
+// one needs there. What can't be told is not in place.
+func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
+	err := m.checkInPlace(ctx, mode)
+	if err != nil {
+		ctrl.Log.WithName("access").V(1).Info("the switch goes on", "waitsFor", err.Error())
+	}
+	return err == nil
+}
+
+// checkInPlace looks at what the cache holds first, the rules and the roots of all tenants. The copies below the roots are in no cache:
+// they are listed when nothing else is missing.
+func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
+	tenants := &v1alpha1.LNamespaceList{}
+	if err := m.r.Client.List(ctx, tenants); err != nil {
+		return fmt.Errorf("listing LNamespaces: %w", err)
+	}
+	granted := map[string]grants.Object{} // by tenant with sudoers: the binding of its sudoers
+	for i := range tenants.Items {
+		binding, err := m.r.checkSwitched(ctx, &tenants.Items[i], mode)
+		if err != nil {
+			return err
+		}
+		if binding != nil {
+			granted[tenants.Items[i].Name] = binding
+		}
+	}
+	if mode.Towards() != v1alpha1.SudoConstrained || len(granted) == 0 {
+		return nil
+	}
+	return m.r.checkCopies(ctx, granted)
+}
+
+// checkSwitched is nil if the tenant's rules and its root can do without the form that isn't wanted any more. It returns the binding
+// of its sudoers; nil if it has none.
+func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
+	if !tenant.DeletionTimestamp.IsZero() || !r.Forest.Owns(tenant.Name, tenant.UID) {
+		return nil, nil
+	}
+	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), mode))
+	granted, err := r.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
+	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
+		return nil, err // nobody could be interrupted
+	}
+	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
+		role, err := r.readCached(ctx, grants.KeyOf(pair.Role))
+		if err != nil {
+			return nil, err
+		}
+		if role != nil && grants.FormsIn(role.(*rbacv1.ClusterRole)) != mode.Forms {
+			return nil, fmt.Errorf("the rules of %s", grants.KeyOf(pair.Role))
+		}
+	}
+	if mode.Towards() != v1alpha1.SudoConstrained {
+		return granted, nil
+	}
+	key := grants.KeyOf(objects.SudoOn)
+	binding, err := r.readCached(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if binding == nil || !grants.SameSubjects(binding, granted) {
+		return nil, fmt.Errorf("%s", key)
+	}
+	return granted, nil
+}
+
+// checkCopies is nil if every namespace below the roots of these tenants has the copy that lets its sudoers use the constrained form.
+func (r *Reconciler) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
+	there := map[string]grants.Object{} // by namespace
+	page := &rbacv1.RoleBindingList{}
+	for {
+		err := r.Live.List(ctx, page, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo},
+			client.HasLabels{v1alpha1.LabelInheritedFrom}, client.Limit(scanPage), client.Continue(page.Continue))
+		if err != nil {
+			return fmt.Errorf("listing the RoleBindings %s in sub-namespaces: %w", grants.SudoOnBinding, err)
+		}
+		for i := range page.Items {
+			if page.Items[i].Name == grants.SudoOnBinding {
+				there[page.Items[i].Namespace] = &page.Items[i]
+			}
+		}
+		if page.Continue == "" {
+			break
+		}
+		page = &rbacv1.RoleBindingList{ListMeta: page.ListMeta}
+	}
+	for tenant, binding := range granted {
+		for _, namespace := range r.Forest.Living(tenant) {
+			if namespace != tenant && (there[namespace] == nil || !grants.SameSubjects(there[namespace], binding)) {
+				return fmt.Errorf("RoleBinding %s/%s", namespace, grants.SudoOnBinding)
+			}
+		}
+	}
+	return nil
+}
