@@ -136,7 +136,8 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		shared.put(ctx, namespace, content)
 		Expect(shared.Admin().Delete(ctx, namespace)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { shared.letGo(ctx, content) })
-		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("x02-payments is being terminated"))
+		Expect(shared.create(ctx, build.Tenant("x02-payments").Managers("mia").Object())).To(refuse("x02-payments is being terminated"))
+		Expect(by(ctx, build.Tenant("x02-payments").Object(), "eve")).To(refuse("a cluster admin can name who may adopt it"))
 	})
 
 	It("ACC-D01 with sub-namespaces is not deleted", func(ctx SpecContext) {
