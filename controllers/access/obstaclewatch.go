@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -121,10 +122,8 @@ func (o *obstacleWatch) tell(key grants.Key) {
 	o.mu.Lock()
 	var tenants []string
 	for tenant, keys := range o.wanted {
-		for _, k := range keys {
-			if k == key {
-				tenants = append(tenants, tenant)
-			}
+		if slices.Contains(keys, key) {
+			tenants = append(tenants, tenant)
 		}
 	}
 	enqueue := o.enqueue

@@ -87,12 +87,9 @@ func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string
 	}
 	var listed []string
 	for _, s := range binding.Subjects {
-		who := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(s.Kind), Name: s.Name}
-		if s.Kind == rbacv1.ServiceAccountKind {
-			who.Namespace = s.Namespace
-		}
-		if tenant.Listed[who.String()] {
-			listed = append(listed, who.String())
+		who := v1alpha1.Subject{Kind: v1alpha1.SubjectKind(s.Kind), Namespace: s.Namespace, Name: s.Name}.String()
+		if tenant.Listed[who] {
+			listed = append(listed, who)
 		}
 	}
 	return listed

@@ -18,6 +18,9 @@ import (
 // binding is written only where the copy of that very Role stands: else a user could bind themselves to whatever Role of that name
 // somebody more powerful has made below.
 
+// roles is the kind of what such a RoleBinding names.
+var roles = rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind()
+
 // otherRoleError says that the Role that a RoleBinding names is another one where its copy would go, or none.
 type otherRoleError struct{ namespace, role, source string }
 
@@ -47,7 +50,7 @@ func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source prop
 // originOfRole is the namespace whose Role stands in namespace under this name: that of its source if it is a copy that nobody else
 // may change, else namespace itself; "" if there is none.
 func (c *copies) originOfRole(ctx context.Context, namespace, name string) (string, error) {
-	slot := propagate.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
+	slot := propagate.Slot{Kind: roles, Namespace: namespace, Name: name}
 	meta, err := c.writer.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
 	switch {
@@ -78,11 +81,11 @@ func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, e
 // retryBindings looks again at the RoleBindings of a namespace that could not be written there, when something was done about a Role:
 // it may be the one that they name.
 func (c *copies) retryBindings(role propagate.Slot) {
-	if role.Kind != rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind() {
+	if role.Kind != roles {
 		return
 	}
 	for slot := range c.troubles.in(role.Namespace) {
-		if slot.Kind == rbacv1.SchemeGroupVersion.WithKind("RoleBinding").GroupKind() {
+		if propagate.GivesRights(slot) {
 			c.queue.Add(slotKey(slot))
 		}
 	}

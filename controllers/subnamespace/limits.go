@@ -35,7 +35,7 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 		v.inLine = true
 		return nil, v
 	}
-	r.lines.leave(w.key())
+	r.lines.leave(w.key)
 	r.room[sub.Name] = root
 	return func() {
 		r.mu.Lock()
@@ -68,7 +68,7 @@ func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding in
 
 // leaveLine takes a SubNamespace that no limit holds back any more out of its line, and has those look again that stood behind it:
 // nothing in the forest need have changed for them.
-func (r *Reconciler) leaveLine(key string) {
+func (r *Reconciler) leaveLine(key types.NamespacedName) {
 	r.mu.Lock()
 	root := r.lines.leave(key)
 	r.mu.Unlock()
@@ -87,8 +87,7 @@ func (r *Reconciler) lookAgainInLine(root string) {
 	keys := r.lines.of(root)
 	r.mu.Unlock()
 	for _, key := range keys {
-		parent, name := splitKey(key)
-		(*q).Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: parent, Name: name}})
+		(*q).Add(reconcile.Request{NamespacedName: key})
 	}
 }
 
@@ -120,8 +119,7 @@ func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	r.mu.Lock()
 	for root := range roots {
 		for _, key := range r.lines.of(root) {
-			parent, name := splitKey(key)
-			found[types.NamespacedName{Namespace: parent, Name: name}] = true
+			found[key] = true
 		}
 	}
 	r.mu.Unlock()

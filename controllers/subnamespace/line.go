@@ -3,40 +3,39 @@ package subnamespace
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // waiter is a SubNamespace that a limit of its tree holds back.
 type waiter struct {
-	parent, name string
-	created      time.Time
+	key     types.NamespacedName
+	created time.Time
 }
 
-// key is how reconcilers name it.
-func (w waiter) key() string { return w.parent + "/" + w.name }
-
 func waiterOf(sub *v1alpha1.SubNamespace) waiter {
-	return waiter{parent: sub.Namespace, name: sub.Name, created: sub.CreationTimestamp.Time}
+	return waiter{key: client.ObjectKeyFromObject(sub), created: sub.CreationTimestamp.Time}
 }
 
 // older orders SubNamespaces as forest.Older does.
 func older(a, b waiter) int {
-	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.parent, b.parent), cmp.Compare(a.name, b.name))
+	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
 // lines hold the SubNamespaces that limits hold back, each in the one line of the tree that it would grow. Whoever guards the lines
 // keeps in them only those that nothing but the limit stands in the way of: every other one would hold back those that are younger.
 type lines struct {
-	rootOf map[string]string   // by key of the SubNamespace
-	tooLow map[string][]string // by root: keys of those for which the tree is not deep enough
-	forest map[string][]waiter // by root: those that wait for room, oldest first
+	rootOf map[types.NamespacedName]string   // by SubNamespace
+	tooLow map[string][]types.NamespacedName // by root: those for which the tree is not deep enough
+	forest map[string][]waiter               // by root: those that wait for room, oldest first
 }
 
 func newLines() *lines {
-	return &lines{rootOf: map[string]string{}, tooLow: map[string][]string{}, forest: map[string][]waiter{}}
+	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, forest: map[string][]waiter{}}
 }
 
 // ahead is how many older ones wait for room in the tree of root.
@@ -47,33 +46,33 @@ func (l *lines) ahead(root string, w waiter) int {
 
 // waitForRoom puts w in the line of root, and in no other.
 func (l *lines) waitForRoom(root string, w waiter) {
-	if _, there := slices.BinarySearchFunc(l.forest[root], w, older); there && l.rootOf[w.key()] == root {
+	if _, there := slices.BinarySearchFunc(l.forest[root], w, older); there && l.rootOf[w.key] == root {
 		return
 	}
-	l.leave(w.key())
+	l.leave(w.key)
 	line := l.forest[root]
 	n, _ := slices.BinarySearchFunc(line, w, older)
-	l.forest[root], l.rootOf[w.key()] = slices.Insert(line, n, w), root
+	l.forest[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
 }
 
 // waitForDepth notes that w waits for a limit of depth of the tree of root.
 func (l *lines) waitForDepth(root string, w waiter) {
-	if l.rootOf[w.key()] == root && slices.Contains(l.tooLow[root], w.key()) {
+	if l.rootOf[w.key] == root && slices.Contains(l.tooLow[root], w.key) {
 		return
 	}
-	l.leave(w.key())
-	l.tooLow[root], l.rootOf[w.key()] = append(l.tooLow[root], w.key()), root
+	l.leave(w.key)
+	l.tooLow[root], l.rootOf[w.key] = append(l.tooLow[root], w.key), root
 }
 
 // leave takes a SubNamespace out of the lines, and returns the root in whose line it stood, or "".
-func (l *lines) leave(key string) (root string) {
+func (l *lines) leave(key types.NamespacedName) (root string) {
 	root, there := l.rootOf[key]
 	if !there {
 		return ""
 	}
 	delete(l.rootOf, key)
-	l.forest[root] = slices.DeleteFunc(l.forest[root], func(w waiter) bool { return w.key() == key })
-	l.tooLow[root] = slices.DeleteFunc(l.tooLow[root], func(k string) bool { return k == key })
+	l.forest[root] = slices.DeleteFunc(l.forest[root], func(w waiter) bool { return w.key == key })
+	l.tooLow[root] = slices.DeleteFunc(l.tooLow[root], func(k types.NamespacedName) bool { return k == key })
 	if len(l.forest[root]) == 0 {
 		delete(l.forest, root)
 	}
@@ -83,17 +82,11 @@ func (l *lines) leave(key string) (root string) {
 	return root
 }
 
-// of are the keys of all that a limit of the tree of root holds back.
-func (l *lines) of(root string) []string {
+// of are all that a limit of the tree of root holds back.
+func (l *lines) of(root string) []types.NamespacedName {
 	keys := slices.Clone(l.tooLow[root])
 	for _, w := range l.forest[root] {
-		keys = append(keys, w.key())
+		keys = append(keys, w.key)
 	}
 	return keys
-}
-
-// splitKey is the parent and the name of a key.
-func splitKey(key string) (parent, name string) {
-	parent, name, _ = strings.Cut(key, "/")
-	return parent, name
 }

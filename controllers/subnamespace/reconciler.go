@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.seen(req.String(), "")
-			r.leaveLine(req.String())
+			r.leaveLine(req.NamespacedName)
 			r.refused.Clear(req.String())
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // what we wrote last is still to come, and asks again
 	}
 	if !sub.DeletionTimestamp.IsZero() {
-		r.leaveLine(req.String())
+		r.leaveLine(req.NamespacedName)
 		return r.finalize(ctx, sub)
 	}
 	if r.Index.Snapshot().Namespace(sub.Namespace) == nil {
@@ -146,7 +146,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 		defer r.mu.Unlock()
 		r.lines.waitForDepth(place.Path[0], waiterOf(sub))
 	case !v.inLine:
-		r.leaveLine(sub.Namespace + "/" + sub.Name)
+		r.leaveLine(client.ObjectKeyFromObject(sub))
 	}
 }
 

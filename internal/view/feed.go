@@ -97,38 +97,43 @@ func (x *View) dropNamespace(n *metav1.PartialObjectMetadata) {
 	x.removeNamespace(n.Name, string(n.UID))
 }
 
-func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
+// change replaces the snapshot by the next one, for a change of what bears that name; a snapshot that stays says that nothing of
+// interest has changed.
+func (x *View) change(name string, next func(old *forest.Snapshot) *forest.Snapshot) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	old, now := x.Snapshot(), forest.SubOf(sub)
-	if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
-		return // only its status was written
+	old := x.Snapshot()
+	if now := next(old); now != old {
+		x.replaceSnapshot(old, now, name)
 	}
-	x.replaceSnapshot(old, old.WithSub(now), sub.Name)
+}
+
+func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
+	now := forest.SubOf(sub)
+	x.change(sub.Name, func(old *forest.Snapshot) *forest.Snapshot {
+		if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
+			return old // only its status was written
+		}
+		return old.WithSub(now)
+	})
 }
 
 func (x *View) dropSub(sub *v1alpha1.SubNamespace) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.replaceSnapshot(old, old.WithoutSub(sub.Namespace, sub.Name), sub.Name)
+	x.change(sub.Name, func(old *forest.Snapshot) *forest.Snapshot { return old.WithoutSub(sub.Namespace, sub.Name) })
 }
 
 func (x *View) takeTenant(l *v1alpha1.LNamespace) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old, now := x.Snapshot(), forest.TenantOf(l)
-	if reflect.DeepEqual(old.Tenant(l.Name), now) {
-		return // only its status was written
-	}
-	x.replaceSnapshot(old, old.WithTenant(now), l.Name)
+	now := forest.TenantOf(l)
+	x.change(l.Name, func(old *forest.Snapshot) *forest.Snapshot {
+		if reflect.DeepEqual(old.Tenant(l.Name), now) {
+			return old // only its status was written
+		}
+		return old.WithTenant(now)
+	})
 }
 
 func (x *View) dropTenant(l *v1alpha1.LNamespace) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.replaceSnapshot(old, old.WithoutTenant(l.Name), l.Name)
+	x.change(l.Name, func(old *forest.Snapshot) *forest.Snapshot { return old.WithoutTenant(l.Name) })
 }
 
 func (x *View) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
@@ -189,10 +194,10 @@ func uidOf(s *forest.Snapshot, parent *string) string {
 }
 
 func (x *View) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	if known := old.Hierarchy(hc.Namespace); known != nil && known.UID == string(hc.UID) {
-		x.replaceSnapshot(old, old.WithoutHierarchy(hc.Namespace), hc.Namespace)
-	}
+	x.change(hc.Namespace, func(old *forest.Snapshot) *forest.Snapshot {
+		if known := old.Hierarchy(hc.Namespace); known == nil || known.UID != string(hc.UID) {
+			return old
+		}
+		return old.WithoutHierarchy(hc.Namespace)
+	})
 }

@@ -1,4 +1,4 @@
-// Package kubectl finds the kubectl that our plugins run.
+// Package kubectl finds the kubectl that our plugins run, and hands it the flags that they were given.
 package kubectl
 
 import (

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
 const (
@@ -91,13 +93,11 @@ func (c *call) addFlags(flags *pflag.FlagSet) {
 // leadingFlags returns those of kubectl's flags that stand before COMMAND, to be put behind it.
 func (c *call) leadingFlags() (flags []string, err error) {
 	c.connection.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Changed || err != nil {
-			return
+		if flag.Changed && err == nil {
+			err = refuseFlag(flag.Name, flag.Value.String())
 		}
-		err = refuseFlag(flag.Name, flag.Value.String())
-		flags = append(flags, "--"+flag.Name+"="+flag.Value.String())
 	})
-	return flags, err
+	return kubectl.GivenFlags(c.connection), err
 }
 
 // validateFlags looks at the values of the own flags. A reason travels in a header of each request, so it is one line.

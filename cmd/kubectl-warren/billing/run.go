@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
@@ -36,14 +35,14 @@ type place struct {
 // command is the program to run, and its arguments, for a question.
 func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
 	if p.config != "" {
-		if given := connectionFlags(cmd.InheritedFlags()); len(given) > 0 {
+		if given := kubectl.GivenFlags(cmd.InheritedFlags()); len(given) > 0 {
 			return "", nil, fmt.Errorf("%s means nothing with --config, which asks beside the ledger: leave it out; reconcile goes by KUBECONFIG", given[0])
 		}
 		path, err = findManager()
 		return path, append([]string{"billing", question[0], "--config=" + p.config}, question[1:]...), err
 	}
 	path, err = kubectl.Find()
-	args = append([]string{"exec", "--namespace=" + p.namespace}, connectionFlags(cmd.InheritedFlags())...)
+	args = append([]string{"exec", "--namespace=" + p.namespace}, kubectl.GivenFlags(cmd.InheritedFlags())...)
 	args = append(args, exporter, "--container="+container, "--", managerPath, "billing")
 	return path, append(args, question...), err
 }
@@ -65,24 +64,6 @@ func findManager() (string, error) {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// connectionFlags are those that say how to reach the API server and as whom, as they were given: the kubectl that we run takes
-// the same ones.
-func connectionFlags(flags *pflag.FlagSet) (args []string) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if !f.Changed {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			args = append(args, "--"+f.Name+"="+value)
-		}
-	})
-	return args
 }
 
 // ask runs the command, whose answer goes to Out as it comes. Of what it says on stderr the last sentence is the error.

@@ -110,10 +110,12 @@ func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, er
 		return sight{}, UnseenError(s.name)
 	}
 
-	hierarchy := &v1alpha1.HierarchyConfiguration{}
-	err = api.Get(ctx, client.ObjectKey{Namespace: s.name, Name: v1alpha1.HierarchyConfigurationName}, hierarchy)
+	hierarchy, err := ReadHierarchy(ctx, api, s.name)
 	if err != nil && !failure.Unavailable(err) {
 		return sight{}, fmt.Errorf("read the HierarchyConfiguration of %s: %w", s.name, err)
+	}
+	if hierarchy == nil {
+		return found, nil
 	}
 	found.conditions = hierarchy.Status.Conditions
 	for _, child := range hierarchy.Status.Children {

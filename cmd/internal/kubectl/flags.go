@@ -1,0 +1,21 @@
+package kubectl
+
+import "github.com/spf13/pflag"
+
+// GivenFlags are the flags that the user gave, as arguments for the kubectl that a plugin runs: it takes the same ones. Of a list each
+// element is an argument.
+func GivenFlags(flags *pflag.FlagSet) (args []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			args = append(args, "--"+f.Name+"="+value)
+		}
+	})
+	return args
+}
