@@ -53,7 +53,7 @@ var _ = Describe("a conflict", func() {
 		f.distributed(ctx, "v=1", f.d1, f.d2, f.d3, d5)
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3, d5)
-		Expect(f.becomes(ctx, "False/Conflict").Status.Current).To(BeEquivalentTo(4))
+		Expect(f.ends(ctx, "False/Conflict").Status.Current).To(BeEquivalentTo(4))
 		f.untouched(ctx, obstacle)
 	})
 

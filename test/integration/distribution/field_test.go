@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -155,6 +156,19 @@ func (f *field) becomes(ctx context.Context, want string) *v1alpha1.ResourceDist
 	return f.read(ctx)
 }
 
+// ends waits until that is said and every copy has been tried: a failure, or a name without a namespace, is told before the
+// other copies are written.
+func (f *field) ends(ctx context.Context, want string) *v1alpha1.ResourceDistribution {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) string {
+		if s := f.read(ctx).Status; s.Missing+s.Outdated > 0 {
+			return fmt.Sprintf("%d missing, %d outdated", s.Missing, s.Outdated)
+		}
+		return f.says(ctx)
+	}).Should(Equal(want), f.explain)
+	return f.read(ctx)
+}
+
 // explain shows what the operator says where an assertion fails.
 func (f *field) explain() string {
 	rd := &v1alpha1.ResourceDistribution{}
@@ -266,15 +280,24 @@ func (f *field) mark(ctx context.Context) audit.Position {
 	return mark
 }
 
-// rests says that the operator asks nothing about the case for a while, but that it may begin to watch.
+// rests says that the operator comes to an end with the case, and then asks nothing about it for a while, but that it may
+// begin to watch. The end comes first: a status is written after what it speaks of can be seen.
 func (f *field) rests(ctx context.Context) {
 	GinkgoHelper()
+	const pause = time.Second
+	asked := func(since audit.Position) map[string]int {
+		GinkgoHelper()
+		found := f.requests(ctx, since)
+		maps.DeleteFunc(found, func(what string, _ int) bool { return what == "list secrets" || what == "watch secrets" })
+		return found
+	}
+	Eventually(ctx, func() map[string]int {
+		mark := f.mark(ctx)
+		time.Sleep(pause)
+		return asked(mark)
+	}).Should(BeEmpty(), f.explain)
 	mark := f.mark(ctx)
-	Consistently(ctx, func() map[string]int {
-		asked := f.requests(ctx, mark)
-		maps.DeleteFunc(asked, func(what string, _ int) bool { return what == "list secrets" || what == "watch secrets" })
-		return asked
-	}).WithTimeout(test.Quiet(soon)).Should(BeEmpty(), f.explain)
+	Consistently(ctx, func() map[string]int { return asked(mark) }).WithTimeout(test.Quiet(soon)).Should(BeEmpty(), f.explain)
 }
 
 // conflicts are the conflicting namespaces, as name:reason.

@@ -45,7 +45,7 @@ var _ = Describe("what is too much", func() {
 			rd.Spec.Resource = raw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": f.id},
 				"data": map[string]string{"v": strings.Repeat("x", 1400<<10)}})
 		})
-		rd := f.becomes(ctx, "False/Failed")
+		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.Failed).To(BeEquivalentTo(3))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
 			ContainSubstring("the copy in 3 namespaces could not be written"), ContainSubstring("refuses it as invalid"), Not(ContainSubstring("xxxx"))))
@@ -58,12 +58,12 @@ var _ = Describe("what is too much", func() {
 			names = append(names, fmt.Sprintf("%s-ghost-%03d", f.id, i))
 		}
 		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(names...)}))
-		rd := f.becomes(ctx, "False/NamespaceNotFound")
+		rd := f.ends(ctx, "False/NamespaceNotFound")
 		Expect(rd.Status.NotFound).To(HaveLen(20))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
 			ContainSubstring("499 namespaces"), ContainSubstring(f.id+"-ghost-000"), ContainSubstring("create them, or take the names out")))
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
-		Eventually(ctx, func() int32 { return f.read(ctx).Status.Current }).Should(BeEquivalentTo(1), f.explain)
+		Expect(rd.Status.Current).To(BeEquivalentTo(1))
 		f.rests(ctx)
 		rd = f.read(ctx)
 		tooMany := append(names, f.id+"-one-more")

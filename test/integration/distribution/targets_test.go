@@ -95,7 +95,7 @@ var _ = Describe("targets", func() {
 	It("DIST-D10 names that don't exist are reported, and served when they appear", func(ctx SpecContext) {
 		ghost := f.id + "-ghost"
 		f.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(f.d1, ghost)}))
-		rd := f.becomes(ctx, "False/NamespaceNotFound")
+		rd := f.ends(ctx, "False/NamespaceNotFound")
 		Expect(rd.Status.NotFound).To(Equal([]string{ghost}))
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("NamespaceNotFound"))
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
