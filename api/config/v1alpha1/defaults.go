@@ -37,13 +37,7 @@ func defaultsBeforeFile() *OperatorConfiguration {
 			MaxObjectBytes: 1500000,
 			MaxTotalBytes:  resource.MustParse("1Gi"),
 		},
-		Informers: Informers{
-			VerifyInterval: metav1.Duration{Duration: 5 * time.Minute},
-			IdleGrace:      metav1.Duration{Duration: 30 * time.Second},
-			DegradedAfter:  metav1.Duration{Duration: 30 * time.Second},
-			MaxInformers:   20000,
-			MaxNamespaces:  5000,
-		},
+		Informers:    defaultInformers(),
 		Billing:      defaultBilling(),
 		Controllers:  []string{everyController},
 		Concurrency:  16,
@@ -66,6 +60,16 @@ func defaultPropagation() Propagation {
 			Max: metav1.Duration{Duration: 5 * time.Minute},
 		},
 		Generators: []Generator{},
+	}
+}
+
+func defaultInformers() Informers {
+	return Informers{
+		VerifyInterval: metav1.Duration{Duration: 5 * time.Minute},
+		IdleGrace:      metav1.Duration{Duration: 30 * time.Second},
+		DegradedAfter:  metav1.Duration{Duration: 30 * time.Second},
+		MaxInformers:   20000,
+		MaxNamespaces:  5000,
 	}
 }
 
@@ -97,7 +101,7 @@ func (c *OperatorConfiguration) fillIn() {
 			kind.Mode = ModeOptIn
 		}
 		if kind.Scope == "" {
-			kind.Scope = ScopeAuto
+			kind.Scope = ScopeCluster
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestParseFillsInDefaults(t *testing.T) {
 			file:   header + "propagation: {kinds: []}\n",
 			want: func(c *config.OperatorConfiguration) {
 				c.Propagation.Kinds = []config.PropagatedKind{
-					{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding", Mode: config.ModeOptIn, Scope: config.ScopeAuto},
+					{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding", Mode: config.ModeOptIn, Scope: config.ScopeCluster},
 				}
 			},
 		},

@@ -73,12 +73,25 @@ func (a *Access) validate(at *field.Path) field.ErrorList {
 	return nil
 }
 
+// validate refuses everything but the defaults: the operator has no informers yet that these settings would tune.
 func (i *Informers) validate(at *field.Path) field.ErrorList {
-	problems := durationAtLeast(at.Child("verifyInterval"), i.VerifyInterval, 0)
-	problems = append(problems, durationAtLeast(at.Child("idleGrace"), i.IdleGrace, 0)...)
-	problems = append(problems, durationAtLeast(at.Child("degradedAfter"), i.DegradedAfter, 0)...)
-	problems = append(problems, atLeast(at.Child("maxInformers"), i.MaxInformers, 1)...)
-	return append(problems, atLeast(at.Child("maxNamespaces"), i.MaxNamespaces, 1)...)
+	usual := defaultInformers()
+	var problems field.ErrorList
+	for _, one := range []struct {
+		name       string
+		value, may any
+	}{
+		{"verifyInterval", i.VerifyInterval, usual.VerifyInterval},
+		{"idleGrace", i.IdleGrace, usual.IdleGrace},
+		{"degradedAfter", i.DegradedAfter, usual.DegradedAfter},
+		{"maxInformers", i.MaxInformers, usual.MaxInformers},
+		{"maxNamespaces", i.MaxNamespaces, usual.MaxNamespaces},
+	} {
+		if one.value != one.may {
+			problems = append(problems, field.Forbidden(at.Child(one.name), "this version's operator has no informers to tune; leave it out"))
+		}
+	}
+	return problems
 }
 
 func (c *ClientConnection) validate(at *field.Path) field.ErrorList {

@@ -44,9 +44,21 @@ func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.Error
 			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
 		}
 		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
-		problems = append(problems, oneOf(at.Child("scope"), k.Scope, ScopeAuto, ScopeCluster, ScopeNamespaces)...)
+		problems = append(problems, k.Scope.validate(at.Child("scope"))...)
 	}
 	return problems
+}
+
+// validate refuses scopes that the engine can't act on: whoever took the operator's cluster-wide rights away because of one would
+// stop propagation without knowing.
+func (s KindScope) validate(at *field.Path) field.ErrorList {
+	switch s {
+	case ScopeCluster:
+		return nil
+	case ScopeAuto, ScopeNamespaces:
+		return field.ErrorList{field.Invalid(at, string(s), "must be Cluster: this version watches every kind cluster-wide; leave scope out")}
+	}
+	return oneOf(at, s, ScopeCluster)
 }
 
 func (n *NeverPropagate) validate(at *field.Path) field.ErrorList {
