@@ -85,6 +85,7 @@ func propagation() scene {
 			{"alice", "get secret database -n pay-db" + value, wantPrint("Zmlyc3Q=").soon()},
 			{"alice", "warren trace secret/database -n pay-db", wantPrint("payments -> pay-web -> pay-db", "update")},
 			{"alice", "warren describe pay-db", wantPrint("sub-namespace", "payments", "database")},
+			{"alice", "warren get secrets", wantPrint("pay-web", "pay-db", "database", "you may not list secrets in shop").without("till")},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-// Package ns is the commands about one namespace: its type, its place in a tree, its protection.
+// Package ns is the commands about namespaces: which are one's own, and of one its type, its place in a tree, its protection.
 package ns
 
 import (
@@ -15,8 +15,12 @@ import (
 
 // Commands is the group of commands "ns …".
 func Commands(inv *invocation.Invocation) *cobra.Command {
-	ns := &cobra.Command{Use: "ns", Aliases: []string{"namespace"}, Short: "Work with one namespace"}
-	ns.AddCommand(describe.Command(inv), setTypeCommand(inv))
+	ns := &cobra.Command{
+		Use: "ns", Aliases: []string{"namespace"}, Short: "List your own namespaces, or work with one",
+		Long: "List your own namespaces, as ns list does, or work with one.",
+	}
+	listOwn(inv, ns)
+	ns.AddCommand(listCommand(inv), describe.Command(inv), setTypeCommand(inv))
 	return ns
 }
 

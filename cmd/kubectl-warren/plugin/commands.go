@@ -10,6 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/distribution"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/doctor"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/get"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ns"
@@ -33,7 +34,7 @@ func warrenCommand(inv *invocation.Invocation) *cobra.Command {
 	warren.AddCommand(groups...)
 	warren.AddCommand( // in groups of subjects; --help shows them by name
 		tenant.CreateCommand(inv),
-		list.Command(inv), list.TreeCommand(inv), describe.Command(inv), trace.Command(inv),
+		list.Command(inv), list.TreeCommand(inv), get.Command(inv), describe.Command(inv), trace.Command(inv),
 		sub.CreateCommand(inv), sub.DeleteCommand(inv),
 		ns.SetCommand(inv), ns.ProtectCommand(inv),
 		distribution.Command(inv),
@@ -77,13 +78,18 @@ func refuseNamespace(cmd *cobra.Command) error {
 	return nil
 }
 
-// requireSubcommand lets a command that only groups others print its help, and refuse words that it doesn't know.
+// requireSubcommand lets a command that groups others print its help, unless it means something by itself, and refuse words that it
+// doesn't know.
 func requireSubcommand(group *cobra.Command) {
 	group.Args = cobra.ArbitraryArgs
 	group.SuggestionsMinimumDistance = 2 // cobra sets its default only on a path that we don't take
+	alone := group.RunE                  // what a group does that means something by itself
+	if alone == nil {
+		alone = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
 	group.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cmd.Help()
+			return alone(cmd, args)
 		}
 		advice := "see " + cmd.CommandPath() + " --help"
 		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {

@@ -134,6 +134,10 @@ func TestRefusals(t *testing.T) {
 		"no name":                 {"kubectl-create-lns", "name one LNamespace, not 0: kubectl create lns NAME"},
 		"bad name":                {"kubectl-create-lns Pay.x --dry-run=client", `invalid LNamespace name "Pay.x": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"bad root":                {"kubectl-warren list a/b -s " + nowhere, `invalid namespace name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"get nothing":             {"kubectl-warren get", "name one kind, or several with commas between, not 0: kubectl warren get KIND[,KIND…]"},
+		"get in a namespace":      {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
+		"get of a wrong name":     {"kubectl-warren ns --tenant a/b -s " + nowhere, `--tenant: invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
+		"get in a wrong format":   {"kubectl-warren get pods -o xml -s " + nowhere, `unable to match a printer suitable for the output format "xml", allowed formats are: go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
 		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A), not both"},
 		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A), not both"},
 		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
@@ -173,7 +177,7 @@ func TestConfigFlags(t *testing.T) {
 	flags := []string{"--context=c", "--as=a", "--as-group=g", "--as-uid=1", "--as-user-extra=k=v", "-s=" + nowhere, "--token=t", "--kubeconfig=/nofile",
 		"--request-timeout=1s", "--cluster=c", "--cache-dir=d", "--certificate-authority=f", "--client-certificate=f", "--client-key=f", "--disable-compression",
 		"--insecure-skip-tls-verify", "--proxy-url=http://p", "--tls-server-name=n"}
-	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
+	for _, command := range []string{"kubectl-warren list", "kubectl-warren ls", "kubectl-warren get pods", "kubectl-warren ns", "kubectl-warren ns list", "kubectl-warren set", "kubectl-warren sub list", "kubectl-warren sub create a b", "kubectl-warren create a", "kubectl-warren sub delete a", "kubectl-warren delete a",
 		"kubectl-warren sub move a b", "kubectl-warren sub graft a b", "kubectl-warren sub cut a", "kubectl-warren ns describe a", "kubectl-warren describe a", "kubectl-warren ns set-type a root",
 		"kubectl-warren template list", "kubectl-warren template set a b", "kubectl-warren template unset a", "kubectl-warren config validate a", "kubectl-warren config view", "kubectl-warren trace secret/x", "kubectl-warren tree", "kubectl-warren access", "kubectl-warren who-can", "kubectl-warren why", "kubectl-warren version", "kubectl-warren completion bash", "kubectl-create-lns"} {
 		got := run(t, append(strings.Fields(command), append(flags, "--help")...)...)

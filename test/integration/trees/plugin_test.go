@@ -165,7 +165,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 
 	It("SUB-X8 as JSON that a parser reads, and nothing on stdout after an error", func(ctx SpecContext) {
 		for _, args := range [][]string{
-			{"list"}, {"list", "payments"}, {"sub", "list"}, {"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
+			{"list"}, {"list", "payments"}, {"sub", "list"}, {"get", "cm", "--tenant", "payments"}, {"ns"}, {"ns", "list", "--tenant", "payments"}, {"tree", "-A"}, {"tree", "payments", "base"}, {"version"},
 			{"create-lns", "x8", "--dry-run=client"}, {"create-lns", "x8", "--dry-run=server"}, {"create-lns", "x8"},
 			{"sub", "create", "x8-a", "org"}, {"create", "x8-b", "-n", "org"}, {"sub", "create", "x8-c", "org", "--dry-run=client"}, {"delete", "x8-b", "-n", "org"},
 			{"sub", "move", "pay-db", "org"}, {"sub", "cut", "legacy"}, {"sub", "graft", "legacy", "org"},
@@ -179,7 +179,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 			Expect(json.Valid([]byte(out))).To(BeTrue(), "%v: %s", args, out)
 		}
 		for _, args := range [][]string{
-			{"list", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
+			{"list", "nosuch"}, {"get", "nosuch"}, {"get", "cm", "--tenant", "nosuch"}, {"ns", "list", "--tenant", "nosuch"}, {"tree"}, {"tree", "nosuch"}, {"version", "nosuch"}, {"create-lns", "kube-x"}, {"create-lns"}, {"nosuch"},
 			{"sub", "create", "x8-a", "nosuch"}, {"delete", "nosuch"}, {"sub", "move", "nosuch", "org"}, {"sub", "graft", "nosuch", "org"}, {"sub", "cut", "nosuch"},
 			{"describe", "nosuch"}, {"ns", "set-type", "nosuch", "root"}, {"template", "list", "nosuch"}, {"template", "set", "nosuch", "base"}, {"template", "unset", "nosuch"}, {"config", "view", "--operator-namespace", "nosuch"}, {"trace", "secret/x", "-n", "nosuch"}, {"trace", "nosuch/x", "-n", "pay-web"}, {"trace", "pod/x", "-n", "pay-web"},
 		} {

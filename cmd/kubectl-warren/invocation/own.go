@@ -1,0 +1,43 @@
+package invocation
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+)
+
+// AddTenant gives cmd the flag --tenant.
+func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
+	tenant := cmd.Flags().String("tenant", "", "Only the tree that begins at this namespace, such as the root of a tenant")
+	if err := cmd.RegisterFlagCompletionFunc("tenant", inv.CompleteNamespaces); err != nil {
+		panic(err) // the flag was just added
+	}
+	return tenant
+}
+
+// FindOwn finds one's own namespaces, of one tree or all, and says on stderr below which of them it could not look.
+func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.OwnNamespace, error) {
+	if tenant != "" {
+		if err := CheckName("tenant", tenant); err != nil {
+			return nil, fmt.Errorf("--tenant: %w", err)
+		}
+	}
+	home, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig and flags: %w", err)
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, err
+	}
+	own, closed, err := gather.Own(ctx, api, tenant, home)
+	if err == nil && len(closed) > 0 {
+		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
+	}
+	return own, err
+}

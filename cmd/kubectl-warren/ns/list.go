@@ -1,0 +1,90 @@
+package ns
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
+)
+
+// listDocument is what "ns list" prints as JSON or YAML.
+type listDocument struct {
+	invocation.Document
+	Items []gather.OwnNamespace `json:"items"`
+}
+
+// listCommand is the command "ns list".
+func listCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List your own namespaces, also where you may not list those of the cluster",
+		Long: "List your own namespaces: those in trees. Whoever may not list the namespaces of the cluster sees the trees of the tenants that list\n" +
+			"them, as far as they may read LNamespaces, and the tree of the namespace that the kubeconfig names; --tenant names another.",
+		Example:           "  kubectl warren ns list\n  kubectl warren ns list --tenant payments -o name",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	listOwn(inv, cmd)
+	return cmd
+}
+
+// listOwn has cmd list one's own namespaces.
+func listOwn(inv *invocation.Invocation, cmd *cobra.Command) {
+	tenant := inv.AddTenant(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputName)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		all, err := inv.FindOwn(cmd.Context(), *tenant)
+		if err != nil {
+			return err
+		}
+		readable, unread := []gather.OwnNamespace{}, []string{}
+		for _, own := range all {
+			if own.Unread {
+				unread = append(unread, own.Name)
+			} else {
+				readable = append(readable, own)
+			}
+		}
+		if len(unread) > 0 {
+			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not read %s: not shown\n", strings.Join(unread, ", "))
+		}
+		return printOwn(inv, output.Value, readable)
+	}
+}
+
+func printOwn(inv *invocation.Invocation, format string, all []gather.OwnNamespace) error {
+	switch {
+	case format == invocation.OutputName:
+		for _, own := range all {
+			if _, err := terminal.Fprintf(inv.Streams.Out, "namespace/%s\n", own.Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case format == "" && len(all) == 0:
+		terminal.Fprintln(inv.Streams.ErrOut, "No namespaces found.")
+		return nil
+	}
+	return inv.PrintReport(format, ownTable(all), listDocument{invocation.DocumentOf("OwnNamespaces"), all})
+}
+
+// ownTable is a table of namespaces.
+type ownTable []gather.OwnNamespace
+
+// Write writes the table.
+func (t ownTable) Write(w io.Writer) error {
+	table := printers.GetNewTabWriter(w)
+	fmt.Fprintln(table, "NAME\tTENANT\tPARENT\tSTATUS")
+	for _, own := range t {
+		terminal.Fprintf(table, "%s\t%s\t%s\t%s\n", own.Name, tree.OrNone(own.Tenant), tree.OrNone(own.Parent), own.Phase)
+	}
+	return table.Flush()
+}
