@@ -16,7 +16,8 @@ func TestFeatureGates(t *testing.T) {
 		err    string
 	}{
 		"None":     {reason: "an empty flag sets nothing", flag: "", want: map[string]bool{}},
-		"One":      {reason: "a known gate", flag: "PropagateGenerated=true", want: map[string]bool{"PropagateGenerated": true}},
+		"One":      {reason: "a known gate", flag: "PropagateGenerated=false", want: map[string]bool{"PropagateGenerated": false}},
+		"Nothing":  {reason: "a gate with nothing behind it", flag: "PropagateGenerated=true", err: `--feature-gates: "PropagateGenerated": this version has nothing behind this gate: leave it closed`},
 		"Unknown":  {reason: "names what is known", flag: "Foo=true", err: `--feature-gates: "Foo": unknown feature gate: known are PropagateGenerated`},
 		"NotABool": {reason: "both problems in one answer", flag: "PropagateGenerated=on,Bar", err: "--feature-gates: \"PropagateGenerated=on\" must be NAME=true or NAME=false\n--feature-gates: \"Bar\" must be NAME=true or NAME=false"},
 	}
@@ -37,9 +38,9 @@ func TestFeatureGates(t *testing.T) {
 	}
 
 	t.Run("the flag wins over the file", func(t *testing.T) {
-		body := "propagation: {generators: [{group: apps, kind: Deployment}]}\n"
-		if got := problems(t, body, config.WithFeatureGates(map[string]bool{config.PropagateGenerated: true})); got != nil {
-			t.Errorf("the flag opens the gate, want no problem, got %v", got)
+		want := []string{"featureGates[PropagateGenerated]: Forbidden: this version has nothing behind this gate: leave it closed"}
+		if diff := cmp.Diff(want, problems(t, "featureGates: {PropagateGenerated: true}\n")); diff != "" {
+			t.Errorf("a gate with nothing behind it: -want, +got:\n%s", diff)
 		}
 		c, err := config.Parse("f", []byte(header+"featureGates: {PropagateGenerated: true}\n"), config.WithFeatureGates(map[string]bool{config.PropagateGenerated: false}))
 		if err != nil || c.FeatureEnabled(config.PropagateGenerated) {

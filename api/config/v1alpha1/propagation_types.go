@@ -24,8 +24,7 @@ type Propagation struct {
 	Scrub Scrub `json:"scrub"`
 	Retry Retry `json:"retry"`
 
-	// Generators are kinds whose controlled objects may become sources, by annotation. Only with the feature gate
-	// PropagateGenerated, and without effect until that is in force. Default [].
+	// Generators are kinds whose controlled objects may become sources, by annotation. Not built yet: [] alone is accepted.
 	Generators []Generator `json:"generators"`
 }
 

@@ -22,7 +22,7 @@ func (c *OperatorConfiguration) validate() field.ErrorList {
 		c.Tenants.validate(field.NewPath("tenants")),
 		c.Access.validate(field.NewPath("access")),
 		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, SudoAuto),
-		c.Propagation.validate(field.NewPath("propagation"), c.FeatureEnabled(PropagateGenerated)),
+		c.Propagation.validate(field.NewPath("propagation")),
 		c.Distribution.validate(field.NewPath("distribution")),
 		c.Informers.validate(field.NewPath("informers")),
 		c.Billing.validate(field.NewPath("billing")),

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-func (p *Propagation) validate(at *field.Path, mayGenerate bool) field.ErrorList {
+func (p *Propagation) validate(at *field.Path) field.ErrorList {
 	problems := validatePropagatedKinds(at.Child("kinds"), p.Kinds)
 	problems = append(problems, validateGlobs(at.Child("excludedLabels"), p.ExcludedLabels)...)
 	problems = append(problems, validateGlobs(at.Child("excludedAnnotations"), p.ExcludedAnnotations)...)
@@ -20,7 +20,7 @@ func (p *Propagation) validate(at *field.Path, mayGenerate bool) field.ErrorList
 	}
 	problems = append(problems, p.Scrub.validate(at.Child("scrub"))...)
 	problems = append(problems, p.Retry.validate(at.Child("retry"))...)
-	return append(problems, validateGenerators(at.Child("generators"), p.Generators, mayGenerate)...)
+	return append(problems, validateGenerators(at.Child("generators"), p.Generators)...)
 }
 
 func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.ErrorList {
@@ -91,18 +91,12 @@ func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
 	return problems
 }
 
-func validateGenerators(at *field.Path, generators []Generator, allowed bool) field.ErrorList {
-	var problems field.ErrorList
-	if len(generators) > 0 && !allowed {
-		problems = append(problems, field.Forbidden(at, "needs the feature gate "+PropagateGenerated))
+// validateGenerators refuses all: whoever relied on one would wait for copies that never come.
+func validateGenerators(at *field.Path, generators []Generator) field.ErrorList {
+	if len(generators) == 0 {
+		return nil
 	}
-	for i, g := range generators {
-		problems = append(problems, validateKind(at.Index(i), schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})...)
-		if g.Kind != "" && slices.Contains(generators[:i], g) {
-			problems = append(problems, field.Duplicate(at.Index(i), schema.GroupKind(g).String()))
-		}
-	}
-	return problems
+	return field.ErrorList{field.Forbidden(at, "this version makes no sources of what is generated: leave it out, and have the generator's template set the label propagate")}
 }
 
 func (s *Scrub) validate(at *field.Path) field.ErrorList {
