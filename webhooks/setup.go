@@ -62,6 +62,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 const (
 	PathLNamespaceDefaults     = "/mutate-tenancy-warren-dev-v1alpha1-lnamespace"
 	PathLNamespaces            = "/validate-tenancy-warren-dev-v1alpha1-lnamespace"
+	PathSubNamespaceDefaults   = "/mutate-tenancy-warren-dev-v1alpha1-subnamespace"
 	PathSubNamespaces          = "/validate-tenancy-warren-dev-v1alpha1-subnamespace"
 	PathHierarchyConfiguration = "/validate-tenancy-warren-dev-v1alpha1-hierarchyconfiguration"
 	PathDistributions          = "/validate-tenancy-warren-dev-v1alpha1-resourcedistribution"
@@ -82,7 +83,8 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 		PathLNamespaces: o.guarded("lnamespaces", kindLNamespace, admission.WithValidator(scheme, &tenantValidator{
 			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
 		}).Handler),
-		PathSubNamespaces: o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
+		PathSubNamespaceDefaults: o.guarded("subnamespaces-default", kindSubNamespace, admission.HandlerFunc(giveFinalizer)),
+		PathSubNamespaces:        o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
 		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", kindHierarchy, admission.WithValidator(scheme, &hierarchyValidator{
 			world: world, ask: ask, config: o.Config,
 		}).Handler),

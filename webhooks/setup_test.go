@@ -18,7 +18,8 @@ func TestUnready(t *testing.T) {
 	c.unready = true
 	objects := map[string]client.Object{
 		webhooks.PathLNamespaceDefaults: sudoed("t"), webhooks.PathLNamespaces: sudoed("t"),
-		webhooks.PathSubNamespaces: build.SubNamespace("payments", "w"), webhooks.PathNamespaces: build.Root("r"),
+		webhooks.PathSubNamespaceDefaults: build.SubNamespace("payments", "w"),
+		webhooks.PathSubNamespaces:        build.SubNamespace("payments", "w"), webhooks.PathNamespaces: build.Root("r"),
 		webhooks.PathHierarchyConfiguration: build.Hierarchy("payments"),
 		webhooks.PathDistributions:          &v1alpha1.ResourceDistribution{},
 	}

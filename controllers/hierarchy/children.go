@@ -146,7 +146,7 @@ func missingChildren(s *forest.Snapshot, parent string) []string {
 // requireChild makes the SubNamespace of one required child.
 func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name string) error {
 	parent := h.Namespace
-	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy}}
+	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy, Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}
 	err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName))
 	if err == nil {
 		r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")

@@ -73,13 +73,11 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 }
 
-// announceCreated tells a first namespace from one that came back.
+// announceCreated tells of a namespace that came back. That a first one was made is no Event: condition Ready says it.
 func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
-	if ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); ready != nil || wasActive(sub) {
+	if synced := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); synced != nil || wasActive(sub) {
 		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "namespace "+sub.Name+" had been deleted and was created again, without the objects that it held")
-		return
 	}
-	r.Events.Event(sub, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+sub.Name+" was created")
 }
 
 // wasActive says whether the last report told of a namespace that existed.

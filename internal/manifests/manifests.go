@@ -4,10 +4,11 @@ package manifests
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
+	"fmt"
 	"slices"
 	"strings"
-	"text/template"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
@@ -22,26 +23,63 @@ type File struct {
 const notice = "# Generated from the configured kinds: `make manifests`, or `manager manifests --config FILE`.\n"
 
 //go:embed templates
-var texts embed.FS
+var templates embed.FS
 
-var templates = template.Must(template.ParseFS(texts, "templates/*.yaml"))
+// marker stands in each template where the list of kinds belongs. Package text/template would do this too, but it calls methods by
+// their names, and then the linker must keep every exported method of the whole program: 18 MB of it.
+const marker = "<kinds>"
 
 // For returns the manifests that fit a configuration. The same kinds, in whatever order, give the same bytes.
 func For(c *config.OperatorConfiguration) []File {
 	resources := resourcesOf(c)
-	seen := struct {
-		Groups  []group
-		Granted []resource
-	}{byGroup(resources), withoutGranted(resources)}
-	var files []File
-	for _, path := range []string{"policy/copy.yaml", "policy/rail_names.yaml", "policy/operator_cage_objects.yaml", "rbac/kinds_configured_role.yaml"} {
-		text := bytes.NewBufferString(notice)
-		if err := templates.ExecuteTemplate(text, path[strings.Index(path, "/")+1:], seen); err != nil {
-			panic(err) // templates and what they see are fixed at build time
-		}
-		files = append(files, File{Path: path, Text: text.Bytes()})
+	groups := byGroup(resources)
+	everyWrite := rulesOf(groups, true, "CREATE", "UPDATE", "DELETE")
+	return []File{
+		fill("policy/copy.yaml", everyWrite),
+		fill("policy/rail_names.yaml", rulesOf(groups, false, "CREATE")),
+		fill("policy/operator_cage_objects.yaml", everyWrite),
+		fill("rbac/kinds_configured_role.yaml", rightsOf(withoutGranted(resources))),
 	}
-	return files
+}
+
+// fill puts a list into the template of one file.
+func fill(path, list string) File {
+	text, err := templates.ReadFile("templates/" + path[strings.Index(path, "/")+1:])
+	if err != nil {
+		panic(err) // templates are fixed at build time
+	}
+	return File{Path: path, Text: []byte(notice + strings.Replace(string(text), marker, list, 1))}
+}
+
+// rulesOf are the rules of a policy for some operations on the kinds, and on their status where that is wanted and there is one.
+func rulesOf(groups []group, status bool, operations ...string) string {
+	text := &strings.Builder{}
+	for _, g := range groups {
+		fmt.Fprintf(text, "\n    - apiGroups:\n      - %s\n      apiVersions:\n      - '*'\n      operations:", cmp.Or(g.Name, "''"))
+		for _, operation := range operations {
+			text.WriteString("\n      - " + operation)
+		}
+		text.WriteString("\n      scope: Namespaced\n      resources:")
+		for _, r := range g.Resources {
+			text.WriteString("\n      - " + r.Name)
+			if status && r.Status {
+				text.WriteString("\n      - " + r.Name + "/status")
+			}
+		}
+	}
+	return text.String()
+}
+
+// rightsOf are the rules of the operator's role for the kinds.
+func rightsOf(resources []resource) string {
+	if len(resources) == 0 {
+		return " []"
+	}
+	text := &strings.Builder{}
+	for _, r := range resources {
+		fmt.Fprintf(text, "\n- apiGroups: [%s]\n  resources: [%s]\n  verbs: [get, list, watch, create, update, delete]", cmp.Or(r.Group, `""`), r.Name)
+	}
+	return text.String()
 }
 
 // Print returns all manifests as one stream of documents.

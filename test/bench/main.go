@@ -1,4 +1,4 @@
-// Bench measures the budgets B1 to B7 and B9 of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
+// Bench measures the budgets B1 to B7, B9 and B10 of docs/behaviour/propagation.md, section 4: the operator against a client-go writer
 // that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
@@ -7,7 +7,8 @@
 //	go run ./test/bench -access
 //	go run ./test/bench -targets
 //
-// BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the requests of B9.
+// BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the
+// requests of B9 and B10.
 package main
 
 import (
@@ -46,7 +47,7 @@ func main() {
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
 	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
 	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
-	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9", "the budgets to measure")
+	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9,B10", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -90,6 +91,7 @@ var parts = []part{
 	{ids: []string{"B6"}, measure: measureDepth},
 	{ids: []string{"B7"}, measure: measureMemory},
 	{ids: []string{"B9"}, measure: measureDistribution, components: []string{"config/components/distribution"}},
+	{ids: []string{"B10"}, measure: measureChildren, webhooks: true},
 }
 
 func run(ctx context.Context, s scale, only []string) (bool, error) {

@@ -51,6 +51,35 @@ var _ = Describe("a SubNamespace", func() {
 		Expect(shared.create(ctx, build.SubNamespace("s10-payments", "default"))).To(refuse("default is a protected namespace"))
 	})
 
+	It("SUB-S14 has its finalizer from the first version on, and costs the operator two writes", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s14-payments"))
+		Eventually(shared.ns("s14-payments")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("s14-payments"), "0"))
+		mark, err := shared.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		sub := build.SubNamespace("s14-payments", "s14-web")
+		sub.Finalizers = []string{"example.com/theirs"}
+		shared.put(ctx, sub)
+		Expect(sub.Finalizers).To(Equal([]string{"example.com/theirs", v1alpha1.FinalizerSubNamespace}), "what the API server answered")
+		bare := build.SubNamespace("s14-payments", "s14-db")
+		shared.put(ctx, bare)
+		Expect(bare.Finalizers).To(Equal([]string{v1alpha1.FinalizerSubNamespace}))
+		for _, name := range []string{"s14-web", "s14-db"} {
+			Eventually(shared.sub("s14-payments", name)).WithContext(ctx).Should(active())
+		}
+		Eventually(func(ctx context.Context) (map[string]int, error) {
+			requests, err := shared.Writes(ctx, mark)
+			written := map[string]int{}
+			for _, r := range requests {
+				if r.Namespace == "s14-payments" && r.Resource == "subnamespaces" || strings.HasPrefix(r.Name, "s14-") && r.Resource == "namespaces" {
+					written[strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++
+				}
+			}
+			return written, err
+		}).WithContext(ctx).Should(Equal(map[string]int{"namespaces": 2, "subnamespaces/status": 2}))
+		Expect(shared.Admin().Patch(ctx, sub, client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata":{"finalizers":["`+v1alpha1.FinalizerSubNamespace+`"]}}`)))).To(Succeed())
+	})
+
 	It("SUB-K1 of a name that is taken comes with a Warning, and that is final", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("k1-payments"), build.Namespace("k1-web"))
 		version := shared.now(ctx, "k1-web").ResourceVersion

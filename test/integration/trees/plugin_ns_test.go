@@ -9,6 +9,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/describe"
@@ -31,6 +33,12 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		Eventually(shared.hier("x5-web")).WithContext(ctx).Should(settled())
 		Eventually(shared.is(build.Secret("x5-web", "key", ""))).WithContext(ctx).Should(there())
 
+		shared.put(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Namespace: "x5-pay", Name: "x5-web.recreated"},
+			InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "SubNamespace", Namespace: "x5-pay", Name: "x5-web"},
+			Type:           corev1.EventTypeWarning, Reason: string(v1alpha1.ReasonNamespaceRecreated), Message: "as the operator would say it", LastTimestamp: metav1.Now(),
+		})
+
 		since := shared.mark(ctx)
 		read := func(user string) (d describe.Namespace) {
 			GinkgoHelper()
@@ -51,7 +59,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 				describe.Resource{Kind: "Secret", Name: "key", From: "x5-pay", Mode: v1alpha1.ModeUpdate},
 				describe.Resource{Kind: "Secret", Name: "own", Mode: v1alpha1.ModeCreate})),
 			HaveField("Conditions", ContainElement(HaveField("Type", "Ready"))),
-			HaveField("Events", ContainElement(And(HaveField("Reason", "NamespaceCreated"), HaveField("Object", "subnamespace/x5-web"))))))
+			HaveField("Events", ContainElement(And(HaveField("Reason", "NamespaceRecreated"), HaveField("Object", "subnamespace/x5-web"))))))
 		requests, err := shared.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())
 		for _, r := range requests {
@@ -74,7 +82,7 @@ var _ = Describe("kubectl warren describes a namespace", func() {
 		Expect(code).To(BeZero())
 		for _, line := range []string{`Name: +x5-web`, `Type: +sub-namespace`, `Root: +x5-pay`, `Parent: +x5-pay`, `Template: +<none>`, `Bound: +true`, `Depth: +1`,
 			`Children: +x5-deep`, `Instances: +<none>`, `Cascading deletion: +allowed by x5-web`, `Limits: +<unknown>`, `  label +team +neco +x5-pay`,
-			`  Secret +key +x5-pay +update`, `  Secret +own +\(source\) +create`, `  Ready +True +Settled .*`, `  \S+ +Normal +NamespaceCreated +subnamespace/x5-web .*`} {
+			`  Secret +key +x5-pay +update`, `  Secret +own +\(source\) +create`, `  Ready +True +Settled .*`, `  \S+ +Warning +NamespaceRecreated +subnamespace/x5-web .*`} {
 			Expect(out).To(MatchRegexp(`(?m)^` + line + `$`))
 		}
 		Expect(said).To(MatchRegexp(`^(Warning: you may not list .* in x5-web: copies of these kinds are not shown\n)?$`))

@@ -117,7 +117,7 @@ func mount(dir string, pair servingcert.Pair) {
 func inject(ctx context.Context, w *devcluster.World, bundle []byte) {
 	GinkgoHelper()
 	for object, count := range map[client.Object]int{
-		&admissionv1.ValidatingWebhookConfiguration{}: 5, &admissionv1.MutatingWebhookConfiguration{}: 1,
+		&admissionv1.ValidatingWebhookConfiguration{}: 5, &admissionv1.MutatingWebhookConfiguration{}: 2,
 	} {
 		object.SetName("warren")
 		var patch []map[string]any
