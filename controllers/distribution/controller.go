@@ -89,20 +89,12 @@ type Controller struct {
 	restart  context.CancelFunc // ends the watches, so that they begin with other settings
 	kinds    map[schema.GroupKind]*kind
 	runs     map[string]*run
-	copies   map[family]map[string]*distribute.Copy // by namespace, whoever wrote them
-	named    map[family]map[string]bool             // distributions that want this kind and name
-	synced   bool                                   // all ResourceDistributions are known
-	served   bool                                   // the CRD is there
-	servedAt time.Time                              // since when, or since when it is watched anew
+	copies   *distribute.Copies
+	named    map[distribute.Family]map[string]bool // distributions that want this kind and name
+	synced   bool                                  // all ResourceDistributions are known
+	served   bool                                  // the CRD is there
+	servedAt time.Time                             // since when, or since when it is watched anew
 }
-
-// family are all objects of one kind and name.
-type family struct {
-	kind schema.GroupKind
-	name string
-}
-
-func familyOf(t *distribute.Template) family { return family{t.Kind.GroupKind(), t.Name} }
 
 // New returns a controller that reads and writes with o.Config.
 func New(o Options, s Settings) (*Controller, error) {
@@ -110,8 +102,9 @@ func New(o Options, s Settings) (*Controller, error) {
 		Options: o, settings: s, reader: distribute.NewReader(), restart: func() {},
 		queue: copying.NewQueue(urgencyOf), repairs: copying.NewRepairs(),
 		kinds: map[schema.GroupKind]*kind{}, runs: map[string]*run{},
-		copies: map[family]map[string]*distribute.Copy{}, named: map[family]map[string]bool{},
+		named: map[distribute.Family]map[string]bool{},
 	}
+	c.copies = distribute.NewCopies(c.nameOf)
 	var err error
 	if c.writer, err = copying.NewWriter(o.Config); err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
@@ -123,6 +116,14 @@ func New(o Options, s Settings) (*Controller, error) {
 		return nil, fmt.Errorf("making the client for ResourceDistributions: %w", err)
 	}
 	return c, nil
+}
+
+// nameOf is the string that the forest has for a namespace.
+func (c *Controller) nameOf(namespace string) string {
+	if n := c.Index.Snapshot().Namespace(namespace); n != nil {
+		return n.Name
+	}
+	return namespace
 }
 
 // SetupWithManager runs the controller with mgr.
@@ -249,10 +250,8 @@ func (c *Controller) everything() []key {
 	for name := range c.runs {
 		names[name] = true
 	}
-	for _, all := range c.copies {
-		for _, one := range all {
-			names[one.By] = true
-		}
+	for _, one := range c.copies.All() {
+		names[one.By] = true
 	}
 	keys := make([]key, 0, len(names))
 	for name := range names {

@@ -50,16 +50,23 @@ func (c *Controller) review(ctx context.Context, name string) {
 		c.mu.Lock()
 		results = c.results(r, f)
 	}
-	urgent := c.admit(r, results)
-	urgent = c.gateUpdates(r, f, results, &found) || urgent
+	fresh := c.admit(r, results)
+	fresh = c.gateUpdates(r, f, results, &found) || fresh
+	r.judged, r.unreported = r.Distribution, r.unreported || fresh
+	urgent := r.unreported
 	results = c.results(r, f)
 	c.followObstacles(r, results, k)
 	found.Results, found.NotFound, found.Admitted = results, r.Targets.NotFound(f), r.admitted
 	found.Checked = true
 	c.mu.Unlock()
 
-	if urgent && !c.report(ctx, r, found, true) {
-		return // what a restart must know comes before the first write
+	if urgent {
+		if !c.report(ctx, r, found, true) {
+			return // what a restart must know comes before the first write
+		}
+		c.mu.Lock()
+		r.unreported = false
+		c.mu.Unlock()
 	}
 	c.enqueueWrites(r, results)
 	if !urgent {
@@ -93,7 +100,6 @@ func (c *Controller) observed(r *run, found *distribute.Review) (k *kind, ready 
 
 // results plans every target, and every copy that stands elsewhere. The caller holds the lock.
 func (c *Controller) results(r *run, f *forest.Snapshot) []distribute.Result {
-	copies := c.copies[familyOf(r.Template)]
 	var all []distribute.Result
 	now := time.Now()
 	for namespace := range f.All() {
@@ -105,7 +111,7 @@ func (c *Controller) results(r *run, f *forest.Snapshot) []distribute.Result {
 		if one.State == distribute.None && one.Verb == distribute.Nothing {
 			continue
 		}
-		one.Unmarked = t.Choice == distribute.Chosen && r.Unmarked(copies[namespace])
+		one.Unmarked = t.Choice == distribute.Chosen && r.Unmarked(t.Copy)
 		if trouble := r.troubles[namespace]; trouble != nil && one.Verb != distribute.Nothing {
 			one.Failure = trouble.failure
 			trouble.due = now.After(trouble.until)
@@ -152,9 +158,8 @@ func (c *Controller) admit(r *run, results []distribute.Result) (fresh bool) {
 	if !r.AllOrNothing() || r.admitted == r.Check {
 		return false
 	}
-	copies := c.copies[familyOf(r.Template)]
 	for _, one := range results {
-		known := copies[one.Namespace]
+		known := c.copies.At(r.Template.Slot(one.Namespace))
 		if blocks, unknown := r.Blocks(one.Action, known != nil && known.Ours && known.By == r.Name); blocks || unknown {
 			r.gate.Create = false
 		}
@@ -171,10 +176,10 @@ func (c *Controller) admit(r *run, results []distribute.Result) (fresh bool) {
 // gateUpdates decides which copies may be updated now. It says whether a batch begins that a restart must know of. The
 // caller holds the lock.
 func (c *Controller) gateUpdates(r *run, f *forest.Snapshot, results []distribute.Result, found *distribute.Review) (fresh bool) {
-	copies, count := c.copies[familyOf(r.Template)], 0
+	count := 0
 	var outdated []string
 	for _, one := range results {
-		known := copies[one.Namespace]
+		known := c.copies.At(r.Template.Slot(one.Namespace))
 		if one.State == distribute.None || known == nil || !known.Ours || known.By != r.Name || known.Terminating {
 			continue
 		}
@@ -202,20 +207,26 @@ func (c *Controller) gateUpdates(r *run, f *forest.Snapshot, results []distribut
 	return c.nextBatch(r, open, count, found)
 }
 
-// nextBatch goes on with a batch that is under way, or begins the next when its time has come. The caller holds the lock.
+// nextBatch goes on with a batch that is under way, or begins the next when its time has come: the pause counts from the end of a
+// batch, but after a restart, when nobody knows what was under way, from its beginning. The caller holds the lock.
 func (c *Controller) nextBatch(r *run, open []string, count int, found *distribute.Review) (fresh bool) {
 	underWay := slices.ContainsFunc(open, func(namespace string) bool {
 		return r.batch[namespace] && r.troubles[namespace] == nil
 	})
-	if wait := time.Until(r.next); !underWay && wait <= 0 {
-		r.batch = map[string]bool{}
-		for _, namespace := range open[:min(len(open), r.Rollout.Batch(count))] {
-			r.batch[namespace] = true
+	if !underWay {
+		pause := time.Now().Add(r.Rollout.Interval()).Truncate(time.Second).Add(time.Second) // a status holds whole seconds
+		if len(r.batch) > 0 {
+			r.next = pause
 		}
-		r.next, fresh = time.Now().Add(r.Rollout.Interval()).Truncate(time.Second).Add(time.Second), true
-	} else if !underWay {
 		r.batch = map[string]bool{}
-		c.queue.AddAfter(key{distribution: r.Name}, wait)
+		if wait := time.Until(r.next); wait > 0 {
+			c.queue.AddAfter(key{distribution: r.Name}, wait)
+		} else {
+			for _, namespace := range open[:min(len(open), r.Rollout.Batch(count))] {
+				r.batch[namespace] = true
+			}
+			r.next, fresh = pause, true
+		}
 	}
 	r.gate.Updates, found.NextBatch = maps.Clone(r.batch), r.next
 	return fresh
@@ -223,9 +234,8 @@ func (c *Controller) nextBatch(r *run, open []string, count int, found *distribu
 
 // followObstacles watches what stands in the way as long as anything does. The caller holds the lock.
 func (c *Controller) followObstacles(r *run, results []distribute.Result, k *kind) {
-	copies := c.copies[familyOf(r.Template)]
 	inTheWay := slices.ContainsFunc(results, func(one distribute.Result) bool {
-		return one.State == distribute.InConflict && copies[one.Namespace] == nil
+		return one.State == distribute.InConflict && c.copies.At(r.Template.Slot(one.Namespace)) == nil
 	})
 	switch {
 	case inTheWay:
@@ -258,11 +268,9 @@ func (c *Controller) farewells(name string) []key {
 		return nil
 	}
 	var keys []key
-	for _, all := range c.copies {
-		for namespace, one := range all {
-			if one.By == name && distribute.Farewell(one) != distribute.Nothing {
-				keys = append(keys, key{name, namespace})
-			}
+	for slot, one := range c.copies.All() {
+		if one.By == name && distribute.Farewell(one) != distribute.Nothing {
+			keys = append(keys, key{name, slot.Namespace})
 		}
 	}
 	return keys

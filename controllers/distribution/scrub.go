@@ -32,7 +32,7 @@ func (c *Controller) scrubAll(ctx context.Context, limiter *rate.Limiter) {
 		if r.Problem != "" || r.Drift != v1alpha1.DriftRevert {
 			continue
 		}
-		for namespace, one := range c.copies[familyOf(r.Template)] {
+		for namespace, one := range c.copies.Of(r.Template.Family()) {
 			if one.Ours && one.By == name {
 				keys = append(keys, key{name, namespace})
 			}
@@ -45,8 +45,10 @@ func (c *Controller) scrubAll(ctx context.Context, limiter *rate.Limiter) {
 		}
 		c.mu.Lock()
 		if r := c.runs[k.distribution]; r != nil && r.Template != nil {
-			if one := c.copies[familyOf(r.Template)][k.namespace]; one != nil && !one.Drifted {
+			slot := r.Template.Slot(k.namespace)
+			if one := c.copies.At(slot); one != nil && !one.Drifted {
 				one.Known = false // planned as Inspect
+				c.copies.Put(slot, one)
 			}
 		}
 		c.mu.Unlock()

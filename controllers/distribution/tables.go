@@ -23,7 +23,11 @@ type run struct {
 	lastSaid time.Time
 	admitted string // the check for conflicts that has passed
 	gate     distribute.Gate
-	looked   bool // somebody has looked for obstacles since this replica knows the distribution
+	// judged is what the gate was decided for, and unreported says that a restart must know of it before anything is written, and no
+	// status says so yet.
+	judged     *distribute.Distribution
+	unreported bool
+	looked     bool // somebody has looked for obstacles since this replica knows the distribution
 	// open are the namespaces that are queued or worked on.
 	open      map[string]bool
 	obstacles map[string]*distribute.Obstacle
@@ -89,6 +93,9 @@ func (f distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
 			f.mu.Unlock()
 			return
 		}
+		if known.admitted != rd.Status.Admitted {
+			known.judged = nil
+		}
 		known.reported, known.admitted = rd.Status, rd.Status.Admitted // wiped, or forged
 	case d == nil:
 		f.mu.Unlock()
@@ -106,7 +113,7 @@ func (f distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
 		known.troubles = map[string]*trouble{} // what was refused may be right now
 	}
 	if d != nil && d.Template != nil {
-		of := familyOf(d.Template)
+		of := d.Template.Family()
 		if f.named[of] == nil {
 			f.named[of] = map[string]bool{}
 		}
@@ -138,7 +145,7 @@ func (c *Controller) forget(name string) {
 
 func (c *Controller) unname(r *run) {
 	if r.Template != nil {
-		of := familyOf(r.Template)
+		of := r.Template.Family()
 		if delete(c.named[of], r.Name); len(c.named[of]) == 0 {
 			delete(c.named, of)
 		}
@@ -160,11 +167,9 @@ func (f *copyFeed) replace(all []*metav1.PartialObjectMetadata) {
 		there[f.slot(meta)] = true
 		keys = append(keys, f.putCopy(meta)...)
 	}
-	for of, copies := range f.copies {
-		for namespace := range copies {
-			if slot := (propagate.Slot{Kind: of.kind, Namespace: namespace, Name: of.name}); of.kind == f.kind.GroupKind() && !there[slot] {
-				keys = append(keys, f.dropCopy(slot)...)
-			}
+	for slot := range f.copies.All() {
+		if slot.Kind == f.kind.GroupKind() && !there[slot] {
+			keys = append(keys, f.dropCopy(slot)...)
 		}
 	}
 	f.mu.Unlock()
@@ -183,7 +188,7 @@ func (f *copyFeed) gone(meta *metav1.PartialObjectMetadata) {
 	f.mu.Lock()
 	f.noteSeen(meta.ResourceVersion)
 	var keys []key
-	if known := f.copyAt(f.slot(meta)); known != nil && known.UID == string(meta.UID) {
+	if known := f.copies.At(f.slot(meta)); known != nil && known.UID == string(meta.UID) {
 		keys = f.dropCopy(f.slot(meta))
 	}
 	f.mu.Unlock()
@@ -212,7 +217,7 @@ func (f *copyFeed) noteSeen(resourceVersion string) {
 func (f *copyFeed) putCopy(meta *metav1.PartialObjectMetadata) []key {
 	f.noteSeen(meta.ResourceVersion)
 	slot := f.slot(meta)
-	known := f.copyAt(slot)
+	known := f.copies.At(slot)
 	if known != nil && known.UID != string(meta.UID) {
 		known = nil
 	}
@@ -229,28 +234,21 @@ func (f *copyFeed) putCopy(meta *metav1.PartialObjectMetadata) []key {
 
 // setCopy puts a copy into the tables, and says who is concerned. The caller holds the lock.
 func (c *Controller) setCopy(slot propagate.Slot, one *distribute.Copy) []key {
-	of := family{slot.Kind, slot.Name}
-	if c.copies[of] == nil {
-		c.copies[of] = map[string]*distribute.Copy{}
-	}
-	c.copies[of][slot.Namespace] = one
+	c.copies.Put(slot, one)
 	return c.concerned(slot, one.By)
 }
 
 // dropCopy takes a copy off the tables. The caller holds the lock.
 func (c *Controller) dropCopy(slot propagate.Slot) []key {
-	of := family{slot.Kind, slot.Name}
-	by := c.copies[of][slot.Namespace].By
-	if delete(c.copies[of], slot.Namespace); len(c.copies[of]) == 0 {
-		delete(c.copies, of)
-	}
+	by := c.copies.At(slot).By
+	c.copies.Delete(slot)
 	return c.concerned(slot, by)
 }
 
 // concerned are the keys of everybody who wants slot, and of who wrote there. The caller holds the lock.
 func (c *Controller) concerned(slot propagate.Slot, by string) []key {
 	keys := []key{{by, slot.Namespace}}
-	for name := range c.named[family{slot.Kind, slot.Name}] {
+	for name := range c.named[distribute.FamilyOf(slot)] {
 		if name != by {
 			keys = append(keys, key{name, slot.Namespace})
 		}
@@ -258,31 +256,24 @@ func (c *Controller) concerned(slot propagate.Slot, by string) []key {
 	return keys
 }
 
-func (c *Controller) copyAt(slot propagate.Slot) *distribute.Copy {
-	return c.copies[family{slot.Kind, slot.Name}][slot.Namespace]
-}
-
 // answered takes the answer to a write of our own into the tables, so that the next plan knows of it before the watch
 // brings it.
 func (c *Controller) answered(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	one, known := c.reader.Copy(slot, meta), c.copyAt(slot)
+	one, known := c.reader.Copy(slot, meta), c.copies.At(slot)
 	one.Known = true
 	k := c.kinds[slot.Kind]
 	switch {
 	case known != nil && known.UID == one.UID && view.Newer(known.ResourceVersion, one.ResourceVersion):
 		known.Drifted = known.Drifted || known.Digest != one.Digest // somebody wrote after us, and the watch has told
+		c.copies.Put(slot, known)
 		return
 	case known == nil && k != nil && view.Newer(k.seen, one.ResourceVersion):
 		return // the watch has been there already, and has seen it go
 	}
-	of := family{slot.Kind, slot.Name}
-	if c.copies[of] == nil {
-		c.copies[of] = map[string]*distribute.Copy{}
-	}
-	c.copies[of][slot.Namespace] = one
-	for name := range c.named[of] {
+	c.copies.Put(slot, one)
+	for name := range c.named[distribute.FamilyOf(slot)] {
 		if r := c.runs[name]; r != nil {
 			delete(r.obstacles, slot.Namespace)
 		}
@@ -293,7 +284,7 @@ func (c *Controller) answered(slot propagate.Slot, meta *metav1.PartialObjectMet
 func (c *Controller) target(r *run, f *forest.Snapshot, namespace string) distribute.Target {
 	return distribute.Target{
 		Namespace: namespace, Choice: r.Targets.Choose(f, namespace, c.settings.Protected),
-		Copy: c.copyAt(r.Template.Slot(namespace)), Obstacle: r.obstacles[namespace],
+		Copy: c.copies.At(r.Template.Slot(namespace)), Obstacle: r.obstacles[namespace],
 	}
 }
 

@@ -268,11 +268,9 @@ func (c *Controller) dependents(k *kind) []key {
 			keys = append(keys, key{distribution: name})
 		}
 	}
-	for of, all := range c.copies {
-		for _, one := range all {
-			if of.kind == k.GroupKind() && c.runs[one.By] == nil {
-				keys = append(keys, key{distribution: one.By})
-			}
+	for slot, one := range c.copies.All() {
+		if slot.Kind == k.GroupKind() && c.runs[one.By] == nil {
+			keys = append(keys, key{distribution: one.By})
 		}
 	}
 	return keys

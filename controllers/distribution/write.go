@@ -34,7 +34,9 @@ func (c *Controller) writeTarget(ctx context.Context, k key) {
 		c.sayFarewell(ctx, k)
 		return
 	}
-	delete(r.open, k.namespace)
+	if delete(r.open, k.namespace); len(r.open) == 0 {
+		r.open = map[string]bool{} // one that has been large keeps its room
+	}
 	w, ok := c.planWork(r, k.namespace)
 	c.mu.Unlock()
 	if ok {
@@ -52,17 +54,14 @@ func (c *Controller) planWork(r *run, namespace string) (w work, ok bool) {
 	if kind == nil || kind.state != kindActive {
 		return w, false
 	}
-	if r.AllOrNothing() && r.admitted != r.Check {
-		r.gate.Create = false // the review comes first
+	if r.judged != r.Distribution || r.unreported {
+		return w, false // the review comes first, and has this written
 	}
 	w = work{
 		run: r, distribution: r.Distribution, slot: r.Template.Slot(namespace), resource: kind.resource,
 		action: c.planFor(r, c.Index.Snapshot(), namespace),
 	}
-	if known := c.copyAt(w.slot); known != nil {
-		seen := *known
-		w.copy = &seen
-	}
+	w.copy = c.copies.At(w.slot)
 	if w.action.Verb == distribute.Nothing {
 		delete(r.troubles, namespace)
 		return w, false
@@ -116,8 +115,9 @@ func (c *Controller) remove(ctx context.Context, w work) error {
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if known := c.copyAt(w.slot); known != nil && known.UID == w.copy.UID {
+		if known := c.copies.At(w.slot); known != nil && known.UID == w.copy.UID {
 			known.Terminating = true // the watch tells when it is gone
+			c.copies.Put(w.slot, known)
 		}
 	}
 	return err
@@ -155,7 +155,7 @@ func (c *Controller) probe(ctx context.Context, w work) error {
 	if o := c.readObstacle(w.distribution, meta); o != nil {
 		w.obstacles[w.slot.Namespace] = o
 		c.watchObstacles(w.run, w.resource)
-	} else if c.copyAt(w.slot) == nil {
+	} else if c.copies.At(w.slot) == nil {
 		keys = c.setCopy(w.slot, c.reader.Copy(w.slot, meta))
 	}
 	c.mu.Unlock()
@@ -241,8 +241,9 @@ func (c *Controller) inspect(ctx context.Context, w work) error {
 	}
 	holds := w.distribution.Template.Holds(object, w.copy.Foreign) && w.distribution.MetaHolds(object)
 	c.mu.Lock()
-	if known := c.copyAt(w.slot); known != nil && known.UID == w.copy.UID && known.ResourceVersion == w.copy.ResourceVersion {
+	if known := c.copies.At(w.slot); known != nil && known.UID == w.copy.UID && known.ResourceVersion == w.copy.ResourceVersion {
 		known.Known, known.Drifted = true, known.Drifted || !holds
+		c.copies.Put(w.slot, known)
 	}
 	c.mu.Unlock()
 	c.enqueue(key{w.Name, w.slot.Namespace})
@@ -292,7 +293,7 @@ func (c *Controller) overwrite(ctx context.Context, w work) error {
 func (c *Controller) drop(w work) {
 	c.mu.Lock()
 	var keys []key
-	if known := c.copyAt(w.slot); known != nil && w.copy != nil && known.UID == w.copy.UID {
+	if known := c.copies.At(w.slot); known != nil && w.copy != nil && known.UID == w.copy.UID {
 		keys = c.dropCopy(w.slot)
 	}
 	if w.run != nil {
@@ -306,12 +307,10 @@ func (c *Controller) drop(w work) {
 func (c *Controller) sayFarewell(ctx context.Context, k key) {
 	c.mu.Lock()
 	var all []work
-	for of, copies := range c.copies {
-		if one, kind := copies[k.namespace], c.kinds[of.kind]; one != nil && one.By == k.distribution && kind != nil && kind.state == kindActive && c.synced {
+	for slot, one := range c.copies.In(k.namespace) {
+		if kind := c.kinds[slot.Kind]; one.By == k.distribution && kind != nil && kind.state == kindActive && c.synced {
 			if verb := distribute.Farewell(one); verb != distribute.Nothing {
-				seen := *one
-				all = append(all, work{slot: propagate.Slot{Kind: of.kind, Namespace: k.namespace, Name: of.name}, resource: kind.resource,
-					action: distribute.Action{Verb: verb}, copy: &seen})
+				all = append(all, work{slot: slot, resource: kind.resource, action: distribute.Action{Verb: verb}, copy: one})
 			}
 		}
 	}

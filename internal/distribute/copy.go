@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unique"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,8 +84,7 @@ func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *
 	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
-		By:          unique.Make(meta.Labels[v1alpha1.LabelDistributedBy]).Value(),
-		Content:     unique.Make(hash.Content).Value(),
+		By: meta.Labels[v1alpha1.LabelDistributedBy], Content: hash.Content,
 		Terminating: meta.DeletionTimestamp != nil,
 		Locked:      meta.Annotations[v1alpha1.AnnotationLocked] == v1alpha1.True,
 		Adopted:     meta.Annotations[v1alpha1.AnnotationAdopted] == v1alpha1.True,
@@ -94,7 +92,7 @@ func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *
 	c.Ours = c.By != "" && hash.Mode != "" && hash.Place == propagate.PlaceOf(slot, c.By)
 	for _, reference := range meta.OwnerReferences {
 		if isOwner(reference, c.By) {
-			c.Owner = unique.Make(string(reference.UID)).Value()
+			c.Owner = string(reference.UID)
 		}
 	}
 	r.readFields(meta, c)

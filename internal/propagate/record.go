@@ -92,7 +92,7 @@ const uidLength = 36 // as 8-4-4-4-12 hex digits
 // that is written in another form is kept as it is, and a zero byte ends it.
 func packID(uid, resourceVersion string) string {
 	raw := make([]byte, 17, 17+len(resourceVersion))
-	if !parseUID(raw[1:], uid) {
+	if !ParseUID(raw[1:], uid) {
 		return uid + "\x00" + resourceVersion
 	}
 	return string(append(raw, resourceVersion...))
@@ -107,17 +107,23 @@ func unpackID(id string) (uid, resourceVersion string) {
 		}
 		return id, ""
 	}
+	return FormatUID([16]byte([]byte(id[1:17]))), id[17:]
+}
+
+// FormatUID writes the 16 bytes of a UID as the API server does.
+func FormatUID(raw [16]byte) string {
 	text := make([]byte, 0, uidLength)
-	for i, raw := range []byte(id[1:17]) {
+	for i := range raw {
 		if i == 4 || i == 6 || i == 8 || i == 10 {
 			text = append(text, '-')
 		}
-		text = hex.AppendEncode(text, []byte{raw})
+		text = hex.AppendEncode(text, raw[i:i+1])
 	}
-	return string(text), id[17:]
+	return string(text)
 }
 
-func parseUID(to []byte, uid string) bool {
+// ParseUID reads the 16 bytes of a UID. It returns false for one that FormatUID would not write so.
+func ParseUID(to []byte, uid string) bool {
 	if len(uid) != uidLength || uid[8] != '-' || uid[13] != '-' || uid[18] != '-' || uid[23] != '-' {
 		return false
 	}

@@ -127,7 +127,9 @@ var _ = Describe("a conflict", func() {
 	It("DIST-D32 is never overwritten where it is somebody's", func(ctx SpecContext) {
 		root, child := f.id+"-root", f.id+"-child"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
-		Eventually(ctx, func() error { return f.Admin().Create(ctx, build.SubNamespace(root, child)) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.SubNamespace(root, child)))
+		}).Should(Succeed())
 		Eventually(ctx, func() error {
 			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Source(build.Secret(root, f.id, "mine"), v1alpha1.ModeUpdate)))
 		}).Should(Succeed())
@@ -175,7 +177,9 @@ var _ = Describe("a conflict", func() {
 	It("DIST-D34 with a propagated copy is the later one's, either way", func(ctx SpecContext) {
 		root, child := f.id+"-root", f.id+"-child"
 		Expect(f.Admin().Create(ctx, build.Tenant(root).Object())).To(Succeed())
-		Eventually(ctx, func() error { return f.Admin().Create(ctx, build.SubNamespace(root, child)) }).Should(Succeed())
+		Eventually(ctx, func() error {
+			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.SubNamespace(root, child)))
+		}).Should(Succeed())
 		Eventually(ctx, func() error {
 			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Source(build.Secret(root, f.id, "theirs"), v1alpha1.ModeUpdate)))
 		}).Should(Succeed())
@@ -186,6 +190,20 @@ var _ = Describe("a conflict", func() {
 		Expect(conflicts(rd)).To(Equal([]string{child + ":Propagated"}))
 		Expect(rd.Status.ConflictingNamespaces[0].By).To(Equal(root))
 		f.untouched(ctx, was)
+
+		g := plough(ctx, world)
+		Eventually(ctx, func() error {
+			return client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.SubNamespace(root, g.id)))
+		}).Should(Succeed())
+		Eventually(ctx, func() error { return f.Admin().Get(ctx, client.ObjectKey{Name: g.id}, &corev1.Namespace{}) }).Should(Succeed())
+		g.create(ctx, targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(g.id)}))
+		g.becomes(ctx, "True/Distributed")
+		was = g.at(ctx, g.id)
+		source := build.Source(build.Secret(root, g.id, "theirs"), v1alpha1.ModeUpdate)
+		Expect(f.Admin().Create(ctx, source)).To(Succeed())
+		Eventually(ctx, g.events).WithArguments(source, v1alpha1.ReasonConflict).Should(ContainElement(ContainSubstring(g.id)))
+		Consistently(ctx, g.data).WithArguments(g.id).WithTimeout(test.Quiet(soon)).Should(Equal("v=1"))
+		g.untouched(ctx, was)
 	})
 
 	It("DIST-D78 is what somebody made of one of our copies", func(ctx SpecContext) {

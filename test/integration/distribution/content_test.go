@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -117,9 +118,11 @@ var _ = Describe("content", func() {
 		f.create(ctx)
 		was := f.becomes(ctx, "True/Distributed").Status
 		mark := f.mark(ctx)
-		rd := f.read(ctx)
-		rd.Status = v1alpha1.ResourceDistributionStatus{}
-		Expect(f.Admin().Status().Update(ctx, rd)).To(Succeed())
+		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			rd := f.read(ctx)
+			rd.Status = v1alpha1.ResourceDistributionStatus{}
+			return f.Admin().Status().Update(ctx, rd)
+		})).To(Succeed())
 		Eventually(ctx, func() string { return f.read(ctx).Status.Admitted }).Should(Equal(was.Admitted), f.explain)
 		f.becomes(ctx, "True/Distributed")
 		Expect(f.requests(ctx, mark)).NotTo(Or(HaveKey("create secrets"), HaveKey("update secrets"), HaveKey("delete secrets")))
@@ -129,10 +132,10 @@ var _ = Describe("content", func() {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}}
 		Expect(f.Admin().Create(ctx, quota)).To(Succeed())
-		Eventually(ctx, func() int {
-			_ = f.Admin().Get(ctx, client.ObjectKeyFromObject(quota), quota)
-			return len(quota.Status.Hard)
-		}).Should(BeNumerically(">", 0))
+		// The API server judges by what it has heard of the quota, which may be older than what it stores.
+		Eventually(ctx, func() error {
+			return f.Admin().Create(ctx, build.Secret(f.d2, "probe", "1"), client.DryRunAll)
+		}).Should(MatchError(ContainSubstring("exceeded quota")))
 		f.create(ctx)
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring("exceeded quota")))))
@@ -178,15 +181,7 @@ var _ = Describe("a roll-out", func() {
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1, f.d2, f.d3)
 		f.becomes(ctx, "True/Distributed")
-		all, err := f.Requests(ctx, mark)
-		Expect(err).NotTo(HaveOccurred())
-		var order []string
-		var times []time.Time
-		for _, r := range all {
-			if r.Verb == "update" && r.Resource == "secrets" && r.Name == f.id {
-				order, times = append(order, r.Namespace), append(times, r.At)
-			}
-		}
+		order, times := f.updates(ctx, mark)
 		Expect(order).To(Equal([]string{f.d3, f.d1, f.d2}))
 		for i := range 2 {
 			Expect(times[i+1].Sub(times[i])).To(BeNumerically(">=", 3*time.Second))
@@ -315,11 +310,22 @@ var _ = Describe("removal", func() {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		f.remove(ctx, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-		Eventually(ctx, func() error {
-			return f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, &v1alpha1.ResourceDistribution{})
-		}).ShouldNot(Succeed())
+		Eventually(ctx, f.gone).WithArguments(f.object()).Should(BeTrue())
 		f.rests(ctx)
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
+	})
+
+	It("DIST-D47 with --cascade=foreground goes after the last copy", func(ctx SpecContext) {
+		f.create(ctx)
+		f.becomes(ctx, "True/Distributed")
+		Expect(f.edit(ctx, "admin", f.d1, func(s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} })).To(Succeed())
+		f.remove(ctx, client.PropagationPolicy(metav1.DeletePropagationForeground))
+		f.absent(ctx, f.d2, f.d3)
+		held := f.at(ctx, f.d1)
+		Expect(f.read(ctx).DeletionTimestamp).NotTo(BeNil(), "it waits for the copy in d1")
+		Expect(f.Admin().Patch(ctx, held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		f.absent(ctx, f.d1)
+		Eventually(ctx, f.gone).WithArguments(f.object()).Should(BeTrue())
 	})
 
 	It("DIST-D48 and made again at once: the copies are those of the new one", func(ctx SpecContext) {

@@ -137,12 +137,35 @@ func (f *field) read(ctx context.Context) *v1alpha1.ResourceDistribution {
 	return rd
 }
 
+// attempt is what the API server answers to a change of the ResourceDistribution by a user, as a dry run. The operator may write
+// its status at the same time: what was read too early is read again.
+func (f *field) attempt(ctx context.Context, user string, changes ...change) error {
+	GinkgoHelper()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		rd := f.read(ctx)
+		for _, c := range changes {
+			c(rd)
+		}
+		return f.As(user).Update(ctx, rd, client.DryRunAll)
+	})
+}
+
+// gone says whether an object is not there, as far as the API server says so.
+func (f *field) gone(ctx context.Context, object client.Object) (bool, error) {
+	err := f.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+}
+
 // says is the condition Ready of what the operator has seen, as status/reason.
 func (f *field) says(ctx context.Context) string {
 	rd := &v1alpha1.ResourceDistribution{}
 	if err := f.Admin().Get(ctx, client.ObjectKey{Name: f.id}, rd); err != nil {
 		return err.Error()
 	}
+	return whatIsSaid(rd)
+}
+
+func whatIsSaid(rd *v1alpha1.ResourceDistribution) string {
 	ready := v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || rd.Status.ObservedGeneration != rd.Generation {
 		return "nothing yet"
@@ -150,23 +173,28 @@ func (f *field) says(ctx context.Context) string {
 	return string(ready.Status) + "/" + ready.Reason
 }
 
-func (f *field) becomes(ctx context.Context, want string) *v1alpha1.ResourceDistribution {
+// becomes waits until that is said, and returns the object that says so.
+func (f *field) becomes(ctx context.Context, want string) (rd *v1alpha1.ResourceDistribution) {
 	GinkgoHelper()
-	Eventually(ctx, f.says).Should(Equal(want), f.explain)
-	return f.read(ctx)
+	Eventually(ctx, func(ctx context.Context) string {
+		rd = f.read(ctx)
+		return whatIsSaid(rd)
+	}).Should(Equal(want), f.explain)
+	return rd
 }
 
 // ends waits until that is said and every copy has been tried: a failure, or a name without a namespace, is told before the
 // other copies are written.
-func (f *field) ends(ctx context.Context, want string) *v1alpha1.ResourceDistribution {
+func (f *field) ends(ctx context.Context, want string) (rd *v1alpha1.ResourceDistribution) {
 	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) string {
-		if s := f.read(ctx).Status; s.Missing+s.Outdated > 0 {
+		rd = f.read(ctx)
+		if s := rd.Status; s.Missing+s.Outdated > 0 {
 			return fmt.Sprintf("%d missing, %d outdated", s.Missing, s.Outdated)
 		}
-		return f.says(ctx)
+		return whatIsSaid(rd)
 	}).Should(Equal(want), f.explain)
-	return f.read(ctx)
+	return rd
 }
 
 // explain shows what the operator says where an assertion fails.
@@ -195,11 +223,14 @@ func (f *field) at(ctx context.Context, namespace string) *corev1.Secret {
 	return s
 }
 
-// data are the data of the Secret there as texts, such as "v=1"; "" if there is none.
+// data are the data of the Secret there as texts, such as "v=1"; "" if there is none, and the error if that can't be known.
 func (f *field) data(ctx context.Context, namespace string) string {
 	s := &corev1.Secret{}
-	if f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, s) != nil {
+	switch err := f.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: f.id}, s); {
+	case apierrors.IsNotFound(err):
 		return ""
+	case err != nil:
+		return err.Error()
 	}
 	var texts []string
 	for _, key := range slices.Sorted(maps.Keys(s.Data)) {
@@ -273,6 +304,19 @@ func (f *field) requests(ctx context.Context, since audit.Position) map[string]i
 	return found
 }
 
+// updates are the namespaces in which the case's Secret was written anew since a mark, in their order, and when.
+func (f *field) updates(ctx context.Context, since audit.Position) (namespaces []string, times []time.Time) {
+	GinkgoHelper()
+	all, err := f.Requests(ctx, since)
+	Expect(err).NotTo(HaveOccurred())
+	for _, r := range all {
+		if r.Verb == "update" && r.Resource == "secrets" && r.Name == f.id {
+			namespaces, times = append(namespaces, r.Namespace), append(times, r.At)
+		}
+	}
+	return namespaces, times
+}
+
 func (f *field) mark(ctx context.Context) audit.Position {
 	GinkgoHelper()
 	mark, err := f.Mark(ctx)
@@ -284,7 +328,7 @@ func (f *field) mark(ctx context.Context) audit.Position {
 // begin to watch. The end comes first: a status is written after what it speaks of can be seen.
 func (f *field) rests(ctx context.Context) {
 	GinkgoHelper()
-	const pause = time.Second
+	const pause = 2500 * time.Millisecond // longer than the operator waits between two statuses
 	asked := func(since audit.Position) map[string]int {
 		GinkgoHelper()
 		found := f.requests(ctx, since)

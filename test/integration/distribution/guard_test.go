@@ -50,9 +50,7 @@ var _ = Describe("what tenants may do to copies", func() {
 		Expect(alice.Delete(ctx, was.DeepCopy())).To(forbids(alone))
 		f.untouched(ctx, was)
 		Expect(f.Admin().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.d1}})).To(Succeed())
-		Eventually(ctx, func() bool {
-			return apierrors.IsNotFound(f.Admin().Get(ctx, client.ObjectKey{Name: f.d1}, &corev1.Namespace{}))
-		}).Should(BeTrue(), "the namespace goes, and its copy with it")
+		Eventually(ctx, f.gone).WithArguments(build.Namespace(f.d1)).Should(BeTrue(), "the namespace goes, and its copy with it")
 		f.becomes(ctx, "True/Distributed")
 	})
 
@@ -99,22 +97,14 @@ var _ = Describe("what can't change", func() {
 			}
 			return m
 		}
-		attempt := func(changes ...change) error {
-			GinkgoHelper()
-			rd := f.read(ctx)
-			for _, c := range changes {
-				c(rd)
-			}
-			return f.Admin().Update(ctx, rd, client.DryRunAll)
-		}
 		never := MatchError(ContainSubstring("its data can never change; create another ResourceDistribution"))
 		f.create(ctx, settings("1", nil))
 		f.becomes(ctx, "True/Distributed")
 		f.change(ctx, settings("1", map[string]any{"immutable": true}))
 		Eventually(ctx, copied).Should(HaveField("Immutable", HaveValue(BeTrue())), f.explain)
 		f.becomes(ctx, "True/Distributed")
-		Expect(attempt(settings("2", map[string]any{"immutable": true}))).To(never)
-		Expect(attempt(settings("1", nil))).To(never)
+		Expect(f.attempt(ctx, "admin", settings("2", map[string]any{"immutable": true}))).To(never)
+		Expect(f.attempt(ctx, "admin", settings("1", nil))).To(never)
 		f.change(ctx, settings("1", labelled))
 		Eventually(ctx, copied).Should(HaveField("Labels", HaveKeyWithValue("app", "pull")), f.explain)
 		f.becomes(ctx, "True/Distributed")
@@ -124,6 +114,6 @@ var _ = Describe("what can't change", func() {
 		f.create(ctx)
 		f.becomes(ctx, "True/Distributed")
 		typed := f.with(func(resource map[string]any) { resource["type"] = "example.com/other" })
-		Expect(attempt(typed)).To(MatchError(ContainSubstring("spec.resource.type of a Secret can't change")))
+		Expect(f.attempt(ctx, "admin", typed)).To(MatchError(ContainSubstring("spec.resource.type of a Secret can't change")))
 	})
 })

@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -65,9 +64,8 @@ var _ = Describe("what is too much", func() {
 		Expect(f.data(ctx, f.d1)).To(Equal("v=1"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(1))
 		f.rests(ctx)
-		rd = f.read(ctx)
 		tooMany := append(names, f.id+"-one-more")
-		rd.Spec.Targets.IncludedNamespaces = references(tooMany...)
-		Expect(f.Admin().Update(ctx, rd, client.DryRunAll)).To(MatchError(ContainSubstring("must have at most 500 items")))
+		Expect(f.attempt(ctx, "admin", targeting(v1alpha1.DistributionTargets{IncludedNamespaces: references(tooMany...)}))).
+			To(MatchError(ContainSubstring("must have at most 500 items")))
 	})
 })

@@ -1,16 +1,15 @@
 package distribution_test
 
 import (
-	"context"
 	"fmt"
-	"maps"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
@@ -78,6 +77,40 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.distributed(ctx, "v=1", f.d1)
 	})
 
+	It("DIST-D65 goes on with a roll-out where it was, not sooner", func(ctx SpecContext) {
+		f, one := plough(ctx, w), intstr.FromInt32(1)
+		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) {
+			rd.Spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: 5 * time.Second}}
+		})
+		f.becomes(ctx, "True/Distributed")
+		mark := f.mark(ctx)
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1)
+		Expect(w.Operator.Kill()).To(Succeed())
+		next := f.read(ctx).Status.Rollout.NextBatchTime
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		f.distributed(ctx, "v=2", f.d2, f.d3)
+		f.becomes(ctx, "True/Distributed")
+		order, times := f.updates(ctx, mark)
+		Expect(order).To(Equal([]string{f.d1, f.d2, f.d3}))
+		Expect(times[1]).To(BeTemporally(">=", next.Time))
+		Expect(times[2].Sub(times[1])).To(BeNumerically(">=", 5*time.Second))
+	})
+
+	It("DIST-D63 holds back what the partition holds back", func(ctx SpecContext) {
+		f, two := plough(ctx, w), intstr.FromInt32(2)
+		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = &two })
+		f.becomes(ctx, "True/Distributed")
+		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.becomes(ctx, "True/Partitioned")
+		mark := f.mark(ctx)
+		for range 3 {
+			Expect(w.Operator.Restart(ctx)).To(Succeed())
+			f.rests(ctx)
+		}
+		Expect(f.requests(ctx, mark)).To(BeEmpty())
+	})
+
 	It("DIST-D69 goes on after a SIGKILL, without writing twice", func(ctx SpecContext) {
 		f := plough(ctx, w)
 		const many = 60
@@ -123,11 +156,8 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "resourcedistributions." + v1alpha1.Domain}}
 		Expect(w.Admin().Delete(ctx, crd)).To(Succeed())
-		Eventually(ctx, func(ctx context.Context) error {
-			return w.Admin().Get(ctx, client.ObjectKeyFromObject(crd), crd)
-		}).ShouldNot(Succeed())
+		Eventually(ctx, g.gone).WithArguments(crd).Should(BeTrue())
 		g.rests(ctx)
-		Expect(maps.Keys(g.at(ctx, g.d1).Data)).NotTo(BeNil())
 		Expect(g.data(ctx, g.d1)).To(Equal("v=1"))
 	})
 })
