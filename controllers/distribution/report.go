@@ -18,11 +18,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// report writes the status if it has changed: at once where it is urgent, else not more often than Timing says. It returns
-// false if the status is not written that should be.
-func (c *Controller) report(ctx context.Context, r *run, found distribute.Review, urgent bool) bool {
+// report writes the status if it has changed: at once where it is urgent, else not more often than Timing says. found holds for d:
+// once that has changed, nothing is said, because its next review is queued. It returns false if the status is not written that
+// should be.
+func (c *Controller) report(ctx context.Context, r *run, d *distribute.Distribution, found distribute.Review, urgent bool) bool {
 	c.mu.Lock()
-	d, was, resourceVersion := r.Distribution, r.reported, r.ResourceVersion
+	was, resourceVersion := r.reported, r.ResourceVersion
 	now := normal(d.Status(found, &was))
 	pace := c.Timing.Last
 	if ready := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionReady); ready.Reason == string(v1alpha1.ReasonProgressing) {
@@ -31,7 +32,7 @@ func (c *Controller) report(ctx context.Context, r *run, found distribute.Review
 	wait := time.Until(r.lastSaid.Add(pace))
 	done := r.done
 	switch {
-	case c.runs[d.Name] != r:
+	case c.runs[d.Name] != r || r.Distribution != d:
 		c.mu.Unlock()
 		return false
 	case reflect.DeepEqual(was, now):

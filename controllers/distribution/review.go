@@ -29,7 +29,7 @@ func (c *Controller) review(ctx context.Context, name string) {
 		return
 	}
 	r.dueAt = time.Time{}
-	found := distribute.Review{Admitted: r.admitted}
+	d, found := r.Distribution, distribute.Review{Admitted: r.admitted}
 	k, ready := c.observed(r, &found)
 	if !ready {
 		c.mu.Unlock()
@@ -37,18 +37,14 @@ func (c *Controller) review(ctx context.Context, name string) {
 	}
 	if r.Problem != "" || found.Unobserved != "" {
 		c.mu.Unlock()
-		c.report(ctx, r, found, false)
+		c.report(ctx, r, d, found, false)
 		return
 	}
 	f := c.Index.Snapshot()
-	results := c.results(r, f)
-	if c.mustList(r, results) {
+	results, known := c.planTargets(ctx, r, f, k)
+	if !known {
 		c.mu.Unlock()
-		if !c.check(ctx, r, k) {
-			return
-		}
-		c.mu.Lock()
-		results = c.results(r, f)
+		return
 	}
 	fresh := c.admit(r, results)
 	fresh = c.gateUpdates(r, f, results, &found) || fresh
@@ -61,7 +57,7 @@ func (c *Controller) review(ctx context.Context, name string) {
 	c.mu.Unlock()
 
 	if urgent {
-		if !c.report(ctx, r, found, true) {
+		if !c.report(ctx, r, d, found, true) {
 			return // what a restart must know comes before the first write
 		}
 		c.mu.Lock()
@@ -70,8 +66,24 @@ func (c *Controller) review(ctx context.Context, name string) {
 	}
 	c.enqueueWrites(r, results)
 	if !urgent {
-		c.report(ctx, r, found, false)
+		c.report(ctx, r, d, found, false)
 	}
+}
+
+// planTargets plans all targets, after a look for obstacles where one is due. known is false where that failed, or the distribution
+// has changed meanwhile: then its next review is queued. The caller holds the lock, which is released while the look lasts.
+func (c *Controller) planTargets(ctx context.Context, r *run, f *forest.Snapshot, k *kind) (results []distribute.Result, known bool) {
+	d, results := r.Distribution, c.results(r, f)
+	if !c.mustList(r, results) {
+		return results, true
+	}
+	c.mu.Unlock()
+	found := c.check(ctx, r, k)
+	c.mu.Lock()
+	if !found || r.Distribution != d {
+		return nil, false
+	}
+	return c.results(r, f), true
 }
 
 // observed says whether anything can be said of r: its kind is known, or known not to be.
