@@ -67,6 +67,7 @@ type Billing struct {
 
 	// labels go to the warehouse as they are.
 	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 64 && size(self[k]) <= 256)",message="keys may have at most 64 characters, values 256"
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 }

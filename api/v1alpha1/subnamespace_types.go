@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type LabelValue string
 
 // AnnotationValue is the value of an annotation.
-// +kubebuilder:validation:MaxLength=65536
+// +kubebuilder:validation:MaxLength=8192
 type AnnotationValue string
 
 // SubNamespaceSpec says what the namespace carries. Only keys that the configuration allows are transferred.
@@ -20,11 +20,13 @@ type SubNamespaceSpec struct {
 	// +optional
 	Labels map[string]LabelValue `json:"labels,omitempty"`
 
-	// annotations of the namespace; keys that the configuration names in subNamespaces.annotations.
+	// annotations of the namespace; keys that the configuration names in subNamespaces.annotations. The operator holds them in its
+	// memory, with those of all tenants, so they are short.
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !format.qualifiedName().validate(k).hasValue())",message="every key must be a valid annotation key"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('tenancy.warren.dev/') && !k.contains('.tenancy.warren.dev/'))",message="keys of tenancy.warren.dev belong to the operator"
 	// +kubebuilder:validation:XValidation:rule="!('kubectl.kubernetes.io/last-applied-configuration' in self)",message="kubectl.kubernetes.io/last-applied-configuration can't be set"
+	// +kubebuilder:validation:XValidation:rule="self.map(k, size(k) + size(self[k])).sum() <= 8192",message="keys and values may have at most 8192 characters together; keep longer texts in a ConfigMap"
 	// +optional
 	Annotations map[string]AnnotationValue `json:"annotations,omitempty"`
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Period is one row of the view: for [ValidFrom, ValidTo) the namespace was the tenant's and billed so.
@@ -56,7 +58,7 @@ func (s *Store) All(ctx context.Context) iter.Seq2[Period, error] {
 }
 
 // Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in
-// RFC 3339, an empty valid_to while a period lasts.
+// RFC 3339, an empty valid_to while a period lasts, formulas disarmed.
 func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	out := csv.NewWriter(to)
 	if err := out.Write(periodColumns); err != nil {
@@ -70,7 +72,7 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(record); err != nil {
+		if err := out.Write(text.DisarmFormulas(record)); err != nil {
 			return fmt.Errorf("exporting %s: %w", s.options.Table, err)
 		}
 	}

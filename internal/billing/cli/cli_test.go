@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,29 @@ func TestTableEscapes(t *testing.T) {
 		out := d.told(t, "history", "payments")
 		if strings.Count(out, "\n") != 2 || !strings.Contains(out, `1\x1b[2J\n2\t3`) || !strings.Contains(out, `ann\u202e@example.com`) {
 			t.Errorf("%q", out)
+		}
+	})
+}
+
+// Finance opens the CSV in a spreadsheet, and who makes an LNamespace chooses the owner.
+func TestCSVDisarmsFormulas(t *testing.T) {
+	t.Run("BILL-55 what tenants wrote is no formula in a spreadsheet, and as they wrote it elsewhere", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "billing.db")
+		d := opened(t, "sqlite", fmt.Sprintf("sqlite: {path: %q}", file), file)
+		d.paid(t, "=1+1", `a;=cmd|'/C calc'!A0`, nine)
+		for _, line := range [][]string{{"history", "payments"}, {"at", "now"}, {"export"}} {
+			records, err := csv.NewReader(strings.NewReader(d.told(t, append(line, "-o=csv")...))).ReadAll()
+			if err != nil || len(records) != 2 {
+				t.Fatal(records, err)
+			}
+			for _, cell := range []string{"'=1+1", `a;'=cmd|'/C calc'!A0`} {
+				if !slices.Contains(records[1], cell) {
+					t.Errorf("%v: no cell %q in %q", line, cell, records[1])
+				}
+			}
+			if out := d.told(t, append(line, "-o=json")...); !strings.Contains(out, `"=1+1"`) {
+				t.Errorf("%v: %s", line, out)
+			}
 		}
 	})
 }

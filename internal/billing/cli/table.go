@@ -26,7 +26,13 @@ func (t *table) write(out io.Writer, format string) error {
 		if err := w.Write(t.columns); err != nil {
 			return err
 		}
-		return w.WriteAll(t.rows)
+		for _, row := range t.rows {
+			if err := w.Write(text.DisarmFormulas(row)); err != nil {
+				return err
+			}
+		}
+		w.Flush()
+		return w.Error()
 	case "json":
 		objects := make([]map[string]string, 0, len(t.rows))
 		for _, row := range t.rows {

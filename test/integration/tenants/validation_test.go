@@ -145,6 +145,21 @@ spec: {sudoer: [{kind: User, name: bob}]}
 })
 
 var _ = Describe("an LNamespace that is written", func() {
+	It("ACC-V10 is billed by short labels", func(ctx SpecContext) {
+		f := of(world, "v10")
+		labelled := func(key, value int) *build.LNamespace {
+			tenant, labels := build.Tenant(f.own("payments")), map[string]string{}
+			for i := range 16 {
+				labels[fmt.Sprintf("%02d", i)+strings.Repeat("k", key-2)] = strings.Repeat("v", value)
+			}
+			tenant.Spec.Billing = &v1alpha1.Billing{Labels: labels}
+			return tenant
+		}
+		Expect(try(ctx, f, labelled(64, 256))).To(Succeed())
+		refused(ctx, f, labelled(65, 256), "keys may have at most 64 characters, values 256")
+		refused(ctx, f, labelled(64, 257), "keys may have at most 64 characters, values 256")
+	})
+
 	It("ACC-V09 by two, each with a user of his own, has both", func(ctx SpecContext) {
 		f := of(world, "v09")
 		for _, user := range []string{"alice", "dave"} {

@@ -1,17 +1,37 @@
 package trees_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
 )
+
+// bend replaces what the CRD of SubNamespaces says of spec.annotations by schema, where nil says no more than that they are texts,
+// and returns what it said.
+func bend(ctx context.Context, w *devcluster.World, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	GinkgoHelper()
+	if schema == nil {
+		schema = &apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{
+			Allows: true, Schema: &apiextensionsv1.JSONSchemaProps{Type: "string"}}}
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	Expect(w.Admin().Get(ctx, client.ObjectKey{Name: "subnamespaces." + v1alpha1.Domain}, definition)).To(Succeed())
+	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+	before := spec.Properties["annotations"]
+	spec.Properties["annotations"] = *schema
+	Expect(w.Admin().Update(ctx, definition)).To(Succeed())
+	return &before
+}
 
 var _ = Describe("the operator's memory", func() {
 	It("SEC-X31 holds no annotations that users hang on SubNamespaces", func(ctx SpecContext) {
@@ -42,5 +62,64 @@ var _ = Describe("the operator's memory", func() {
 		for i := range subs.Items {
 			Expect(subs.Items[i].Annotations).To(HaveKeyWithValue("example.com/ballast", HaveLen(size)), "what the operator writes takes nothing away")
 		}
+	})
+
+	It("SEC-X33 holds short annotations of namespaces alone, however many the configuration allows", func(ctx SpecContext) {
+		const count, most = 300, 15_000_000
+		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+subNamespaces: {annotations: ["example.com/*"]}
+`}})
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(w.Stop)
+		noted := func(name string, size int) *v1alpha1.SubNamespace {
+			sub := build.SubNamespace("attic", name)
+			sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{}
+			for i := 0; size > 0; i++ {
+				key := fmt.Sprintf("example.com/note-%d", i)
+				value := min(size-len(key), 4000)
+				sub.Spec.Annotations[key] = v1alpha1.AnnotationValue(strings.Repeat("x", value))
+				size -= len(key) + value
+			}
+			return sub
+		}
+		tooLong := MatchError(And(ContainSubstring("spec.annotations"), ContainSubstring("at most 8192 characters together")))
+		Expect(w.Admin().Create(ctx, build.Namespace("attic"))).To(Succeed())
+
+		// A SubNamespace of an older version that had no such rule stays as it is, and goes on.
+		rules := bend(ctx, w, nil)
+		Eventually(func() error { return w.Admin().Create(ctx, noted("old", 250_000)) }).WithContext(ctx).Should(Succeed())
+		bend(ctx, w, rules)
+		Eventually(func() error { return w.Admin().Create(ctx, noted("probe", 250_000), client.DryRunAll) }).WithContext(ctx).Should(tooLong)
+		old := noted("old", 250_000)
+		patch := func(text string) error {
+			return w.Admin().Patch(ctx, old, client.RawPatch(types.MergePatchType, []byte(text)))
+		}
+		Expect(patch(`{"metadata":{"labels":{"a":"b"}},"spec":{"labels":{"team":"neco"}}}`)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(old), old)).To(Succeed())
+			g.Expect(old.Status.ObservedGeneration).To(Equal(old.Generation), "the operator reports")
+		}).WithContext(ctx).Should(Succeed())
+		Expect(patch(`{"spec":{"annotations":{"example.com/note-0":"y"}}}`)).To(tooLong)
+		Expect(w.Admin().Delete(ctx, old)).To(Succeed())
+
+		heap := func() float64 {
+			metrics, err := w.Operator.Metrics(ctx)
+			Expect(err).NotTo(HaveOccurred())
+			return metrics.Value("go_memstats_heap_alloc_bytes", nil)
+		}
+		before := heap()
+		for i := range count {
+			name := fmt.Sprintf("box-%d", i)
+			Expect(w.Admin().Create(ctx, noted(name, 8193), client.DryRunAll)).To(tooLong)
+			Expect(w.Admin().Create(ctx, noted(name, 8192))).To(Succeed())
+		}
+		subs := &v1alpha1.SubNamespaceList{}
+		Eventually(func(g Gomega) {
+			g.Expect(w.Admin().List(ctx, subs, client.InNamespace("attic"))).To(Succeed())
+			g.Expect(subs.Items).To(HaveLen(count))
+			g.Expect(subs.Items).To(HaveEach(HaveField("Status.Conditions", Not(BeEmpty()))), "the operator has looked at each")
+		}).WithContext(ctx).Should(Succeed())
+		Eventually(heap).WithContext(ctx).Should(BeNumerically("<", before+most))
 	})
 })

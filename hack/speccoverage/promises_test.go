@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// span is a number, or the first and the last of several: SEC-N1 to SEC-N9.
+var span = regexp.MustCompile(`\b(` + numberPattern + `)(?: to (` + numberPattern + `))?`)
+
+// What docs/security.md promises is tested: each row of its tables of promises names cases, each of them is in the specification, and
+// a test, or a benchmark, bears its number.
+func TestPromisesAreTested(t *testing.T) {
+	cases, tests := map[string]bool{}, testedNumbers(t)
+	pages, err := readPages("../../docs/behaviour")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pages {
+		for _, number := range p.cases {
+			cases[number] = true
+		}
+	}
+	for _, page := range []string{"../../docs/security.md", "../../docs/reviews/second-wall.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		promises := false
+		for line := range strings.Lines(string(text)) {
+			promises = strings.HasPrefix(line, "| promise |") || promises && strings.HasPrefix(line, "|")
+			spans := span.FindAllStringSubmatch(line, -1)
+			if promises && len(spans) == 0 && !strings.HasPrefix(line, "| promise |") && !strings.HasPrefix(line, "|---") {
+				t.Errorf("%s: no case shows that %s", page, line)
+			}
+			for _, s := range spans {
+				for _, number := range numbersBetween(s[1], s[2]) {
+					if !cases[number] || !tests[number] {
+						t.Errorf("%s: %s: in the specification %t, in a test %t", page, number, cases[number], tests[number])
+					}
+				}
+			}
+		}
+	}
+}
+
+// numbersBetween are the numbers from first to last, or first alone where last is empty.
+func numbersBetween(first, last string) []string {
+	if last == "" {
+		return []string{first}
+	}
+	letters := strings.TrimRight(first, "0123456789")
+	from, _ := strconv.Atoi(first[len(letters):])
+	to, _ := strconv.Atoi(last[len(letters):])
+	var all []string
+	for n := from; n <= to; n++ {
+		all = append(all, fmt.Sprintf("%s%d", letters, n))
+	}
+	return all
+}
+
+// testedNumbers are those that tests and benchmarks name.
+func testedNumbers(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(path, "../../test/bench") || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, n := range number.FindAllString(string(text), -1) {
+			all[n] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
