@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,6 +22,11 @@ func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s; the review is about kind %q, resource %q; call the path of that kind",
 			k.resource, req.Kind.Kind, req.Resource.Resource))
 	}
+	for _, raw := range [][]byte{req.Object.Raw, req.OldObject.Raw} {
+		if err := checkSpec(k, raw); err != nil {
+			return err
+		}
+	}
 	switch req.Operation {
 	case admissionv1.Create:
 		return nil
@@ -28,6 +34,34 @@ func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
 		return checkIdentity(s, k, req)
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("operation %q is not judged; send CREATE, UPDATE or DELETE", req.Operation))
+}
+
+// mostTokens is how many names, values and brackets of JSON a spec of each kind may have: more than its schema lets it have, but for a
+// ResourceDistribution's resource. An API server keeps to the schemas before it asks, and whoever makes a review up doesn't: each entry
+// of a list may cost a question, and a sentence in the answer.
+var mostTokens = map[kind]tokens{kindLNamespace: 8_000, kindSubNamespace: 8_000, kindHierarchy: 8_000, kindDistribution: 50_000}
+
+// tokens counts what a value has. It is a sum, where a field stands twice.
+type tokens int
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *tokens) UnmarshalJSON(raw []byte) error {
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; *n++ {
+		if _, err := d.Token(); err != nil {
+			return nil //nolint:nilerr // the end: raw was found to be JSON before
+		}
+	}
+}
+
+// checkSpec refuses an object whose spec is longer than any schema lets it be.
+func checkSpec(k kind, raw []byte) error {
+	var object struct {
+		Spec tokens `json:"spec"`
+	}
+	if most, bounded := mostTokens[k]; bounded && json.Unmarshal(raw, &object) == nil && object.Spec > most {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec of the review's object has %d names, values and brackets; send at most %d", object.Spec, most))
+	}
+	return nil // who decodes what is no JSON says what is wrong
 }
 
 // checkIdentity compares the UID of the object that a review is about with the UID that the forest knows. Who may read

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -99,6 +100,37 @@ func TestKindOfThePath(t *testing.T) {
 			req := review(kindNamespace, admissionv1.Delete, `{"name":"victim","uid":"1"}`, `{}`)
 			change(&req)
 			if err := checkReview(s, kindNamespace, req); answerOf(t, err) != malformed {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestSpecOfAReview(t *testing.T) {
+	s := forest.New(forest.Rules{})
+	many := func(entry string, n int) string { return strings.TrimSuffix(strings.Repeat(entry+",", n), ",") }
+	account := `{"kind":"ServiceAccount","namespace":"n","name":"x"}`
+	for name, c := range map[string]struct {
+		kind kind
+		spec string
+		want int
+	}{
+		"all that the schema allows":     {kindLNamespace, `{"users":[` + many(account, 512) + `],"managers":[` + many(account, 64) + `],"sudoers":[` + many(account, 64) + `]}`, judged},
+		"more users":                     {kindLNamespace, `{"users":[` + many(account, 1200) + `]}`, malformed},
+		"lists that stand several times": {kindLNamespace, `{` + many(`"users":[`+many(account, 400)+`]`, 3) + `}`, malformed},
+		"many labels":                    {kindSubNamespace, `{"labels":{` + many(`"k":"v"`, 5000) + `}}`, malformed},
+		"a spec that stands twice":       {kindSubNamespace, `{"labels":{` + many(`"k":"v"`, 3000) + `}},"spec":{"labels":{` + many(`"k":"v"`, 3000) + `}}`, malformed},
+		"many children":                  {kindHierarchy, `{"requiredChildren":[` + many(`"c"`, 9000) + `]}`, malformed},
+		"a large resource":               {kindDistribution, `{"resource":{"data":{` + many(`"k":"v"`, 20_000) + `}}}`, judged},
+		"many targets":                   {kindDistribution, `{"targets":{"includedNamespaces":[` + many(`{"name":"n"}`, 20_000) + `]}}`, malformed},
+		"long texts":                     {kindSubNamespace, `{"annotations":{"k":"` + strings.Repeat(`[1,2],{}`, 8000) + `"}}`, judged},
+		"no spec":                        {kindNamespace, `null`, judged},
+		"no JSON":                        {kindLNamespace, `"`, judged},
+	} {
+		t.Run("SEC-W36 "+name, func(t *testing.T) {
+			req := review(c.kind, admissionv1.Create, `{}`, `{}`)
+			req.Object.Raw = []byte(`{"metadata":{"name":"x"},"spec":` + c.spec + `}`)
+			if err := checkReview(s, c.kind, req); answerOf(t, err) != c.want {
 				t.Fatalf("got %v", err)
 			}
 		})

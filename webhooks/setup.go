@@ -6,7 +6,6 @@ package webhooks
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,9 +40,6 @@ type Options struct {
 	Rehearse client.Writer
 }
 
-// maxBody is the largest request that is read, in bytes.
-const maxBody = 3 << 20
-
 // SetupWithManager registers all handlers with mgr's webhook server.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	reviews, err := authorizer.New(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -52,8 +48,9 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	}
 	o.Live, o.Authorizer = mgr.GetAPIReader(), authorizer.Limit(reviews)
 	o.Mapper, o.Rehearse = mgr.GetRESTMapper(), client.NewDryRunClient(mgr.GetClient())
+	incoming := newIntake()
 	for path, hook := range Handlers(mgr.GetScheme(), o) {
-		mgr.GetWebhookServer().Register(path, http.MaxBytesHandler(hook, maxBody))
+		mgr.GetWebhookServer().Register(path, incoming.guard(hook))
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
-	It("SEC-W5 SEC-W30 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+	It("SEC-W5 SEC-W30 SEC-W36 gets answers, no effect and nobody's data", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
 		const value = "of-dave-alone"
@@ -76,6 +76,8 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			Expect(code >= 400 || allowed.Response != nil && !allowed.Response.Allowed).To(BeTrue(), "%s: %d %s", what, code, answer)
 		}
 
+		outsider.bombs(ctx)
+
 		Consistently(func(g Gomega) {
 			writes, err := w.Writes(ctx, mark)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -94,8 +96,13 @@ type outsider struct {
 
 func (o *outsider) post(ctx context.Context, path string, body []byte) (code int, answer string) {
 	GinkgoHelper()
+	return o.send(ctx, path, bytes.NewReader(body))
+}
+
+func (o *outsider) send(ctx context.Context, path string, body io.Reader) (code int, answer string) {
+	GinkgoHelper()
 	url := fmt.Sprintf("https://127.0.0.1:%d%s", o.world.WebhookPort, path)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	Expect(err).NotTo(HaveOccurred())
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Authorization", "Bearer "+o.world.Config("alice").BearerToken)
@@ -105,6 +112,25 @@ func (o *outsider) post(ctx context.Context, path string, body []byte) (code int
 	text, err := io.ReadAll(response.Body)
 	Expect(err).NotTo(HaveOccurred())
 	return response.StatusCode, string(text)
+}
+
+// bombs sends a megabyte that would be many gigabytes if anybody took it for YAML, and a review that never arrives. Memory that a process
+// took from the system still counts there when it is free again.
+func (o *outsider) bombs(ctx context.Context) {
+	GinkgoHelper()
+	aliases := "a: &a \"" + strings.Repeat("x", 1_000_000) + "\"\nb: [" + strings.Repeat("*a,", 10_000) + "*a]\n"
+	for _, r := range forged() {
+		_, answer := o.post(ctx, r.path, []byte(aliases))
+		Expect(answer).To(And(ContainSubstring(`"allowed":false`), ContainSubstring("a review is a JSON object")), r.path)
+	}
+	never, sender := io.Pipe()
+	defer func() { _ = sender.Close() }()
+	go func() { _, _ = sender.Write([]byte("{")) }()
+	_, answer := o.send(ctx, forged()[0].path, never)
+	Expect(answer).To(ContainSubstring("timeout"), "of a body that never ends")
+	metrics, err := o.world.Operator.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(metrics.Value("go_memstats_sys_bytes", nil)).To(BeNumerically("<", 500_000_000))
 }
 
 // forgery is a review that no API server sent.

@@ -1,0 +1,68 @@
+package webhooks
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// sent is what a handler behind i reads of a body.
+func sent(i intake, body string, handle func()) (read int, err error) {
+	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	i.guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var text []byte
+		text, err = io.ReadAll(r.Body)
+		read = len(text)
+		handle()
+	})).ServeHTTP(httptest.NewRecorder(), request)
+	return read, err
+}
+
+func TestIntake(t *testing.T) {
+	i := intake{semaphore.NewWeighted(4 << 20)}
+	for name, c := range map[string]struct{ body, says string }{
+		"an object":     {`{"a":1}`, ""},
+		"after spaces":  {"\r\n\t \u00a0" + `{"a":1}`, ""},
+		"nothing":       {"", ""},
+		"aliases":       {"a: &a xxxxx\nb: [*a,*a,*a]\n", errNotJSON.Error()},
+		"a list":        {`[{"a":1}]`, errNotJSON.Error()},
+		"a string":      {`"{}"`, errNotJSON.Error()},
+		"a byte order":  {"\ufeff{}", errNotJSON.Error()},
+		"a document":    {"---\n{a: &a x, b: [*a]}", errNotJSON.Error()},
+		"as much":       {"{" + strings.Repeat(" ", maxBody-1), ""},
+		"a byte more":   {"{" + strings.Repeat(" ", maxBody), "too large"},
+		"spaces before": {strings.Repeat(" ", 100_000) + "a: 1", errNotJSON.Error()},
+	} {
+		t.Run("SEC-W36 "+name, func(t *testing.T) {
+			read, err := sent(i, c.body, func() {})
+			switch {
+			case c.says == "" && (err != nil || read != len(c.body)):
+				t.Errorf("read %d bytes of %d, %v", read, len(c.body), err)
+			case c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
+				t.Errorf("got %v, wanted %s", err, c.says)
+			}
+		})
+	}
+}
+
+func TestIntakeOfMany(t *testing.T) {
+	t.Run("SEC-W36 all bodies together are bounded", func(t *testing.T) {
+		i, most := intake{semaphore.NewWeighted(1000)}, "{"+strings.Repeat(" ", 899)
+		for range 3 { // what was read is given back, also of a body that was refused
+			if _, err := sent(i, most, func() {
+				if _, err := sent(i, "{"+strings.Repeat(" ", 199), func() {}); err == nil || err.Error() != errBodiesFull.Error() {
+					t.Errorf("a body beyond the bound: %v", err)
+				}
+				if _, err := sent(i, "{}", func() {}); err != nil {
+					t.Errorf("a small body: %v", err)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
