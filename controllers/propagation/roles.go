@@ -28,20 +28,24 @@ func (e otherRoleError) Error() string {
 	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.role, e.namespace, e.source)
 }
 
-// checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source.
+// checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source. It looks live,
+// because nothing is looked at again once a binding is written: what was watched may be a moment old. One look tells of a copy from
+// the source's own namespace. Only where the Role came to both from further above is the one beside the source looked at, too.
 func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source propagate.Slot, b body) error {
 	if b.Role == "" {
 		return nil
 	}
-	meant, err := c.originOfRole(ctx, source.Namespace, b.Role)
-	if err != nil {
-		return err
-	}
 	there, err := c.originOfRole(ctx, slot.Namespace, b.Role)
-	if err != nil {
+	if err != nil || there == source.Namespace {
 		return err
 	}
-	if there == "" || there == slot.Namespace || there != meant {
+	meant := ""
+	if there != "" && there != slot.Namespace {
+		if meant, err = c.originOfRole(ctx, source.Namespace, b.Role); err != nil {
+			return err
+		}
+	}
+	if meant == "" || there != meant {
 		return otherRoleError{slot.Namespace, b.Role, source.Namespace}
 	}
 	return nil

@@ -229,7 +229,7 @@ func (b *bench) waitForReports(ctx context.Context) error {
 	})
 }
 
-// restart judges the writes after a restart, with one distribution that has all its copies.
+// restart judges the writes and lists of copies after a restart, with one distribution that has all its copies.
 func (f *distributing) restart(ctx context.Context) (result, error) {
 	f.observer.expect(goals[creates], f.bench.scale.children)
 	if err := f.ask(ctx, "rd-rest", creates); err != nil {
@@ -255,5 +255,16 @@ func (f *distributing) restart(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	writes, err := f.bench.Writes(ctx, mark)
-	return result{id: "B9", counted: true, text: fmt.Sprintf("writes after a restart: %d %v", len(writes), writes), passed: len(writes) == 0}, err
+	if err != nil {
+		return result{}, err
+	}
+	requests, err := f.bench.Requests(ctx, mark)
+	lists := 0
+	for _, r := range requests {
+		if r.User == operatorUser && r.Resource == "secrets" && r.Verb == "list" && strings.Contains(r.URI, "distributed-by") {
+			lists++
+		}
+	}
+	return result{id: "B9", counted: true, text: fmt.Sprintf("after a restart: writes %d %v, lists of copies %d, limit 1", len(writes), writes, lists),
+		passed: len(writes) == 0 && lists <= 1}, err
 }

@@ -43,4 +43,36 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.copied(ctx, role, f.b)
 		f.copied(ctx, bound, f.b)
 	})
+
+	It("PROP-I12 costs one look at a Role for each copy, and no read of the binding's", func(ctx SpecContext) {
+		role := build.Role(f.acme, "release", "get")
+		f.create(ctx, role)
+		f.copied(ctx, role, f.a, f.a1, f.b)
+		roles, bindings := f.ledger(ctx, "roles"), f.ledger(ctx, "rolebindings")
+		bound := binding(f.acme, "releasers", "release", "eve")
+		bound.RoleRef.Kind = "Role"
+		f.create(ctx, build.Source(bound, v1alpha1.ModeUpdate))
+		f.copied(ctx, bound, f.a, f.a1, f.b)
+		Expect(roles.gets(ctx, f.acme, f.a, f.a1, f.b)).To(Equal(3), roles.String)
+		Expect(bindings.gets(ctx, f.a, f.a1, f.b)).To(BeZero(), bindings.String)
+	})
+
+	It("PROP-I12 binds below a Role that came to both from further above, and none that one of them made", func(ctx SpecContext) {
+		role := build.Role(f.acme, "release", "get")
+		f.create(ctx, role)
+		f.copied(ctx, role, f.a, f.a1)
+		bound := binding(f.a, "releasers", "release", "eve")
+		bound.RoleRef.Kind = "Role"
+		f.create(ctx, build.Source(bound, v1alpha1.ModeUpdate))
+		f.copied(ctx, bound, f.a1)
+
+		own := build.Role(f.a, "own", "get")
+		f.create(ctx, build.Role(f.a1, "own", "*"), own)
+		other := binding(f.a, "owners", "own", "eve")
+		other.RoleRef.Kind = "Role"
+		f.create(ctx, build.Source(other, v1alpha1.ModeUpdate))
+		Eventually(ctx, f.events).WithArguments(other, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("Role \"own\" of " + f.a1 + " is not the copy of the one of " + f.a)))
+		f.staysAbsent(ctx, other, f.a1)
+	})
 })
