@@ -36,21 +36,30 @@ func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 		return nil, err
 	}
 	var events []Event
+	reasons := map[string]string{}
 	for _, p := range periods {
-		events = append(events, c.events(p)...)
+		for i, e := range c.events(p) {
+			events, reasons[e.ID] = append(events, e), c.Reason
+			if i > 0 {
+				reasons[e.ID] = resumes + c.Reason
+			}
+		}
 	}
 	if len(events) == 0 {
 		return nil, fmt.Errorf("tenant %q: the ledger has no period between %s and %s that the correction would change; "+
 			"`manager billing history %s` shows what it has", c.Tenant, instantText(c.From), instantText(c.Until), c.Tenant)
 	}
 	for _, e := range events { // the reason first: no correction is ever without one
-		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, clean(c.Author), clean(c.Reason)); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, clean(c.Author), clean(reasons[e.ID])); err != nil {
 			return nil, fmt.Errorf("writing the reason into %s%s: %w", s.options.Table, reasonsSuffix, err)
 		}
 	}
 	_, err = s.Append(ctx, events)
 	return events, err
 }
+
+// resumes stands before the reason of the row that says again what was billed before: nobody corrected that.
+const resumes = "resumes what was billed before: "
 
 func (c Correction) validate() error {
 	switch {
@@ -64,7 +73,8 @@ func (c Correction) validate() error {
 	return nil
 }
 
-// events are those for one period: none where it lies outside, or is billed so already.
+// events are those for one period: none where it lies outside, or is billed so already; else what corrects it and, where it lasts
+// longer than the correction, what resumes it.
 func (c Correction) events(p Period) []Event {
 	from, until := c.From, c.Until
 	if from.Before(p.ValidFrom) {

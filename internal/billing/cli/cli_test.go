@@ -82,7 +82,7 @@ func TestCorrect(t *testing.T) {
 			want(t, out, `namespace,tenant,cost_center,owner,valid_from,valid_to,corrected_by
 payments,payments,4711,ann@example.com,2026-03-01T09:00:00Z,2026-03-02T00:00:00Z,
 payments,payments,9,ann@example.com,2026-03-02T00:00:00Z,2026-03-03T12:00:00Z,ann: INV-7
-payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: INV-7
+payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what was billed before: INV-7
 `)
 		})
 		before := d.told(t, "export", "-o=csv")
