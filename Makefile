@@ -127,7 +127,7 @@ verify-rights: ## Check the operator's rights: those of the golden file, few and
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are complete and tidy.
-	@for d in . hack/tools hack/lint; do (cd "$$d" && go mod tidy -diff) || exit 1; done
+	@for d in . hack/tools hack/lint test/googlesql; do (cd "$$d" && go mod tidy -diff) || exit 1; done
 
 ##@ Tests
 
@@ -143,6 +143,11 @@ test-race: build controlplane ## The same with the race detector; reports in .re
 test-long: export TEST_WINDOW = full
 test-long: build controlplane ## The same with the full waiting times of the specification; reports in .reports/long.
 	@hack/test.sh .reports/long
+
+.PHONY: test-googlesql
+test-googlesql: ## Check the ledger's statements for BigQuery by GoogleSQL's own analyser: a module of its own. The first time it compiles for minutes and takes 7 GB.
+	@mkdir -p .reports
+	@cd test/googlesql && $(TOOL) gotestsum --format=pkgname --jsonfile=$(CURDIR)/.reports/googlesql.json
 
 .PHONY: test-matrix
 test-matrix: build controlplane ## What guards the cluster, and tenants, with the API server as Kubernetes 1.35 and 1.34 would have it. VERSIONS=1.34: one of them.
@@ -190,8 +195,9 @@ spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager, bin/kubectl-warren and bin/kubectl-sudo with their other names.
+build: ## Build bin/manager, bin/manager-bigquery, bin/kubectl-warren and bin/kubectl-sudo with their other names.
 	@$(BUILD) -o bin/manager .
+	@$(BUILD) -o bin/manager-bigquery ./cmd/manager-bigquery
 	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
 	@$(BUILD) -o bin/kubectl-sudo ./cmd/kubectl-sudo
 	@for name in kubectl-warren:kubectl-create-lns kubectl-warren:kubectl_complete-warren kubectl-sudo:kubectl_complete-sudo; do \
@@ -201,12 +207,14 @@ build: ## Build bin/manager, bin/kubectl-warren and bin/kubectl-sudo with their 
 image: ## Write dist/image.tar, the image as a file, without any container tool: IMG names it, ARCH chooses the machine.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make image IMG=registry.example/warren:v1" >&2; exit 1; }
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
-	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" bin/linux-$(ARCH)/manager
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-bigquery ./cmd/manager-bigquery
+	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" \
+		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-bigquery
 
 .PHONY: sbom
-sbom: build ## Write dist/sbom.cdx.json: what the operator is made of, in CycloneDX. The image holds the same.
+sbom: build ## Write dist/sbom.cdx.json: what the programs of the image are made of, in CycloneDX. The image holds the same.
 	@mkdir -p dist
-	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager
+	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager bin/manager-bigquery
 
 .PHONY: govulncheck
 govulncheck: ## Look for known vulnerabilities in what is linked in. It asks vuln.go.dev, or GOVULNDB.

@@ -79,7 +79,7 @@ func (w *ExporterWatch) look(ctx context.Context) error {
 	}
 	return w.each(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
 		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
-			"no billing exporter runs: deploy component billing-sqlite or billing-postgres, or look at the log of Deployment "+w.Lease.Name)
+			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+w.Lease.Name)
 	})
 }
 

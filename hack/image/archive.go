@@ -33,17 +33,19 @@ type image struct {
 // sbom is the name of the bill of materials in the image.
 const sbom = "sbom.cdx.json"
 
-// layerOf is a tar file with the binary, owned by root and executable by all, and the list of what it is made of.
-func layerOf(binary string, materials []byte, modified time.Time) ([]byte, error) {
-	content, err := os.ReadFile(binary)
-	if err != nil {
-		return nil, fmt.Errorf("reading the binary: %w", err)
-	}
+// layerOf is a tar file with the binaries, owned by root and executable by all, and the list of what they are made of.
+func layerOf(binaries []string, materials []byte, modified time.Time) ([]byte, error) {
 	var layer bytes.Buffer
 	w := tarWriter{Writer: tar.NewWriter(&layer), modified: modified}
-	w.file(filepath.Base(binary), 0o755, content)
+	for _, binary := range binaries {
+		content, err := os.ReadFile(binary)
+		if err != nil {
+			return nil, fmt.Errorf("reading the binary: %w", err)
+		}
+		w.file(filepath.Base(binary), 0o755, content)
+	}
 	w.file(sbom, 0o644, materials)
-	err = w.finish() // writes the archive's end, before its bytes are taken
+	err := w.finish() // writes the archive's end, before its bytes are taken
 	return layer.Bytes(), err
 }
 

@@ -63,7 +63,7 @@ func testArchive(t *testing.T, modified time.Time) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	layer, err := layerOf(binary, []byte("what it is made of"), time.Unix(0, 0).UTC())
+	layer, err := layerOf([]string{binary}, []byte("what it is made of"), time.Unix(0, 0).UTC())
 	if err != nil {
 		t.Fatal(err)
 	}

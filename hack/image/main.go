@@ -1,9 +1,10 @@
-// Command image writes the image of one static binary, with its bill of materials, to a file, without a daemon and without root:
+// Command image writes the image of static binaries, with their bill of materials, to a file, without a daemon and without root:
 //
-//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager
+//	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-bigquery
 //
+// The first is what the image runs.
 // The file is an OCI layout that Docker's format stands in too, as `docker save` writes it, so that docker load,
-// podman load, ctr images import, kind load and skopeo all take it. The same binary gives the same bytes;
+// podman load, ctr images import, kind load and skopeo all take it. The same binaries give the same bytes;
 // SOURCE_DATE_EPOCH, in seconds, dates the image, else it is of 1970.
 package main
 
@@ -32,14 +33,14 @@ func main() {
 }
 
 func run(name, out, version, revision string, binaries []string) error {
-	if len(binaries) != 1 || out == "" {
-		return errors.New("usage: image -name NAME:TAG -o FILE BINARY")
+	if len(binaries) == 0 || out == "" {
+		return errors.New("usage: image -name NAME:TAG -o FILE BINARY…")
 	}
 	ref, err := parseName(name)
 	if err != nil {
 		return err
 	}
-	p, err := platformOf(binaries[0])
+	p, err := platformOfAll(binaries)
 	if err != nil {
 		return err
 	}
@@ -47,11 +48,11 @@ func run(name, out, version, revision string, binaries []string) error {
 	if err != nil {
 		return err
 	}
-	materials, err := bom.Of(binaries[0], version)
+	materials, err := bom.Of(version, binaries...)
 	if err != nil {
 		return err
 	}
-	layer, err := layerOf(binaries[0], materials, created)
+	layer, err := layerOf(binaries, materials, created)
 	if err != nil {
 		return err
 	}

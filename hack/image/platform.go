@@ -7,6 +7,22 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
+// platformOfAll is what all of the binaries were built for.
+func platformOfAll(binaries []string) (first v1.Platform, err error) {
+	for i, binary := range binaries {
+		p, err := platformOf(binary)
+		if err != nil {
+			return p, err
+		}
+		if i == 0 {
+			first = p
+		} else if p.OS != first.OS || p.Architecture != first.Architecture || p.Variant != first.Variant {
+			return p, fmt.Errorf("%s is built for another machine than %s: an image is for one", binary, binaries[0])
+		}
+	}
+	return first, nil
+}
+
 // platformOf reads from the binary what it was built for, and refuses what could not start in an empty image.
 func platformOf(binary string) (v1.Platform, error) {
 	info, err := buildinfo.ReadFile(binary)

@@ -1,6 +1,6 @@
-// Command sbom writes the bill of materials of a Go binary, in CycloneDX:
+// Command sbom writes the bill of materials of Go binaries of one module, in CycloneDX:
 //
-//	go run ./hack/sbom -version v1.2.3 -o dist/sbom.cdx.json bin/manager
+//	go run ./hack/sbom -version v1.2.3 -o dist/sbom.cdx.json bin/manager bin/manager-bigquery
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func main() {
 	out := flag.String("o", "", "the file to write")
-	version := flag.String("version", "", "the version of the binary")
+	version := flag.String("version", "", "the version of the binaries")
 	flag.Parse()
 	if err := run(*out, *version, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -23,10 +23,10 @@ func main() {
 }
 
 func run(out, version string, binaries []string) error {
-	if len(binaries) != 1 || out == "" {
-		return errors.New("usage: sbom [-version VERSION] -o FILE BINARY")
+	if len(binaries) == 0 || out == "" {
+		return errors.New("usage: sbom [-version VERSION] -o FILE BINARY…")
 	}
-	text, err := bom.Of(binaries[0], version)
+	text, err := bom.Of(version, binaries...)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/test/fakebigquery"
 )
 
 // childEnv makes the test binary the process that TestCrash kills: "first-end" of the changes that it makes.
@@ -38,7 +39,8 @@ func work(ctx context.Context, name, dsn, path, span string) error {
 	if _, err := fmt.Sscanf(span, "%d-%d", &first, &changes); err != nil {
 		return err
 	}
-	e := engine{dialect: map[string]billing.Dialect{"sqlite": billing.SQLite, "postgres": billing.Postgres}[name], dsn: dsn}
+	e := engine{dialect: map[string]billing.Dialect{"sqlite": billing.SQLite, "postgres": billing.Postgres,
+		"bigquery": billing.BigQuery(fakebigquery.Project, fakebigquery.Dataset)}[name], dsn: dsn}
 	db, err := e.connect()
 	if err != nil {
 		return err

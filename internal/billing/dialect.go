@@ -8,18 +8,22 @@ import (
 	"time"
 )
 
-// Dialect is the text of one engine. In all of it {{t}} stands for the table and {{p1}}, {{p2}} for the parameters.
+// Dialect is the text of one engine. In all of it {{t}} stands for the table, {{d}} for what leads to it, and {{p1}}, {{p2}} for the
+// parameters.
 type Dialect struct {
 	// Name is the configuration's word for the engine.
 	Name string
+
+	// prefix leads to the table, where the engine finds it by more than its name.
+	prefix string
 
 	// table creates the table unless it is there; index, runs and reasons create what belongs to it. An engine without
 	// indexes has an empty index.
 	table, index, runs, reasons string
 
-	// replaceView stands before the view's text where a view of an older version is there; describeView, where the engine
-	// doesn't keep the comment in the text, says the version to it. Both may be empty.
-	dropView, createView, describeView string
+	// dropView stands before the view's text where a view of an older version is there; describeView, or viewOptions in the text
+	// itself, say the version where the engine doesn't keep the comment of the text. All may be empty.
+	dropView, createView, viewOptions, describeView string
 
 	// viewVersion takes the view's name and gives a text that has viewMark and a number in it.
 	viewVersion string
@@ -27,8 +31,10 @@ type Dialect struct {
 	// instant is the form of a parameter that is a time, with {{p}} for the parameter; now is the engine's own clock.
 	instant, now string
 
-	// insert takes a JSON array of events as its one parameter; a row whose event_id is there already is left out.
-	insert string
+	// insert takes a JSON array of events; a row whose event_id is there already is left out. With insertBounds it takes the
+	// least and the greatest effective_at of them too, between which the engine looks for what is there.
+	insert       string
+	insertBounds bool
 
 	// columns takes the name of a table or view; it gives name and type of its columns, and 1 where a row must state
 	// the column.
@@ -80,7 +86,7 @@ var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", 
 // is a SET and what comes up to the next one: an END counts only for the tenant and the incarnation of the namespace that the
 // SET names, its holder, and only then repeats vanish, so that an END that doesn't count hides nothing. All windows are
 // partitioned by cluster and namespace first, so that the engines read the rows of that namespace alone where a query names one.
-const viewText = `{{t}}_periods AS /* ` + viewMark + `2 */
+const viewText = `{{t}}_periods{{viewOptions}} AS /* ` + viewMark + `2 */
 WITH dedup AS (
   SELECT e.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
 ), eras AS (
@@ -140,7 +146,7 @@ func (d Dialect) statements(table string) (statements, error) {
 // filler puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}
 // into a text.
 func (d Dialect) filler(table string) func(string) string {
-	pairs := []string{"{{t}}", table, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
+	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{viewOptions}}", d.viewOptions, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
 	for n := 1; n <= 6; n++ {
 		p := d.placeholder(n)
 		pairs = append(pairs, fmt.Sprintf("{{p%d}}", n), p, fmt.Sprintf("{{i%d}}", n), strings.ReplaceAll(d.instant, "{{p}}", p))

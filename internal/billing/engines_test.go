@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/bigquery"
+	"github.com/warren-tenancy/warren/test/fakebigquery"
 )
 
 func TestMain(m *testing.M) {
@@ -26,10 +29,10 @@ func TestMain(m *testing.M) {
 // engine is a database of its own for one test.
 type engine struct {
 	dialect billing.Dialect
-	// dsn is a file for SQLite.
+	// dsn is a file for SQLite, and the address of the API for BigQuery.
 	dsn string
-	// poison makes the engine refuse rows of this cost center; %s is the table.
-	poison []string
+	// poison makes the engine refuse rows of cost center "poison" in table ledger.
+	poison func(t *testing.T, db *sql.DB)
 }
 
 // onEngines runs the same body on each engine.
@@ -37,12 +40,21 @@ func onEngines(t *testing.T, body func(t *testing.T, e engine)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { body(t, onSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { body(t, onPostgres(t)) })
+	t.Run("bigquery", func(t *testing.T) { body(t, onBigQuery(t)) })
+}
+
+// poisonedBy is a statement that makes an engine refuse.
+func poisonedBy(text string) func(*testing.T, *sql.DB) {
+	return func(t *testing.T, db *sql.DB) {
+		t.Helper()
+		mustExec(t, db, text)
+	}
 }
 
 func onSQLite(t testing.TB) engine {
 	return engine{dialect: billing.SQLite, dsn: filepath.Join(tempDir(t), "ledger #1?.db"),
-		poison: []string{`CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.cost_center = 'poison' BEGIN
-SELECT RAISE(ABORT, 'not this one'); END`}}
+		poison: poisonedBy(`CREATE TRIGGER poison BEFORE INSERT ON ledger WHEN NEW.cost_center = 'poison' BEGIN
+SELECT RAISE(ABORT, 'not this one'); END`)}
 }
 
 // tempDir is in memory if it can be: each commit of SQLite waits for the disk, and a killed process needs no disk to keep what
@@ -66,7 +78,40 @@ func onPostgres(t testing.TB) engine {
 	db := engine{dialect: billing.Postgres, dsn: dsn}.open(t)
 	mustExec(t, db, "CREATE SCHEMA "+schema)
 	return engine{dialect: billing.Postgres, dsn: dsn + " search_path=" + schema,
-		poison: []string{`ALTER TABLE ledger ADD CHECK (cost_center <> 'poison')`}}
+		poison: poisonedBy(`ALTER TABLE ledger ADD CHECK (cost_center <> 'poison')`)}
+}
+
+// onBigQuery is the driver and the client before a server that answers as BigQuery does.
+func onBigQuery(t testing.TB) engine {
+	t.Helper()
+	server, err := fakebigquery.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	key, err := server.Credentials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(keyFile(server.Endpoint()), key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(keyFile(server.Endpoint())) })
+	return engine{dialect: billing.BigQuery(fakebigquery.Project, fakebigquery.Dataset), dsn: server.Endpoint(),
+		poison: func(*testing.T, *sql.DB) { server.Refuse(`"cost_center":"poison"`) }}
+}
+
+// keyFile of a server is found by its address alone, for a child too.
+func keyFile(endpoint string) string {
+	return filepath.Join(os.TempDir(), "warren-key-"+strings.NewReplacer(":", "-", "/", "-").Replace(endpoint)+".json")
+}
+
+// words are a statement in the words of the engine: those of a test are plain SQL, which BigQuery knows otherwise.
+func (e engine) words(text string) string {
+	if e.dialect.Name != "bigquery" {
+		return text
+	}
+	return strings.NewReplacer(" text", " STRING", " int", " INT64", " TEXT", " STRING", " INTEGER", " INT64", "'{}'", "JSON '{}'", `"`, "`").Replace(text)
 }
 
 // open is one more connection pool to the same database, as another process would have.
@@ -81,10 +126,14 @@ func (e engine) open(t testing.TB) *sql.DB {
 }
 
 func (e engine) connect() (*sql.DB, error) {
-	if e.dialect.Name == billing.SQLite.Name {
+	switch e.dialect.Name {
+	case billing.SQLite.Name:
 		return billing.OpenSQLite(e.dsn)
+	case billing.Postgres.Name:
+		return billing.OpenPostgres(e.dsn)
 	}
-	return billing.OpenPostgres(e.dsn)
+	return bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location, Endpoint: e.dsn,
+		CredentialsFile: keyFile(e.dsn), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30}), nil
 }
 
 const cluster = "acme/europe-west1/main"

@@ -71,11 +71,11 @@ func TestEnsure(t *testing.T) {
 			reset()
 		})
 		t.Run("BILL-17 other columns and types are named, each", func(t *testing.T) {
-			mustExec(t, db, `CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`)
+			mustExec(t, db, e.words(`CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`))
 			text := strings.Join(problems(t, store, store.Ensure(t.Context())), "\n")
 			for _, want := range []string{"column namespace is missing", "column namespace_uid is missing", "column tenant_uid is missing", "column op is missing",
 				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing", "column recorded_at is missing",
-				"column tenant is int", "column generation is text, it must be ", "column foreign_key is not ours: it must allow NULL or have a default"} {
+				e.words("column tenant is int"), e.words("column generation is text") + ", it must be ", "column foreign_key is not ours: it must allow NULL or have a default"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("%q doesn't say %q", text, want)
 				}
@@ -125,8 +125,10 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 		})
 		t.Run("BILL-18 a column of somebody else's", func(t *testing.T) {
 			mustExec(t, db, ddl[0])
-			mustExec(t, db, `ALTER TABLE ledger ADD COLUMN note text`)
-			mustExec(t, db, `ALTER TABLE ledger ADD COLUMN reviewed text NOT NULL DEFAULT 'no'`)
+			mustExec(t, db, e.words(`ALTER TABLE ledger ADD COLUMN note text`))
+			if e.dialect.Name != "bigquery" { // which adds no column that must have a value
+				mustExec(t, db, `ALTER TABLE ledger ADD COLUMN reviewed text NOT NULL DEFAULT 'no'`)
+			}
 			if err := store.Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}

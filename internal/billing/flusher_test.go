@@ -205,9 +205,7 @@ func TestPoison(t *testing.T) {
 		t.Run("BILL-23 one poison row in 500", func(t *testing.T) {
 			b := newBench(t, e)
 			db := e.open(t)
-			for _, text := range e.poison {
-				mustExec(t, db, text)
-			}
+			e.poison(t, db)
 			events := tenants(500)
 			events[317].CostCenter = "poison"
 			put(t, b.Outbox, events...)

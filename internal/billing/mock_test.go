@@ -153,9 +153,7 @@ func TestTroubleOfEngines(t *testing.T) {
 		if err := store.Ensure(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range e.poison {
-			mustExec(t, db, text)
-		}
+		e.poison(t, db)
 		_, err = store.Append(t.Context(), []billing.Event{set(1, "poison", nine)})
 		if got := store.Trouble(err); got != billing.InvalidData {
 			t.Errorf("a row that is refused: %s (%v)", got, err)

@@ -48,7 +48,7 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 		if err != nil {
 			return added, err
 		}
-		result, err := s.db.ExecContext(ctx, s.text.insert, batch.json)
+		result, err := s.db.ExecContext(ctx, s.text.insert, s.arguments(batch)...)
 		if err != nil {
 			return added, fmt.Errorf("appending %d events to %s: %w", batch.rows, s.options.Table, err)
 		}
@@ -61,37 +61,64 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 	return added, nil
 }
 
-// batch is the parameter of one INSERT: a JSON array.
+// batch is what one INSERT is about.
 type batch struct {
+	// json is an array of the events.
 	json string
 	rows int
+	// from and until are the least and the greatest effective_at.
+	from, until time.Time
 }
 
+func (s *Store) arguments(b batch) []any {
+	if s.dialect.insertBounds {
+		return []any{b.json, instantText(b.from), instantText(b.until)}
+	}
+	return []any{b.json}
+}
+
+// batches are those of the events, each event once.
 func (s *Store) batches(events []Event) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
+		var b batch
 		var array bytes.Buffer
-		rows := 0
+		done := map[string]bool{}
 		for _, event := range events {
+			event = event.Sealed()
+			if done[event.ID] {
+				continue
+			}
+			done[event.ID] = true
 			row, err := event.row()
 			if err != nil {
 				yield(batch{}, err)
 				return
 			}
-			if rows > 0 && (rows == s.options.MaxRows || array.Len()+len(row)+2 > s.options.MaxBytes) {
-				if !yield(batch{array.String() + "]", rows}, nil) {
+			if b.rows > 0 && (b.rows == s.options.MaxRows || array.Len()+len(row)+2 > s.options.MaxBytes) {
+				if b.json = array.String() + "]"; !yield(b, nil) {
 					return
 				}
 				array.Reset()
-				rows = 0
+				b = batch{}
 			}
-			array.WriteByte("[,"[min(rows, 1)])
+			array.WriteByte("[,"[min(b.rows, 1)])
 			array.Write(row)
-			rows++
+			b.add(event)
 		}
-		if rows > 0 {
-			yield(batch{array.String() + "]", rows}, nil)
+		if b.json = array.String() + "]"; b.rows > 0 {
+			yield(b, nil)
 		}
 	}
+}
+
+func (b *batch) add(e Event) {
+	if b.rows == 0 || e.EffectiveAt.Before(b.from) {
+		b.from = e.EffectiveAt
+	}
+	if b.rows == 0 || e.EffectiveAt.After(b.until) {
+		b.until = e.EffectiveAt
+	}
+	b.rows++
 }
 
 // row is the event as an object of the JSON array, and of the outbox. Every column is a string but generation and labels.

@@ -119,9 +119,9 @@ func TestDoubledRows(t *testing.T) {
 			store := e.store(t, db)
 			// Of one instant and one generation: what was recorded first counts first, and its double not at all.
 			for minute := range 2 {
-				mustExec(t, db, insertOf(set(1, "A", at(0)), at(float64(10+minute))))
-				mustExec(t, db, insertOf(set(1, "B", at(0)), at(10.5)))
-				mustExec(t, db, insertOf(set(2, "C", at(1)), at(float64(20+minute))))
+				mustExec(t, db, e.words(insertOf(set(1, "A", at(0)), at(float64(10+minute)))))
+				mustExec(t, db, e.words(insertOf(set(1, "B", at(0)), at(10.5))))
+				mustExec(t, db, e.words(insertOf(set(2, "C", at(1)), at(float64(20+minute)))))
 			}
 			if diff := cmp.Diff([]string{"B 0s 1m0s", "C 1m0s open"}, bounds(t, store, "payments")); diff != "" {
 				t.Error(diff)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -114,4 +115,38 @@ func sqliteTrouble(err error) Trouble {
 		return Mismatch
 	}
 	return Unavailable
+}
+
+// bigqueryTrouble goes by the reason of the API or of a job (https://cloud.google.com/bigquery/docs/error-messages), and where
+// that is invalidQuery, which stands for nearly all that can be wrong with a statement, by what is said.
+func bigqueryTrouble(err error) Trouble {
+	var known interface{ Reason() string }
+	if !errors.As(err, &known) {
+		return Unavailable
+	}
+	said := err.Error()
+	switch known.Reason() {
+	case "accessDenied", "authError", "billingNotEnabled", "credentials", "required":
+		return Denied
+	case "notFound":
+		if strings.Contains(said, "Not found: Table") {
+			return Mismatch
+		}
+		return Denied // of a project or dataset: it is missing, or this account may not see it
+	case "quotaExceeded", "bytesBilledLimitExceeded":
+		return Quota
+	case "invalid", "invalidQuery", "badRequest", "duplicate":
+		switch {
+		case strings.Contains(said, "Could not serialize access"), strings.Contains(said, "Resources exceeded"):
+			return Unavailable
+		case containsAny(said, "Invalid timestamp", "Bad int64 value", "syntax error while parsing value", "Failed to parse"):
+			return InvalidData
+		}
+		return Mismatch
+	}
+	return Unavailable
+}
+
+func containsAny(text string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }

@@ -10,10 +10,10 @@ import (
 // Billing says where the ledger is written and what a tenant must state. All of it but Defaults, Required and
 // CostCenterPattern needs a restart.
 type Billing struct {
-	// Driver is none (default), sqlite or postgres. The section of the chosen one must be complete.
+	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
 
-	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres.
+	// ClusterID is what the cost data calls this cluster, on GKE project/location/name. Required with postgres and bigquery.
 	ClusterID string `json:"clusterID"`
 
 	// Table is a plain SQL name. Default tenant_billing. The view is called <table>_periods.
@@ -32,6 +32,7 @@ type Billing struct {
 	Outbox   BillingOutbox   `json:"outbox"`
 	SQLite   BillingSQLite   `json:"sqlite"`
 	Postgres BillingPostgres `json:"postgres"`
+	BigQuery BillingBigQuery `json:"bigquery"`
 
 	// Defaults fill the billing of an LNamespace at its creation: the first that names its maker and agrees with what is stated.
 	// Default [].
@@ -52,6 +53,7 @@ const (
 	DriverNone     BillingDriver = "none"
 	DriverSQLite   BillingDriver = "sqlite"
 	DriverPostgres BillingDriver = "postgres"
+	DriverBigQuery BillingDriver = "bigquery"
 )
 
 // BillingSchema says who makes the table and the view.
@@ -100,6 +102,31 @@ type BillingSQLite struct {
 type BillingPostgres struct {
 	// DSNFile holds the data source name; a file, so that no secret stands in the configuration. No default; required.
 	DSNFile string `json:"dsnFile"`
+}
+
+// BillingBigQuery configures driver bigquery.
+type BillingBigQuery struct {
+	// Project runs the statements, pays for them, and has the dataset. No default; required.
+	Project string `json:"project"`
+
+	// Dataset has the table and the view. It must be there. No default; required.
+	Dataset string `json:"dataset"`
+
+	// Location of the dataset, such as EU or europe-west1. No default; required.
+	Location string `json:"location"`
+
+	// CredentialsFile holds a key, or says how an identity is federated. Default none: what the environment gives, such as GKE's
+	// workload identity.
+	CredentialsFile string `json:"credentialsFile"`
+
+	// Endpoint is the address of the API where it isn't the public one, such as that of Private Service Connect. Default none.
+	Endpoint string `json:"endpoint"`
+
+	// StatementTimeout is how long one statement may take, at least 1s. Default 2m.
+	StatementTimeout metav1.Duration `json:"statementTimeout"`
+
+	// MaximumBytesBilled is what one statement may read, at least 10Mi, the least that is billed. Default 1Gi.
+	MaximumBytesBilled resource.Quantity `json:"maximumBytesBilled"`
 }
 
 // BillingDefault fills the empty billing fields of a new LNamespace whose creator it matches: User, a member of Group,

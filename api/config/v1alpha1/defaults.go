@@ -83,6 +83,7 @@ func defaultBilling() Billing {
 		Batch:          BillingBatch{MaxRows: 500, MaxBytes: resource.MustParse("1Mi")},
 		Outbox:         BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
 		SQLite:         BillingSQLite{Path: "/var/lib/warren/billing.db"},
+		BigQuery:       BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute}, MaximumBytesBilled: resource.MustParse("1Gi")},
 		Defaults:       []BillingDefault{},
 		Required:       []BillingField{},
 	}

@@ -37,7 +37,10 @@ var everyKey = map[string]bool{
 	"billing.flushInterval": restart, "billing.resyncInterval": restart,
 	"billing.batch.maxRows": restart, "billing.batch.maxBytes": restart, "billing.outbox.path": restart, "billing.outbox.maxRows": restart,
 	"billing.sqlite.path": restart, "billing.postgres.dsnFile": restart,
-	"billing.defaults": live, "billing.required": live, "billing.costCenterPattern": live,
+	"billing.bigquery.project": restart, "billing.bigquery.dataset": restart, "billing.bigquery.location": restart,
+	"billing.bigquery.credentialsFile": restart, "billing.bigquery.endpoint": restart, "billing.bigquery.statementTimeout": restart,
+	"billing.bigquery.maximumBytesBilled": restart,
+	"billing.defaults":                    live, "billing.required": live, "billing.costCenterPattern": live,
 	"controllers": restart, "clientConnection.qps": restart, "clientConnection.burst": restart, "concurrency": restart,
 	"featureGates": restart,
 }

@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"regexp"
 	"time"
 	"unicode/utf8"
@@ -12,13 +14,14 @@ import (
 var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 func (b *Billing) validate(at *field.Path) field.ErrorList {
-	problems := oneOf(at.Child("driver"), b.Driver, DriverNone, DriverSQLite, DriverPostgres)
+	problems := oneOf(at.Child("driver"), b.Driver, DriverNone, DriverSQLite, DriverPostgres, DriverBigQuery)
 	problems = append(problems, b.validateDriver(at)...)
 	if !tablePattern.MatchString(b.Table) { // it becomes part of SQL statements
 		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+tablePattern.String()))
 	}
 	problems = append(problems, oneOf(at.Child("schema"), b.Schema, SchemaManage, SchemaVerify)...)
 	problems = append(problems, b.validateSizes(at)...)
+	problems = append(problems, b.BigQuery.validate(at.Child("bigquery"))...)
 	for i, d := range b.Defaults {
 		problems = append(problems, d.validate(at.Child("defaults").Index(i))...)
 	}
@@ -49,6 +52,10 @@ func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
 		return problems
 	case DriverPostgres:
 		require(b.Postgres.DSNFile, "postgres", "dsnFile")
+	case DriverBigQuery:
+		require(b.BigQuery.Project, "bigquery", "project")
+		require(b.BigQuery.Dataset, "bigquery", "dataset")
+		require(b.BigQuery.Location, "bigquery", "location")
 	default:
 		return nil
 	}
@@ -63,6 +70,42 @@ func (b *Billing) validateSizes(at *field.Path) field.ErrorList {
 	problems = append(problems, atLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
 	problems = append(problems, bytesAtLeast(at.Child("batch", "maxBytes"), b.Batch.MaxBytes, 1)...)
 	return append(problems, atLeast(at.Child("outbox", "maxRows"), b.Outbox.MaxRows, 1)...)
+}
+
+// Project and dataset become part of SQL statements, the location of addresses.
+var (
+	projectPattern  = regexp.MustCompile(`^[a-z][a-z0-9.:-]*[a-z0-9]$`)
+	datasetPattern  = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
+	locationPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
+)
+
+func (b *BillingBigQuery) validate(at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for _, f := range []struct {
+		name, value string
+		pattern     *regexp.Regexp
+	}{
+		{"project", b.Project, projectPattern}, {"dataset", b.Dataset, datasetPattern}, {"location", b.Location, locationPattern},
+	} {
+		if f.value != "" && !f.pattern.MatchString(f.value) {
+			problems = append(problems, field.Invalid(at.Child(f.name), f.value, "must match "+f.pattern.String()))
+		}
+	}
+	if b.Endpoint != "" && !isSafeAddress(b.Endpoint) {
+		problems = append(problems, field.Invalid(at.Child("endpoint"), b.Endpoint, "must be an address that begins with https://, for tokens are sent there; http:// only on loopback"))
+	}
+	problems = append(problems, durationAtLeast(at.Child("statementTimeout"), b.StatementTimeout, time.Second)...)
+	return append(problems, bytesAtLeast(at.Child("maximumBytesBilled"), b.MaximumBytesBilled, 10<<20)...)
+}
+
+// isSafeAddress: nobody on the way reads what is sent there.
+func isSafeAddress(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
 // validate refuses what no LNamespace could hold, or what nobody could match.

@@ -11,7 +11,7 @@ func TestValidateBilling(t *testing.T) {
 			reason: "an unknown one asks for nothing else",
 			body:   "billing: {driver: mysql, schema: create, table: a-b}\n",
 			want: []string{
-				`billing.driver: Invalid value: "mysql": must be none, sqlite or postgres`,
+				`billing.driver: Invalid value: "mysql": must be none, sqlite, postgres or bigquery`,
 				`billing.table: Invalid value: "a-b": must match ^[A-Za-z_][A-Za-z0-9_]{0,62}$`,
 				`billing.schema: Invalid value: "create": must be manage or verify`,
 			},
@@ -35,10 +35,32 @@ func TestValidateBilling(t *testing.T) {
 			},
 		},
 		"BillingBigQuery": {
-			reason: "a driver that this version lacks is no driver, and a section of it no section",
-			body:   "billing: {driver: bigquery, clusterID: c}\n",
+			reason: "what the driver needs is named",
+			body:   "billing: {driver: bigquery, outbox: {path: \"\"}}\n",
 			want: []string{
-				`billing.driver: Invalid value: "bigquery": must be none, sqlite or postgres`,
+				`billing.bigquery.project: Required value: needed with billing.driver bigquery`,
+				`billing.bigquery.dataset: Required value: needed with billing.driver bigquery`,
+				`billing.bigquery.location: Required value: needed with billing.driver bigquery`,
+				`billing.clusterID: Required value: needed with billing.driver bigquery`,
+				`billing.outbox.path: Required value: needed with billing.driver bigquery`,
+			},
+		},
+		"BillingBigQueryWhole": {
+			reason: "a project of a domain, an endpoint of one's own",
+			body: "billing: {driver: bigquery, clusterID: c, bigquery: {project: \"example.com:finops\", dataset: finops_1, location: europe-west1, " +
+				"endpoint: \"https://bigquery-warren.p.googleapis.com/bigquery/v2/\"}}\n",
+		},
+		"BillingBigQueryWrong": {
+			reason: "what becomes SQL or an address, and each limit just outside its range, whatever the driver",
+			body: "billing: {bigquery: {project: \"a`b\", dataset: fin-ops, location: \"EU/x\", endpoint: \"http://bigquery.example.com/\", " +
+				"statementTimeout: 999ms, maximumBytesBilled: 10485759}}\n",
+			want: []string{
+				"billing.bigquery.project: Invalid value: \"a`b\": must match ^[a-z][a-z0-9.:-]*[a-z0-9]$",
+				`billing.bigquery.dataset: Invalid value: "fin-ops": must match ^[A-Za-z0-9_]+$`,
+				`billing.bigquery.location: Invalid value: "EU/x": must match ^[A-Za-z][A-Za-z0-9-]*$`,
+				`billing.bigquery.endpoint: Invalid value: "http://bigquery.example.com/": must be an address that begins with https://, for tokens are sent there; http:// only on loopback`,
+				`billing.bigquery.statementTimeout: Invalid value: "999ms": must be at least 1s`,
+				`billing.bigquery.maximumBytesBilled: Invalid value: "10485759": must be a whole number of bytes, at least 10485760`,
 			},
 		},
 		"BillingSizes": {

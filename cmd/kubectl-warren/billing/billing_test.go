@@ -76,7 +76,7 @@ func TestProblems(t *testing.T) {
 	for name, c := range map[string]struct{ tell, typed, want string }{
 		"the exporter's sentence": {"echo 'error: tenant x has no period' >&2; echo 'command terminated with exit code 1' >&2; exit 1", "history x", "tenant x has no period"},
 		"nothing deployed": {`echo 'Error from server (NotFound): deployments.apps "warren-billing-exporter" not found' >&2; exit 1`, "status",
-			"no billing exporter is deployed: deploy component billing-sqlite or billing-postgres"},
+			"no billing exporter is deployed: deploy component billing-sqlite, billing-postgres or billing-bigquery"},
 		"no right":                     {`echo 'Error from server (Forbidden): pods "x" is forbidden: User "eve" cannot create resource "pods/exec"' >&2; exit 1`, "status", `User "eve" cannot create resource "pods/exec"`},
 		"silence":                      {"exit 3", "status", "exit status 3"},
 		"no word":                      {"", "history", "name one TENANT, not 0: kubectl-warren billing history TENANT"},

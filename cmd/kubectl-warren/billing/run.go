@@ -95,7 +95,7 @@ func problem(said string, exit *exec.ExitError) string {
 	last := lines[len(lines)-1]
 	switch {
 	case strings.Contains(last, exporter[strings.Index(exporter, "/")+1:]) && strings.Contains(last, "NotFound"):
-		return last + ": no billing exporter is deployed: deploy component billing-sqlite or billing-postgres, name its namespace with --operator-namespace, " +
+		return last + ": no billing exporter is deployed: deploy component billing-sqlite, billing-postgres or billing-bigquery, name its namespace with --operator-namespace, " +
 			"or ask beside the ledger with --config"
 	case last == "":
 		return exit.Error()

@@ -8,18 +8,27 @@ import (
 	"fmt"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// Of returns the bill of materials of a binary, in JSON. version is the binary's own.
-func Of(binary, version string) ([]byte, error) {
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		return nil, fmt.Errorf("reading what %s is made of: %w; it must be a Go program", binary, err)
+// Of returns the bill of materials of some binaries of one module, in JSON. version is their own.
+func Of(version string, binaries ...string) ([]byte, error) {
+	var all *debug.BuildInfo
+	for _, binary := range binaries {
+		info, err := buildinfo.ReadFile(binary)
+		if err != nil {
+			return nil, fmt.Errorf("reading what %s is made of: %w; it must be a Go program", binary, err)
+		}
+		if all == nil {
+			all = info
+			continue
+		}
+		all.Deps = append(all.Deps, info.Deps...)
 	}
-	return encodeJSON(listModules(info, version))
+	return encodeJSON(listModules(all, version))
 }
 
 func listModules(info *debug.BuildInfo, version string) *cdx.BOM {
@@ -36,6 +45,9 @@ func listModules(info *debug.BuildInfo, version string) *cdx.BOM {
 	for _, module := range info.Deps {
 		if module.Replace != nil {
 			module = module.Replace
+		}
+		if slices.Contains(refs, module.Path) { // two binaries have it
+			continue
 		}
 		c := componentOf(cdx.ComponentTypeLibrary, module)
 		components, refs = append(components, c), append(refs, c.BOMRef)

@@ -57,9 +57,12 @@ func TestOfABinary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := Of(self, "v1")
+	text, err := Of("v1", self, self)
 	if err != nil || !bytes.Contains(text, []byte(`"pkg:golang/std@1.`)) {
 		t.Errorf("%v in %s", err, text)
+	}
+	if once, err := Of("v1", self); err != nil || !bytes.Equal(once, text) {
+		t.Errorf("what two binaries share stands there twice (error %v)", err)
 	}
 }
 
@@ -68,7 +71,7 @@ func TestWhatIsNoProgramIsRefused(t *testing.T) {
 	if err := os.WriteFile(file, []byte("#!/bin/sh\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Of(file, ""); err == nil || !strings.Contains(err.Error(), "must be a Go program") {
+	if _, err := Of("", file); err == nil || !strings.Contains(err.Error(), "must be a Go program") {
 		t.Errorf("got %v", err)
 	}
 }

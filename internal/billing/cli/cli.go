@@ -141,13 +141,16 @@ func (c *call) load(path string) (err error) {
 		return err
 	}
 	if c.config.Billing.Driver == config.DriverNone {
-		return fmt.Errorf("%s: billing.driver is none, so there is no ledger: choose sqlite or postgres", path)
+		return fmt.Errorf("%s: billing.driver is none, so there is no ledger: choose sqlite, postgres or bigquery", path)
 	}
 	return nil
 }
 
 // open has the subcommand run with the ledger of the configuration. A file that isn't there is not made by asking.
 func (c *call) open(ctx context.Context, run func(context.Context, *call) error) error {
+	if err := exporter.HandOver(&c.config.Billing); err != nil {
+		return err
+	}
 	if b := c.config.Billing; b.Driver == config.DriverSQLite {
 		if _, err := os.Stat(b.SQLite.Path); err != nil {
 			return fmt.Errorf("billing.sqlite.path %s: there is no ledger (%w): run this where the exporter runs, after its start", b.SQLite.Path, err)

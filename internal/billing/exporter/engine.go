@@ -33,8 +33,10 @@ func Dialect(c *config.Billing) (billing.Dialect, error) {
 		return billing.SQLite, nil
 	case config.DriverPostgres:
 		return billing.Postgres, nil
+	case config.DriverBigQuery:
+		return billing.BigQuery(c.BigQuery.Project, c.BigQuery.Dataset), nil
 	}
-	return billing.Dialect{}, fmt.Errorf("billing.driver %s: this build has no such driver; choose sqlite or postgres", c.Driver)
+	return billing.Dialect{}, fmt.Errorf("billing.driver %s: this build has no such driver; choose sqlite, postgres or bigquery", c.Driver)
 }
 
 func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
@@ -52,6 +54,11 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 			return nil, dialect, err
 		}
 		db = billing.OpenPostgresBy(read)
+	case config.DriverBigQuery:
+		if OpenBigQuery == nil {
+			return nil, dialect, fmt.Errorf("billing.driver bigquery: %s has the driver, not this program", bigqueryProgram)
+		}
+		db = OpenBigQuery(&c.BigQuery)
 	}
 	if err != nil {
 		return nil, dialect, err

@@ -79,7 +79,10 @@ func (o options) follow(ctx context.Context, version string) error {
 			return err
 		}
 		if file.Current().Billing.Driver == config.DriverNone {
-			return errors.New("billing.driver is none: there is nothing to export; choose sqlite or postgres, or don't run the exporter")
+			return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
+		}
+		if err := HandOver(&file.Current().Billing); err != nil {
+			return err
 		}
 		until, changed := context.WithCancel(ctx)
 		heed(file, changed)

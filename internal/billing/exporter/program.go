@@ -68,7 +68,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, namespace) }},
 		mostUnsaved: b.Outbox.MaxRows,
 	}
-	const timeout = 2 * time.Minute
+	timeout := max(2*time.Minute, 2*b.BigQuery.StatementTimeout.Duration)
 	keep := &keeper{
 		store: store, outbox: p.outbox, tracker: track, clock: now, events: events, manage: b.Schema == config.SchemaManage,
 		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: now, Batch: b.Batch.MaxRows, Timeout: timeout},

@@ -1,0 +1,40 @@
+package bigquery
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+
+	"google.golang.org/api/option"
+)
+
+// kinds of credentials that a file may hold.
+var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccount, option.ImpersonatedServiceAccount, option.AuthorizedUser}
+
+// client are the options of Google's client. The file is read each time a client is made.
+func (o Options) client() (options []option.ClientOption, err error) {
+	if o.Endpoint != "" {
+		options = append(options, option.WithEndpoint(o.Endpoint))
+	}
+	if o.CredentialsFile == "" {
+		return options, nil
+	}
+	refused := func(err error) error {
+		return &Error{reason: reasonCredentials, err: fmt.Errorf("billing.bigquery.credentialsFile: %w; mount the Secret that holds it", err)}
+	}
+	text, err := os.ReadFile(o.CredentialsFile)
+	if err != nil {
+		return nil, refused(err)
+	}
+	var file struct {
+		Type option.CredentialsType `json:"type"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, refused(fmt.Errorf("%s is no JSON of credentials", o.CredentialsFile)) // the error could quote the key
+	}
+	if !slices.Contains(kinds, file.Type) {
+		return nil, refused(fmt.Errorf("%s holds credentials of type %q, not one of %q", o.CredentialsFile, file.Type, kinds))
+	}
+	return append(options, option.WithAuthCredentialsJSON(file.Type, text)), nil
+}

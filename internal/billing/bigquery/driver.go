@@ -1,0 +1,143 @@
+// Package bigquery is a driver of database/sql for BigQuery: as much as the ledger of billing needs, over Google's client.
+//
+// Each statement is a job of an ID that the driver chose. So whoever lost the answer sends the same job again, and BigQuery, which
+// knows it, runs it once. The driver asks how the job stands, and reads what it gave only when it is done: the client's own
+// Job.Wait and Job.Read ask a job that failed by a rate limit until the context ends
+// (https://github.com/googleapis/google-cloud-go/pull/20070). There are no transactions, and no statement is prepared anywhere.
+package bigquery
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"sync"
+	"time"
+
+	"cloud.google.com/go/bigquery"
+)
+
+// Options say where the jobs run, and what each may take.
+type Options struct {
+	// Project runs the jobs and pays for them; Dataset is where names without one are looked for; Location is the dataset's.
+	Project, Dataset, Location string
+	// CredentialsFile is a key or the configuration of a federated identity. Empty: whatever the environment gives, such as GKE's
+	// workload identity.
+	CredentialsFile string
+	// Endpoint is another address of the API than the public one; empty: that.
+	Endpoint string
+	// StatementTimeout is how long a statement may take, here and there.
+	StatementTimeout time.Duration
+	// MaximumBytesBilled is what a statement may read at most; a larger one is refused before it costs anything.
+	MaximumBytesBilled int64
+}
+
+// Open connects to nothing yet: credentials may come later.
+func Open(o Options) *sql.DB { return sql.OpenDB(&connector{options: o}) }
+
+// connector shares one client among all connections, for BigQuery has none.
+type connector struct {
+	options Options
+
+	mu     sync.Mutex // guards client
+	client *bigquery.Client
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(context.Context) (driver.Conn, error) { return &conn{c}, nil }
+
+// Driver implements driver.Connector.
+func (c *connector) Driver() driver.Driver { return nameless{} }
+
+// nameless: what is opened, is opened by Open, for no string could hold all of the options.
+type nameless struct{}
+
+func (nameless) Open(string) (driver.Conn, error) {
+	return nil, errors.New("BigQuery is opened by its options, not by the name of a data source")
+}
+
+// use returns the client, or makes it: an earlier failure, such as of a file that wasn't there, counts for nothing.
+func (c *connector) use(ctx context.Context) (*bigquery.Client, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client != nil {
+		return c.client, nil
+	}
+	options, err := c.options.client()
+	if err != nil {
+		return nil, err
+	}
+	client, err := bigquery.NewClient(context.WithoutCancel(ctx), c.options.Project, options...)
+	if err != nil {
+		return nil, &Error{reason: reasonCredentials, err: err}
+	}
+	c.client = client
+	return client, nil
+}
+
+// forget has the next statement read the credentials again.
+func (c *connector) forget(client *bigquery.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client == client {
+		c.client = nil
+	}
+}
+
+// conn is a connection in name only.
+type conn struct{ *connector }
+
+var (
+	_ driver.ExecerContext  = (*conn)(nil)
+	_ driver.QueryerContext = (*conn)(nil)
+	_ driver.ConnBeginTx    = (*conn)(nil)
+)
+
+// Close implements driver.Conn.
+func (c *conn) Close() error { return nil }
+
+// Prepare implements driver.Conn. Nothing is prepared: database/sql asks for it only where ExecContext and QueryContext are missing.
+func (c *conn) Prepare(string) (driver.Stmt, error) {
+	return nil, errors.New("BigQuery prepares no statements: use ExecContext or QueryContext")
+}
+
+// errTransactions: BigQuery has them in sessions alone, and the ledger needs none.
+var errTransactions = errors.New("this driver of BigQuery has no transactions")
+
+// Begin implements driver.Conn.
+func (c *conn) Begin() (driver.Tx, error) { return nil, errTransactions }
+
+// BeginTx implements driver.ConnBeginTx.
+func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
+	return nil, errTransactions
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.StatementTimeout)
+	defer cancel()
+	job, err := c.run(ctx, text, args)
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := job.LastStatus().Statistics.Details.(*bigquery.QueryStatistics); ok {
+		return driver.RowsAffected(s.NumDMLAffectedRows), nil
+	}
+	return driver.RowsAffected(0), nil
+}
+
+// QueryContext implements driver.QueryerContext. The time of the statement includes the reading of its rows.
+func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.StatementTimeout)
+	job, err := c.run(ctx, text, args)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	found, err := job.Read(ctx)
+	if err != nil {
+		cancel()
+		return nil, explain(err)
+	}
+	return &rows{found: found, cancel: cancel}, nil
+}

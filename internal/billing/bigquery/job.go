@@ -1,0 +1,119 @@
+package bigquery
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"cloud.google.com/go/bigquery"
+	"github.com/google/uuid"
+	"google.golang.org/api/googleapi"
+)
+
+// How long is waited before the same is asked again: doubled from the first to the last.
+const (
+	firstWait = 50 * time.Millisecond
+	lastWait  = 5 * time.Second
+)
+
+// run has a statement carried out, and returns its job when that is done and has not failed.
+func (c *conn) run(ctx context.Context, text string, args []driver.NamedValue) (*bigquery.Job, error) {
+	client, err := c.use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	job, err := c.submit(ctx, c.statement(client, text, args), client)
+	if err == nil {
+		err = await(ctx, job)
+	}
+	if err == nil {
+		return job, nil
+	}
+	err = explain(err)
+	var known *Error
+	if errors.As(err, &known) && known.aboutCredentials() {
+		c.forget(client)
+	}
+	return nil, err
+}
+
+// statement is one with its parameters, by their order.
+func (c *conn) statement(client *bigquery.Client, text string, args []driver.NamedValue) *bigquery.Query {
+	q := client.Query(text)
+	q.DefaultProjectID, q.DefaultDatasetID, q.Location = c.options.Project, c.options.Dataset, c.options.Location
+	q.MaxBytesBilled, q.JobTimeout = c.options.MaximumBytesBilled, c.options.StatementTimeout
+	q.JobID = "warren-billing-" + uuid.NewString()
+	for _, arg := range args {
+		q.Parameters = append(q.Parameters, bigquery.QueryParameter{Value: arg.Value})
+	}
+	return q
+}
+
+// submit makes the job known to BigQuery. Where the answer is lost the same is sent again: a job that is known already is the
+// one that was sent. What the client repeats by itself, such as after a 503, it repeats until the context ends.
+func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.Client) (*bigquery.Job, error) {
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		job, err := q.Run(ctx)
+		switch {
+		case err == nil:
+			return job, nil
+		case statusOf(err) == http.StatusConflict:
+			return client.JobFromProject(ctx, c.options.Project, q.JobID, c.options.Location)
+		case !isLost(err):
+			return nil, err
+		}
+		if pause(ctx, wait) != nil {
+			return nil, fmt.Errorf("%w, at last: %w", ctx.Err(), err)
+		}
+	}
+}
+
+// await asks how the job stands until it is done.
+func await(ctx context.Context, job *bigquery.Job) error {
+	status := job.LastStatus()
+	for wait := firstWait; !status.Done(); wait = min(2*wait, lastWait) {
+		if err := pause(ctx, wait); err != nil {
+			return fmt.Errorf("job %s is not done: %w", job.ID(), err)
+		}
+		asked, err := job.Status(ctx)
+		switch {
+		case err == nil:
+			status = asked
+		case !isLost(err):
+			return err
+		}
+	}
+	return status.Err()
+}
+
+// isLost: nobody knows whether the request arrived, or the API asks to come again without saying why.
+func isLost(err error) bool {
+	var transport *url.Error
+	return statusOf(err) == http.StatusTooManyRequests || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.As(err, &transport) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !isCredentials(err)
+}
+
+// statusOf is the HTTP status of an answer of the API, or 0.
+func statusOf(err error) int {
+	var answer *googleapi.Error
+	if errors.As(err, &answer) {
+		return answer.Code
+	}
+	return 0
+}
+
+func pause(ctx context.Context, length time.Duration) error {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

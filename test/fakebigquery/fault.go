@@ -1,0 +1,89 @@
+package fakebigquery
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// Request is a kind of request.
+type Request string
+
+// The requests that the server answers.
+const (
+	Insert  Request = "jobs.insert"
+	Get     Request = "jobs.get"
+	Results Request = "jobs.getQueryResults"
+	Token   Request = "token"
+)
+
+// Fault is what becomes of the next requests of a kind, in place of their answer.
+type Fault struct {
+	Request Request
+	// Times is how many requests it befalls; 0: all, until Heal.
+	Times int
+
+	// Status, Reason and Message are an answer of the API. Without a reason it is no JSON, as of a proxy on the way.
+	Status          int
+	Reason, Message string
+	// LoseRequest ends the connection before anything is done, LoseAnswer after it.
+	LoseRequest, LoseAnswer bool
+	// JobReason and JobMessage let the job be taken, and fail.
+	JobReason, JobMessage string
+
+	met int
+}
+
+// Break adds a fault. Of several the first that is not used up counts.
+func (s *Server) Break(f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &f)
+}
+
+// Heal ends all faults.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// nextFault counts the request, and returns what befalls it.
+func (s *Server) nextFault(kind Request) *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests[kind]++
+	for _, f := range s.faults {
+		if f.Request == kind && f.JobReason == "" && (f.Times == 0 || f.met < f.Times) {
+			f.met++
+			return f
+		}
+	}
+	return nil
+}
+
+// nextFailure is of what the next job fails. The caller holds s.mu.
+func (s *Server) nextFailure() *apiError {
+	for _, f := range s.faults {
+		if f.JobReason != "" && (f.Times == 0 || f.met < f.Times) {
+			f.met++
+			return &apiError{http.StatusBadRequest, f.JobReason, f.JobMessage}
+		}
+	}
+	return nil
+}
+
+// before says whether the request is answered by it already.
+func (f *Fault) before(w http.ResponseWriter) bool {
+	switch {
+	case f.LoseRequest:
+		panic(http.ErrAbortHandler)
+	case f.Status != 0 && f.Reason == "":
+		w.WriteHeader(f.Status)
+		fmt.Fprint(w, "<html>"+f.Message+"</html>")
+	case f.Status != 0:
+		(&apiError{f.Status, f.Reason, f.Message}).write(w)
+	default:
+		return false
+	}
+	return true
+}
