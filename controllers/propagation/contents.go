@@ -47,7 +47,9 @@ func (e *effects) add(more effects) {
 func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
 	c.noteSeen(o, meta.ResourceVersion)
 	if o.role == sourcesAndCopies {
-		if from := c.unlabelledFrom(o, meta); from != "" {
+		// In a watch of every object, such a copy would pass for a source; in a watch of labelled objects it merely disappears, and the
+		// POST that follows finds it.
+		if from := c.world.UnlabelledFrom(o.slotOf(meta), meta); from != "" {
 			return c.putUnlabelled(o, meta, from)
 		}
 	}
@@ -59,23 +61,6 @@ func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
 		all.add(c.putCopy(o, meta))
 	}
 	return all
-}
-
-// unlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, or "". In
-// a watch of every object, such a copy would pass for a source; in a watch of labelled objects it merely disappears, and
-// the POST that follows finds it.
-func (c *contents) unlabelledFrom(o origin, meta *metav1.PartialObjectMetadata) string {
-	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
-	if _, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
-		return ""
-	}
-	sources, _ := c.world.Forest.Sources(meta.Namespace)
-	for _, from := range sources.Names {
-		if hash.Place == propagate.PlaceOf(o.slotOf(meta), from) {
-			return from
-		}
-	}
-	return ""
 }
 
 // putUnlabelled takes a copy that has lost its label for what it is: a copy that drifted.

@@ -226,7 +226,7 @@ func (c *copies) inspectCopy(ctx context.Context, r schema.GroupVersionResource,
 	if err != nil {
 		return err
 	}
-	if differs(source.Body, found, over.Foreign) {
+	if source.Differs(found, over.Foreign) {
 		over.Drifted = true
 		c.repairs.noteFound(slot, foundAtStart)
 		return c.updateCopy(ctx, r, slot, action, over)

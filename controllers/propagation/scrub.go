@@ -150,17 +150,11 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	if err != nil {
 		return err
 	}
-	if differs(wanted.Body, found, c.Foreign) && s.tables.markDrifted(slot, uid, resourceVersion) {
+	if wanted.Differs(found, c.Foreign) && s.tables.markDrifted(slot, uid, resourceVersion) {
 		s.repairs.noteFound(slot, foundByScrub)
 		s.queue.Add(slotKey(slot))
 	}
 	return nil
-}
-
-// differs says whether a copy was changed. What it holds beyond its source, and is nobody's, was added by mutating
-// admission, and would be added again.
-func differs(source, found *propagate.Body, foreign bool) bool {
-	return found.Content != source.Content && (foreign || !source.Within(found))
 }
 
 // ignoreRefused leaves out what only says that the source is gone or may not be read.

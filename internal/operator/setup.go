@@ -27,6 +27,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
+	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -78,11 +79,13 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	operatorNamespace := o.OperatorNamespace
 	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, asked: o.Webhooks.Enabled, timing: timing}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
-	s.index = view.New(forestRules(store.Current(), operatorNamespace))
+	s.index = view.New(rules.ForForest(store.Current(), operatorNamespace))
 	if err := s.index.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	store.Subscribe(func(_, now *config.OperatorConfiguration) { s.index.Reconfigure(forestRules(now, operatorNamespace)) })
+	store.Subscribe(func(_, now *config.OperatorConfiguration) {
+		s.index.Reconfigure(rules.ForForest(now, operatorNamespace))
+	})
 	if err := mgr.Add(memoryKeeper{interval: timing.MemoryLook}); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 func subcommands(version string) map[string]func(ctx context.Context, args []string, out io.Writer) error {
 	return map[string]func(ctx context.Context, args []string, out io.Writer) error{
 		"manifests": func(_ context.Context, args []string, out io.Writer) error { return printManifests(args, out) },
+		"plan":      printPlan,
 		"release":   release.Run,
 		"billing":   cli.Run,
 		"billing-exporter": func(ctx context.Context, args []string, out io.Writer) error {

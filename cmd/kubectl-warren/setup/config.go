@@ -18,7 +18,7 @@ import (
 // ConfigCommands is the group of commands "config …".
 func ConfigCommands(inv *invocation.Invocation) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration"}
-	group.AddCommand(validateCommand(inv), viewCommand(inv))
+	group.AddCommand(validateCommand(inv), viewCommand(inv), diffCommand(inv))
 	return group
 }
 

@@ -1,0 +1,73 @@
+package setup
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/preview"
+)
+
+// diffDocument is what "config diff" prints as JSON or YAML.
+type diffDocument struct {
+	invocation.Document
+	Counts []preview.Count `json:"counts"`
+	*preview.Plan
+}
+
+// diffCommand is the command "config diff FILE".
+func diffCommand(inv *invocation.Invocation) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff FILE",
+		Short: "Show what the operator would write if it read this file, and write nothing",
+		Long: "Show how many copies and Namespaces of which tenant the operator would write if it read this file, and write nothing; -o wide\n" +
+			"shows each write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
+			"FILE can be - for standard input.",
+		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
+		Args:    invocation.ExactlyAsUsage("one file"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		},
+	}
+	operator := invocation.AddOperatorNamespace(cmd)
+	output := invocation.AddChoice(cmd, "output", "o", "", "Output format", invocation.OutputJSON, invocation.OutputYAML, invocation.OutputWide)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		data, err := inv.ReadFile(args[0])
+		if err != nil {
+			return err
+		}
+		c, err := config.Parse(args[0], data)
+		if err != nil {
+			return invocation.Problems(strings.Split(err.Error(), "\n"))
+		}
+		api, err := inv.ConnectDiscovering()
+		if err != nil {
+			return err
+		}
+		plan, err := preview.Make(cmd.Context(), api, c, *operator)
+		switch {
+		case failure.Refused(err):
+			return fmt.Errorf("you may not read what the operator reads; ask a cluster admin: %w", err)
+		case err != nil:
+			return err
+		case output.Value == invocation.OutputWide:
+			return inv.PrintReport("", writes{plan}, nil)
+		}
+		return inv.PrintReport(output.Value, counts{plan}, diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), plan})
+	}
+	return cmd
+}
+
+// writes are the writes of a plan as a table, and counts how many there are.
+type (
+	writes struct{ *preview.Plan }
+	counts struct{ *preview.Plan }
+)
+
+func (p writes) Write(w io.Writer) error { return p.WriteTable(w) }
+func (p counts) Write(w io.Writer) error { return p.WriteCounts(w) }

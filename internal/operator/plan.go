@@ -1,0 +1,77 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/preview"
+)
+
+// printPlan prints every write to copies and to Namespaces that the operator would do on a cluster, and why. It writes nothing.
+func printPlan(ctx context.Context, args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // an error is told once, by the caller
+	path := flags.String("config", "", "the configuration file; without it the defaults hold")
+	kubeconfig := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
+	namespace := flags.String("operator-namespace", "warren-system", "the operator's namespace, which is protected")
+	format := flags.String("o", preview.Table, "table, json or yaml")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(out, "manager plan prints every write to copies and Namespaces that the operator would do on this cluster, and why. It writes nothing.")
+		flags.SetOutput(out)
+		flags.PrintDefaults()
+		return nil
+	case err != nil:
+		return fmt.Errorf("plan: %w; see manager plan --help", err)
+	case flags.NArg() > 0:
+		return fmt.Errorf("plan: unknown argument %q; see manager plan --help", flags.Arg(0))
+	case !slices.Contains([]string{preview.Table, preview.JSON, preview.YAML}, *format):
+		return fmt.Errorf("plan: -o %q: choose table, json or yaml", *format)
+	}
+	c := config.Default()
+	if *path != "" {
+		var err error
+		if c, err = config.Load(*path); err != nil {
+			return err
+		}
+	}
+	api, err := planClient(*kubeconfig)
+	if err != nil {
+		return err
+	}
+	plan, err := preview.Make(ctx, api, c, *namespace)
+	if err != nil {
+		return err
+	}
+	return plan.Print(out, *format)
+}
+
+// planClient reads all kinds that a plan rests on.
+func planClient(kubeconfig string) (client.Client, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG: %w", err)
+	}
+	cfg.QPS = -1 // the API server's own fairness is the limit
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, metav1.AddMetaToScheme, corev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return client.New(cfg, client.Options{Scheme: scheme})
+}

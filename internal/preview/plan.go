@@ -1,0 +1,173 @@
+// Package preview says what the operator would write on a cluster under a configuration, and why, without writing anything. It reads each
+// list once, with the rights of whoever asks, and leaves the judgement to the planners of the operator.
+package preview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/rules"
+)
+
+// Verb is what a write does.
+type Verb string
+
+// The verbs. Conflict is no write: what is wanted there can't be written, because an unrelated object has the name.
+const (
+	Create   Verb = "create"
+	Update   Verb = "update"
+	Delete   Verb = "delete"
+	Conflict Verb = "conflict"
+)
+
+var verbOf = map[propagate.Verb]Verb{
+	propagate.Create: Create, propagate.Update: Update, propagate.Withdraw: Update, propagate.Delete: Delete, propagate.Nothing: Conflict,
+}
+
+// Write is one write. Its JSON form is an interface that scripts rely on.
+type Write struct {
+	Verb  Verb   `json:"verb"`
+	Group string `json:"group,omitempty"`
+	Kind  string `json:"kind"`
+	// Namespace is empty for a Namespace itself.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Tenant is the root of the tree, or empty where the namespace is in none.
+	Tenant string `json:"tenant,omitempty"`
+	// Source is the namespace from which a copy comes.
+	Source string `json:"source,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// Plan is every write to Namespaces and to copies that the operator would do.
+type Plan struct {
+	Writes []Write `json:"writes"`
+	// Notes are sentences about what could not be judged.
+	Notes []string `json:"notes"`
+}
+
+// Make plans for the cluster that api reads, under configuration c. It needs to list namespaces, Warren's kinds and the configured ones.
+func Make(ctx context.Context, api client.Client, c *config.OperatorConfiguration, operatorNamespace string) (*Plan, error) {
+	f, err := readForest(ctx, api, rules.ForForest(c, operatorNamespace))
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{Writes: namespaceWrites(f), Notes: []string{}}
+	r := &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f)}
+	for _, kind := range c.Propagation.Kinds {
+		if err := r.readKind(ctx, kind); err != nil {
+			return nil, err
+		}
+	}
+	plan.Notes = append(plan.Notes, r.notes...)
+	for _, step := range r.world.Preview() {
+		plan.Writes = append(plan.Writes, Write{
+			Verb: verbOf[step.Verb], Group: step.Slot.Kind.Group, Kind: step.Slot.Kind.Kind, Namespace: step.Slot.Namespace, Name: step.Slot.Name,
+			Tenant: tenantOf(f, step.Slot.Namespace), Source: step.From, Reason: step.Why,
+		})
+	}
+	return plan, nil
+}
+
+// namespaceWrites are the writes to the labels and annotations of Namespaces.
+func namespaceWrites(f *forest.Snapshot) []Write {
+	writes := []Write{}
+	for _, name := range slices.Sorted(f.All()) {
+		change := f.Desired(name)
+		if change.Empty() {
+			continue
+		}
+		keys := append(describeKeys("label", change.Labels), describeKeys("annotation", change.Annotations)...)
+		writes = append(writes, Write{Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(f, name), Reason: strings.Join(keys, ", ")})
+	}
+	return writes
+}
+
+// describeKeys says what becomes of the keys that change.
+func describeKeys(what string, keys map[string]*string) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if value := keys[key]; value == nil {
+			all = append(all, fmt.Sprintf("no %s %s", what, key))
+		} else {
+			all = append(all, fmt.Sprintf("%s %s=%s", what, key, *value))
+		}
+	}
+	return all
+}
+
+// tenantOf is the root of the tree in which a namespace stands, or stood last.
+func tenantOf(f *forest.Snapshot, name string) string {
+	n := f.Namespace(name)
+	if place := f.Place(name); place.InTree() {
+		return place.Path[0]
+	} else if n == nil {
+		return ""
+	}
+	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	return root
+}
+
+// Count is how many writes of each verb a kind and a tenant get. Its JSON form is an interface that scripts rely on.
+type Count struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Tenant    string `json:"tenant,omitempty"`
+	Creates   int    `json:"creates"`
+	Updates   int    `json:"updates"`
+	Deletes   int    `json:"deletes"`
+	Conflicts int    `json:"conflicts"`
+}
+
+// Counts are the writes by kind and tenant, in this order.
+func (p *Plan) Counts() []Count {
+	type key struct{ kind, group, tenant string }
+	found := map[key]*Count{}
+	for _, w := range p.Writes {
+		k := key{w.Kind, w.Group, w.Tenant}
+		if found[k] == nil {
+			found[k] = &Count{Group: w.Group, Kind: w.Kind, Tenant: w.Tenant}
+		}
+		found[k].add(w.Verb)
+	}
+	counts := []Count{}
+	for _, count := range found {
+		counts = append(counts, *count)
+	}
+	slices.SortFunc(counts, func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	return counts
+}
+
+func (c *Count) add(verb Verb) {
+	switch verb {
+	case Create:
+		c.Creates++
+	case Update:
+		c.Updates++
+	case Delete:
+		c.Deletes++
+	case Conflict:
+		c.Conflicts++
+	}
+}
+
+// Sum is all counts together.
+func (p *Plan) Sum() Count {
+	var sum Count
+	for _, w := range p.Writes {
+		sum.add(w.Verb)
+	}
+	return sum
+}

@@ -1,0 +1,96 @@
+package preview
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// Formats in which a plan can be written; the first is the default.
+const (
+	Table = "table"
+	JSON  = "json"
+	YAML  = "yaml"
+)
+
+// Print writes the plan in one of the formats.
+func (p *Plan) Print(w io.Writer, format string) error {
+	switch format {
+	case Table:
+		return p.WriteTable(w)
+	case JSON:
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "    ")
+		return encoder.Encode(p)
+	case YAML:
+		data, err := yaml.Marshal(p)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	return fmt.Errorf("-o %q: choose table, json or yaml", format)
+}
+
+// WriteTable writes a line for each write, and how many there are.
+func (p *Plan) WriteTable(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	if len(p.Writes) > 0 {
+		fmt.Fprintln(table, "VERB\tKIND\tNAMESPACE\tNAME\tSOURCE\tREASON")
+	}
+	for _, one := range p.Writes {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", one.Verb, one.Kind, orNone(one.Namespace), one.Name, orNone(one.Source), text.Escape(one.Reason))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return p.writeSum(w)
+}
+
+// WriteCounts writes a line for each kind and tenant, and how many writes there are.
+func (p *Plan) WriteCounts(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
+	if len(p.Writes) > 0 {
+		fmt.Fprintln(table, "KIND\tTENANT\tCREATE\tUPDATE\tDELETE\tCONFLICT")
+	}
+	for _, c := range p.Counts() {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\n", strings.TrimSuffix(c.Kind+"."+c.Group, "."), orNone(c.Tenant), c.Creates, c.Updates, c.Deletes, c.Conflicts)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	return p.writeSum(w)
+}
+
+func (p *Plan) writeSum(w io.Writer) error {
+	sum := p.Sum()
+	var lines strings.Builder
+	if writes := sum.Creates + sum.Updates + sum.Deletes; writes == 0 {
+		lines.WriteString("Nothing is to be written")
+	} else {
+		fmt.Fprintf(&lines, "%d to create, %d to update, %d to delete", sum.Creates, sum.Updates, sum.Deletes)
+	}
+	if sum.Conflicts > 0 {
+		fmt.Fprintf(&lines, "; %d can't be written, because an unrelated object has the name", sum.Conflicts)
+	}
+	lines.WriteString(".\n")
+	for _, note := range p.Notes {
+		fmt.Fprintf(&lines, "Not judged: %s.\n", text.Escape(note))
+	}
+	_, err := io.WriteString(w, lines.String())
+	return err
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "<none>"
+	}
+	return value
+}

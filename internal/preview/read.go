@@ -1,0 +1,204 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// each lists the objects of list's kind page by page and calls do with each.
+func each(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object) error, scope ...client.ListOption) error {
+	return pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		page := list.DeepCopyObject().(client.ObjectList)
+		return page, api.List(ctx, page, append([]client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}, scope...)...)
+	}).EachListItem(ctx, metav1.ListOptions{}, do)
+}
+
+// readForest reads the namespaces and all that says what they should be.
+func readForest(ctx context.Context, api client.Reader, r forest.Rules) (*forest.Snapshot, error) {
+	f := forest.New(r)
+	namespaces := &metav1.PartialObjectMetadataList{}
+	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	for _, list := range []client.ObjectList{namespaces, &v1alpha1.SubNamespaceList{}, &v1alpha1.LNamespaceList{}, &v1alpha1.HierarchyConfigurationList{}} {
+		err := each(ctx, api, list, func(object runtime.Object) error {
+			switch o := object.(type) {
+			case *metav1.PartialObjectMetadata:
+				f = f.WithNamespace(forest.NamespaceOf(o))
+			case *v1alpha1.SubNamespace:
+				f = f.WithSub(forest.SubOf(o))
+			case *v1alpha1.LNamespace:
+				f = f.WithTenant(forest.TenantOf(o))
+			case *v1alpha1.HierarchyConfiguration:
+				f = f.WithHierarchy(forest.HierarchyOf(o.Namespace, string(o.UID), o.Spec))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the namespaces and what places them: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// reading takes the objects of the configured kinds into a world.
+type reading struct {
+	api   client.Client
+	rules propagate.Rules
+	world *propagate.World
+	notes []string
+}
+
+// readKind reads what is propagated of a kind, what was copied, and, by its metadata, what else could be in the way. A kind that can't be
+// read is noted: nothing is planned for it.
+func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) error {
+	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, propagate.KindMode(kind.Mode)
+	var versions []string
+	if kind.Version != "" {
+		versions = append(versions, kind.Version)
+	}
+	mapping, err := r.api.RESTMapper().RESTMapping(gk, versions...)
+	if meta.IsNoMatchError(err) {
+		r.notes = append(r.notes, fmt.Sprintf("%s: the API server doesn't serve this kind", gk))
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("looking for kind %s: %w", gk, err)
+	}
+	gvk := mapping.GroupVersionKind
+	bodies := map[propagate.Slot]*propagate.Body{}
+	source := func(object runtime.Object) error { return r.takeSource(gvk, mode, object, bodies) }
+	copied := func(object runtime.Object) error { return r.takeCopy(gvk, object, bodies) }
+	other := func(object runtime.Object) error { return r.takeOther(gvk, object) }
+	switch mode {
+	case propagate.All:
+		err = each(ctx, r.api, objectsOf(gvk), source)
+	case propagate.OptIn:
+		err = each(ctx, r.api, objectsOf(gvk), source, client.HasLabels{v1alpha1.LabelPropagate})
+	}
+	if err == nil {
+		err = each(ctx, r.api, objectsOf(gvk), copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
+	}
+	if err == nil && mode != propagate.Remove {
+		err = each(ctx, r.api, metadataOf(gvk), other)
+	}
+	switch {
+	case apierrors.IsForbidden(err):
+		r.world.ForgetKind(gk)
+		r.notes = append(r.notes, fmt.Sprintf("%s: you may not list this kind in all namespaces", gk))
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading %s: %w", gk, err)
+	}
+	r.world.SetKind(gk, mode, true)
+	return nil
+}
+
+func objectsOf(kind schema.GroupVersionKind) client.ObjectList {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+func metadataOf(kind schema.GroupVersionKind) client.ObjectList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return list
+}
+
+func slotOf(kind schema.GroupVersionKind, object metav1.Object) propagate.Slot {
+	return propagate.Slot{Kind: kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// takeSource takes an object in if it is a source, with what would be written from it.
+func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMode, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
+	object := read.(*unstructured.Unstructured)
+	slot := slotOf(kind, object)
+	s, ok := r.rules.SourceOf(slot, object, mode)
+	if !ok || r.world.UnlabelledFrom(slot, object) != "" {
+		return nil
+	}
+	body, err := propagate.Render(slot, object.Object, r.rules)
+	if err != nil {
+		return err
+	}
+	s.Content, s.Meta = body.Content, body.Meta
+	if s.Excluded == "" {
+		s.Excluded = body.Excluded
+	}
+	bodies[slot] = body
+	r.world.PutSource(slot, s)
+	return nil
+}
+
+// takeCopy takes a copy in, and says whether it still is what its source says.
+func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
+	object := read.(*unstructured.Unstructured)
+	slot := slotOf(kind, object)
+	metadata, err := metadataOfObject(object)
+	if err != nil {
+		return err
+	}
+	c := r.rules.CopyOf(slot, metadata)
+	c.Drifted, c.Digest = c.Marked, 1 // compared below: nothing is left to be found out
+	from := bodies[slot.At(c.From)]
+	if from == nil || !c.Ours {
+		r.world.PutCopy(slot, c)
+		return nil
+	}
+	whole := object.DeepCopy().Object
+	found, err := propagate.Render(slot.At(c.From), object.Object, r.rules)
+	if err != nil {
+		return err
+	}
+	c.Drifted = c.Drifted || from.Content == c.Hash.Content && from.Differs(found, c.Foreign)
+	r.world.PutCopy(slot, c)
+	if !c.Access {
+		return nil
+	}
+	withdrawal, err := from.Withdraw(slot, whole)
+	if err == nil && !withdrawal.Remove && withdrawal.Body == nil {
+		r.world.SetCompared(slot, from.Content) // it gives nothing that its source doesn't give
+	}
+	return err
+}
+
+// takeOther takes in what is neither source nor copy: it may be in the way of a copy, or be one whose label somebody took off.
+func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) error {
+	metadata := read.(*metav1.PartialObjectMetadata)
+	slot := slotOf(kind, metadata)
+	if r.world.Source(slot) != nil || r.world.Copy(slot) != nil {
+		return nil
+	}
+	if from := r.world.UnlabelledFrom(slot, metadata); from != "" {
+		metav1.SetMetaDataLabel(&metadata.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
+		c := r.rules.CopyOf(slot, metadata)
+		c.Drifted = true
+		r.world.PutCopy(slot, c)
+		return nil
+	}
+	r.world.PutCopy(slot, &propagate.Copy{UID: string(metadata.UID), ResourceVersion: metadata.ResourceVersion})
+	return nil
+}
+
+// metadataOfObject is the metadata of an object that was read whole.
+func metadataOfObject(object *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
+	metadata := &metav1.PartialObjectMetadata{}
+	content := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"]}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, metadata); err != nil {
+		return nil, fmt.Errorf("reading the metadata of %s %s/%s: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
+	}
+	return metadata, nil
+}

@@ -1,0 +1,123 @@
+package propagate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Step is one write that Plan leads to, or with a Reason in Held a write that is wanted and can't be made.
+type Step struct {
+	Slot Slot
+	Verb Verb
+	// From is the namespace of the source.
+	From string
+	// Why says what makes the write necessary.
+	Why string
+	// Held is why nothing is written all the same: Conflict; or "".
+	Held v1alpha1.Reason
+}
+
+// Preview is every write that would bring the copies to what they should be, in the order of namespaces. All sources have been read, and
+// all copies compared with them; what is not in the world is not in the cluster. Of a copy that is taken away and made anew both steps are
+// told. The world is another one afterwards.
+func (w *World) Preview() []Step {
+	namespaces := map[string]bool{}
+	for name := range w.Forest.All() {
+		namespaces[name] = true
+	}
+	for name := range w.rooms {
+		namespaces[name] = true
+	}
+	w.judgeLosses()
+	var steps []Step
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		slots := w.SlotsIn(namespace)
+		for _, slot := range slots {
+			if a := w.Plan(slot); a.Verb == Delete {
+				steps = append(steps, Step{Slot: slot, Verb: Delete, From: a.Source.Namespace, Why: w.whyDeleted(slot, a.Source)})
+				w.DeleteCopy(slot)
+			}
+		}
+		for _, slot := range slots {
+			switch a := w.Plan(slot); {
+			case a.Reason == v1alpha1.ReasonConflict:
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it", Held: a.Reason})
+			case a.Verb == Create, a.Verb == Update, a.Verb == Withdraw:
+				steps = append(steps, Step{Slot: slot, Verb: a.Verb, From: a.Source.Namespace, Why: w.whyWritten(slot, a)})
+			}
+		}
+	}
+	return steps
+}
+
+// judgeLosses says of each missing source whether it is lost: with everything known, what is not there is gone.
+func (w *World) judgeLosses() {
+	for key := range w.copiesOf {
+		loss := Confirmed
+		if n := w.Forest.Namespace(key.namespace); n == nil || n.Terminating {
+			loss = GoneWithNamespace
+		}
+		w.SetLoss(Slot{key.kind, key.namespace, key.name}, loss)
+	}
+}
+
+func (w *World) whyDeleted(slot, from Slot) string {
+	if w.kinds[slot.Kind].mode == Remove {
+		return fmt.Sprintf("the configuration has copies of %s removed", slot.Kind)
+	}
+	if sources, _ := w.Forest.Sources(slot.Namespace); !sources.Has(from.Namespace) {
+		return "namespace " + from.Namespace + " is not above any more"
+	}
+	switch s := w.Source(from); {
+	case s == nil:
+		return "its source is gone, or no source any more"
+	case s.Excluded != "":
+		return "its source is never propagated: " + s.Excluded
+	case s.Mode == v1alpha1.ModeNone:
+		return "its source says that it is not propagated"
+	}
+	return "its source doesn't select this namespace"
+}
+
+func (w *World) whyWritten(slot Slot, a Action) string {
+	c := w.Copy(slot)
+	switch {
+	case c == nil:
+		return "it is not there yet"
+	case a.Verb == Withdraw:
+		return "it gives access that its source no longer gives"
+	case c.From != a.Source.Namespace:
+		return "it comes from " + a.Source.Namespace + " now, in place of " + c.From
+	case c.Hash.Mode != a.Hash.Mode:
+		return "its mode is " + a.Hash.Mode + " now, in place of " + c.Hash.Mode
+	case c.Hash.Content != a.Hash.Content:
+		return "its source, or what is written of it, has changed"
+	}
+	return "it is not what its source says: somebody changed it"
+}
+
+// UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, or "".
+func (w *World) UnlabelledFrom(slot Slot, meta metav1.Object) string {
+	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
+	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
+		return ""
+	}
+	sources, _ := w.Forest.Sources(slot.Namespace)
+	for _, from := range sources.Names {
+		if hash.Place == PlaceOf(slot, from) {
+			return from
+		}
+	}
+	return ""
+}
+
+// Differs says whether a copy was changed, whose body is found. What it holds beyond its source, and is nobody's, was added by mutating
+// admission, and would be added again; foreign says that another manager owns a field that matters.
+func (b *Body) Differs(found *Body, foreign bool) bool {
+	return found.Content != b.Content && (foreign || !b.Within(found))
+}

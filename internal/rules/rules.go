@@ -1,0 +1,68 @@
+// Package rules reads from the configuration the rules by which the pure packages judge, for the operator and for whoever asks what the
+// operator would do.
+package rules
+
+import (
+	"path"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// ForForest are what the configuration says about trees.
+func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest.Rules {
+	return forest.Rules{
+		InheritLabel:      c.Inheritance.Labels.Match,
+		InheritAnnotation: c.Inheritance.Annotations.Match,
+		SubLabel:          c.SubNamespaces.Labels.Match,
+		SubAnnotation:     c.SubNamespaces.Annotations.Match,
+		ProtectedName:     func(name string) bool { return c.Protected(name, operatorNamespace) },
+		ReservedName:      c.Tenants.ReservedNames.Match,
+		AllowCascading:    c.SubNamespaces.AllowCascadingDeletion,
+		CheckName:         c.SubNamespaces.CheckName,
+		Limits:            c.SubNamespaces.Limits,
+	}
+}
+
+// ForCopies are what the configuration says about copies.
+func ForCopies(c *config.OperatorConfiguration) propagate.Rules {
+	return propagate.Rules{
+		ExcludedLabel:      c.Propagation.ExcludedLabels.Match,
+		ExcludedAnnotation: c.Propagation.ExcludedAnnotations.Match,
+		NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
+		Memo:               propagate.NewMemo(),
+	}
+}
+
+// neverPropagate matches the configured rules. A rule that names a type says nothing as long as the type is not known.
+func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
+	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
+		for _, rule := range rules {
+			if rule.Kind != "" && (rule.Kind != kind.Kind || rule.Group != kind.Group) {
+				continue
+			}
+			if matchesGlob(rule.Name, name) && matchesGlob(rule.Type, secretType) && hasLabels(labels, rule.Labels) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// matchesGlob says whether a glob that was validated at load, or none, fits text.
+func matchesGlob(glob, text string) bool {
+	ok, err := path.Match(glob, text)
+	return glob == "" || ok && err == nil && text != ""
+}
+
+func hasLabels(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if got, ok := labels[key]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
