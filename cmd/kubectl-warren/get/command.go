@@ -12,6 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
@@ -32,7 +34,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 		Short: "List objects in all namespaces of your trees",
 		Long: "List objects in all namespaces of your trees: as kubectl get --all-namespaces, which needs rights in the whole cluster.\n" +
 			"Each namespace is listed by itself, with your own rights. Those in which you may not list the kind are named on stderr.\n" +
-			"With --watch (-w), namespaces that are made later are not followed.",
+			"With --watch (-w), namespaces that are made later are followed too, after ten seconds at most.",
 		Example: "  kubectl warren get pods\n  kubectl warren get deployments.apps,services -l app=web --tenant payments -o wide\n" +
 			"  kubectl warren get secrets -o name",
 		Args:              invocation.ExactlyAsUsage("one kind, or several with commas between"),
@@ -68,10 +70,7 @@ func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *optio
 	if err != nil {
 		return err
 	}
-	namespaces := make([]string, len(own))
-	for i, namespace := range own {
-		namespaces[i] = namespace.Name
-	}
+	namespaces := namesOf(own)
 	config, err := inv.RESTConfig()
 	if err != nil {
 		return err
@@ -94,7 +93,19 @@ func run(ctx context.Context, inv *invocation.Invocation, kinds string, o *optio
 	if err := printer.printLists(inv.Streams, all, o.watch); err != nil || !o.watch {
 		return err
 	}
-	return all[0].watch(ctx, inv.Streams.Out, printer)
+	f := &follower{answers: all[0], show: printer.exclusively(inv.Streams.Out), find: func(ctx context.Context) ([]string, error) {
+		own, _, err := inv.LookForOwn(ctx, *o.tenant)
+		return namesOf(own), err
+	}, warn: func(format string, values ...any) { terminal.Fprintf(inv.Streams.ErrOut, format, values...) }}
+	return f.watch(ctx)
+}
+
+func namesOf(own []gather.OwnNamespace) []string {
+	names := make([]string, len(own))
+	for i, namespace := range own {
+		names[i] = namespace.Name
+	}
+	return names
 }
 
 // findMappings finds the kinds that are named, with commas between, or by a category such as all.

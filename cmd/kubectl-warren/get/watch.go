@@ -13,12 +13,82 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/warren-tenancy/warren/cmd/internal/failure"
 )
 
-// watch prints what changes in each namespace since it was listed, until ctx is done or a watch fails.
-func (a *answers) watch(ctx context.Context, out io.Writer, p *printer) error {
-	var mu sync.Mutex // guards printer and out, which all namespaces share
-	show := func(object runtime.Object) error {
+// lookAgain is how often a watch asks whether there are new namespaces.
+const lookAgain = 10 * time.Second
+
+// follower watches a kind in many namespaces at once.
+type follower struct {
+	*answers
+	find func(context.Context) ([]string, error) // the namespaces that there are now
+	warn func(format string, values ...any)
+	show func(runtime.Object) error
+
+	group *errgroup.Group
+	known map[string]bool // namespaces that are watched, or were
+}
+
+// watch prints what changes in each namespace since it was listed, and what there is in those that come later, until ctx is done or a
+// watch fails.
+func (f *follower) watch(ctx context.Context) error {
+	var following context.Context
+	f.group, following = errgroup.WithContext(ctx)
+	f.known = map[string]bool{}
+	for _, one := range f.each {
+		if !one.refused {
+			f.follow(following, one)
+		}
+	}
+	f.group.Go(func() error { return f.followNew(following) })
+	if err := f.group.Wait(); ctx.Err() == nil {
+		return err
+	}
+	return nil // whoever typed the command has seen enough
+}
+
+// follow watches one namespace beside the others.
+func (f *follower) follow(ctx context.Context, one answer) {
+	f.known[one.namespace] = true
+	f.group.Go(func() error {
+		err := f.followNamespace(ctx, one, f.show)
+		if failure.Refused(err) { // it is gone, or was taken away
+			f.warn("Warning: you may list %s in %s no longer: not followed\n", f.mapping.Resource.GroupResource(), one.namespace)
+			return nil
+		}
+		return err
+	})
+}
+
+// followNew looks for new namespaces. What fails once may succeed the next time.
+func (f *follower) followNew(ctx context.Context) error {
+	for {
+		if err := sleep(ctx, lookAgain); err != nil {
+			return err
+		}
+		names, _ := f.find(ctx)
+		for _, name := range names {
+			if f.known[name] {
+				continue
+			}
+			one, err := f.listNamespace(ctx, name)
+			if err != nil || one.refused {
+				continue
+			}
+			if err := showPages(one, f.show); err != nil {
+				return err
+			}
+			f.follow(ctx, one)
+		}
+	}
+}
+
+// exclusively returns a function that prints one object at a time, for all namespaces share the printer and out.
+func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
+	var mu sync.Mutex
+	return func(object runtime.Object) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if p.objects == nil {
@@ -26,24 +96,14 @@ func (a *answers) watch(ctx context.Context, out io.Writer, p *printer) error {
 		}
 		return p.printChange(object, out)
 	}
-	group, following := errgroup.WithContext(ctx)
-	for _, one := range a.each {
-		if !one.refused {
-			group.Go(func() error { return a.follow(following, one, show) })
-		}
-	}
-	if err := group.Wait(); ctx.Err() == nil {
-		return err
-	}
-	return nil // whoever typed the command has seen enough
 }
 
 // watchPause is the least time between two watches of a namespace, so that an API server that ends them at once is not asked in a loop.
 const watchPause = time.Second
 
-// follow watches one namespace. The API server ends every watch after a while; then the next one goes on from there, or from a new list
+// followNamespace watches one namespace. The API server ends every watch after a while; then the next one goes on from there, or from a new list
 // where the API server has forgotten what came since.
-func (r *requests) follow(ctx context.Context, from answer, show func(runtime.Object) error) error {
+func (r *requests) followNamespace(ctx context.Context, from answer, show func(runtime.Object) error) error {
 	for {
 		var err error
 		from.version, err = r.watchOnce(ctx, from, show)
@@ -58,10 +118,8 @@ func (r *requests) follow(ctx context.Context, from answer, show func(runtime.Ob
 			if from, err = r.listNamespace(ctx, from.namespace); err != nil {
 				return err
 			}
-			for _, page := range from.pages {
-				if err := eachObject(page, show); err != nil {
-					return err
-				}
+			if err := showPages(from, show); err != nil {
+				return err
 			}
 		default:
 			return fmt.Errorf("watch %s in %s: %w", r.mapping.Resource.Resource, from.namespace, err)
@@ -125,10 +183,16 @@ func versionOf(object runtime.Object) string {
 	return of.GetResourceVersion()
 }
 
-// eachObject shows a page: a table as it is, and of a list its objects.
-func eachObject(page runtime.Object, show func(runtime.Object) error) error {
-	if _, ok := page.(*metav1.Table); ok {
-		return show(page)
+// showPages shows what a list brought: tables as they are, and of lists the objects.
+func showPages(of answer, show func(runtime.Object) error) error {
+	for _, page := range of.pages {
+		if _, ok := page.(*metav1.Table); ok {
+			if err := show(page); err != nil {
+				return err
+			}
+		} else if err := meta.EachListItem(page, show); err != nil {
+			return err
+		}
 	}
-	return meta.EachListItem(page, show)
+	return nil
 }

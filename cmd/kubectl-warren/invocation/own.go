@@ -22,22 +22,27 @@ func (inv *Invocation) AddTenant(cmd *cobra.Command) *string {
 
 // FindOwn finds one's own namespaces, of one tree or all, and says on stderr below which of them it could not look.
 func (inv *Invocation) FindOwn(ctx context.Context, tenant string) ([]gather.OwnNamespace, error) {
-	if tenant != "" {
-		if err := CheckName("tenant", tenant); err != nil {
-			return nil, fmt.Errorf("--tenant: %w", err)
-		}
-	}
-	home, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig and flags: %w", err)
-	}
-	api, err := inv.Connect()
-	if err != nil {
-		return nil, err
-	}
-	own, closed, err := gather.Own(ctx, api, tenant, home)
+	own, closed, err := inv.LookForOwn(ctx, tenant)
 	if err == nil && len(closed) > 0 {
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list SubNamespaces in %s; what may be below is not shown\n", strings.Join(closed, ", "))
 	}
 	return own, err
+}
+
+// LookForOwn finds one's own namespaces, of one tree or all, and those below which it could not look.
+func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (own []gather.OwnNamespace, closed []string, err error) {
+	if tenant != "" {
+		if err := CheckName("tenant", tenant); err != nil {
+			return nil, nil, fmt.Errorf("--tenant: %w", err)
+		}
+	}
+	home, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, nil, fmt.Errorf("kubeconfig and flags: %w", err)
+	}
+	api, err := inv.Connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	return gather.Own(ctx, api, tenant, home)
 }

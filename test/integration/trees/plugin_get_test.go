@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -151,6 +152,9 @@ var _ = Describe("kubectl warren get", func() {
 		Eventually(names).WithContext(ctx).Should(gbytes.Say(`^configmap/new\n`))
 		edit(ctx, shared, build.ConfigMap("x11-pay", "old", ""), func(c *corev1.ConfigMap) { c.Data["more"] = "x" })
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-pay +old +2 +\S+\n`))
+		shared.grow(ctx, "x11-pay/x11-late")
+		shared.put(ctx, build.ConfigMap("x11-late", "late", "x", "app", "web"))
+		Eventually(table).WithContext(ctx).WithTimeout(time.Minute).Should(gbytes.Say(`^x11-late +late +1 +\S+\n`), "it is found when the plugin looks again")
 	})
 
 	It("SUB-X12 finds the tenants of whoever may read LNamespaces, and not those of others", func(ctx SpecContext) {
