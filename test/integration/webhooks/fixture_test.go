@@ -99,7 +99,7 @@ func inForce(ctx context.Context, g Gomega, w *devcluster.World, ports ...int) s
 	}
 	all, err := bundles(ctx, w)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(all).To(HaveLen(6))
+	g.Expect(all).To(HaveLen(7), "one for each webhook")
 	anchor := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Leaf.Raw})
 	for _, bundle := range all {
 		g.Expect(bytes.Equal(bundle, anchor)).To(BeTrue(), "a bundle holds something else: %s", bundle)
