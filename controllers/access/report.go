@@ -67,7 +67,10 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access", seen.settings.UserClusterRole)})
 	}
 	for _, refusal := range seen.input.Refused {
-		found = append(found, finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why})
+		f := finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why}
+		if !slices.Contains(found, f) { // a subject may be on several lists
+			found = append(found, f)
+		}
 	}
 	return found
 }
