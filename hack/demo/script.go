@@ -184,6 +184,7 @@ func updates() scene {
 			{"alice", `patch secret database -n payments -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
 			{"alice", "get secret database -n pay-web" + value, wantPrint("c2Vjb25k").soon()},
 			{"alice", "get secret database -n pay-db" + value, wantPrint("c2Vjb25k").soon()},
+			{"admin", "warren config diff hack/demo/no-secrets.yaml -o wide", wantPrint("delete", "pay-db", "database", "the configuration has copies of Secret removed")},
 			{"alice", "delete secret database -n payments", wantPrint("deleted")},
 			{"alice", "get secret database -n pay-web", wantRefusal("not found").soon()},
 			{"alice", "get secret database -n pay-db", wantRefusal("not found").soon()},
