@@ -183,7 +183,7 @@ func (b *bench) namespaceUID(name string) types.UID {
 
 // write is what the operator does, with 16 workers.
 func (f *distributing) write(ctx context.Context, name string, phase int, bodies [][]byte) error {
-	c, err := f.bench.floorClient()
+	c, err := f.bench.floorClient(operatorUser)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ type floorBatch struct {
 }
 
 func newFloorBatch(b *bench, o *observer, name string) (*floorBatch, error) {
-	c, err := b.floorClient()
+	c, err := b.floorClient(operatorUser)
 	return &floorBatch{b, o, name, c, make([][]byte, b.scale.sources*b.scale.children)}, err
 }
 
@@ -80,9 +80,9 @@ func (f *floorBatch) run(ctx context.Context, phase int) error {
 	})
 }
 
-// floorClient has the operator's identity, and no limit of its own.
-func (b *bench) floorClient() (*rest.RESTClient, error) {
-	cfg := b.Config(operatorUser)
+// floorClient has no limit of its own.
+func (b *bench) floorClient(user string) (*rest.RESTClient, error) {
+	cfg := b.Config(user)
 	cfg.QPS = -1
 	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
