@@ -90,6 +90,7 @@ const (
 
 	ReasonNamespaceDeleted   Reason = "NamespaceDeleted"
 	ReasonNamespaceRecreated Reason = "NamespaceRecreated"
+	ReasonRemovalsHeld       Reason = "RemovalsHeld"
 	ReasonDeletionRefused    Reason = "DeletionRefused"
 )
 

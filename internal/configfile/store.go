@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,9 @@ type Store struct {
 	// OnRefused gets the problems of a content, one per line, or why the file can't be read; what is in force stays.
 	OnAccepted func(Accepted)
 	OnRefused  func(error)
+	// Check says why a valid content must not come into force all the same; nil: every valid content may. What it could not judge is
+	// judged again at the next look: it says so with Unjudged.
+	Check func(old, now *config.OperatorConfiguration) error
 
 	path    string
 	options []config.Option
@@ -142,8 +146,25 @@ func (s *Store) Poll() {
 		s.refuseFile(err)
 		return
 	}
+	if s.Check != nil {
+		if err := s.Check(s.Current(), file); err != nil {
+			if errors.As(err, new(Unjudged)) {
+				s.settled = ""
+			}
+			s.refuseFile(err)
+			return
+		}
+	}
 	s.takeFile(file, content)
 }
+
+// Unjudged is why nothing could be said about a content yet.
+type Unjudged struct{ Cause error }
+
+func (u Unjudged) Error() string { return u.Cause.Error() }
+
+// Unwrap returns the cause.
+func (u Unjudged) Unwrap() error { return u.Cause }
 
 func (s *Store) takeFile(file *config.OperatorConfiguration, hash string) {
 	old := s.Current()

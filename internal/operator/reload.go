@@ -44,7 +44,7 @@ func Follow(mgr ctrl.Manager, store *configfile.Store) error {
 	}
 	store.OnRefused = func(err error) {
 		reloadSuccessful.Set(0)
-		log.Error(err, "the configuration file is not valid; the running configuration stays in force")
+		log.Error(err, "the configuration file is refused; the running configuration stays in force")
 	}
 	store.OnAccepted(store.Started())
 	return mgr.Add(store)

@@ -83,6 +83,9 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	if err := s.index.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
+	if err := s.holdRemovals(ctx); err != nil {
+		return err
+	}
 	store.Subscribe(func(_, now *config.OperatorConfiguration) {
 		s.index.Reconfigure(rules.ForForest(now, operatorNamespace))
 	})

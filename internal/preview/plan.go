@@ -62,11 +62,17 @@ func Make(ctx context.Context, api client.Client, c *config.OperatorConfiguratio
 	if err != nil {
 		return nil, err
 	}
+	plan, _, err := planFor(ctx, api, f, c)
+	return plan, err
+}
+
+// planFor plans for a forest. It also says how many copies there are of each kind.
+func planFor(ctx context.Context, api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) (*Plan, map[string]int, error) {
 	plan := &Plan{Writes: namespaceWrites(f), Notes: []string{}}
-	r := &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f)}
+	r := &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f), copies: map[string]int{}}
 	for _, kind := range c.Propagation.Kinds {
 		if err := r.readKind(ctx, kind); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	plan.Notes = append(plan.Notes, r.notes...)
@@ -76,7 +82,7 @@ func Make(ctx context.Context, api client.Client, c *config.OperatorConfiguratio
 			Tenant: tenantOf(f, step.Slot.Namespace), Source: step.From, Reason: step.Why,
 		})
 	}
-	return plan, nil
+	return plan, r.copies, nil
 }
 
 // namespaceWrites are the writes to the labels and annotations of Namespaces.

@@ -60,6 +60,8 @@ type reading struct {
 	rules propagate.Rules
 	world *propagate.World
 	notes []string
+	// copies are how many there are of each kind.
+	copies map[string]int
 }
 
 // readKind reads what is propagated of a kind, what was copied, and, by its metadata, what else could be in the way. A kind that can't be
@@ -152,6 +154,9 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 		return err
 	}
 	c := r.rules.CopyOf(slot, metadata)
+	if c.Ours {
+		r.copies[slot.Kind.Kind]++
+	}
 	c.Drifted, c.Digest = c.Marked, 1 // compared below: nothing is left to be found out
 	from := bodies[slot.At(c.From)]
 	if from == nil || !c.Ours {

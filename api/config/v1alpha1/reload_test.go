@@ -24,7 +24,7 @@ var everyKey = map[string]bool{
 	"inheritance.labels": live, "inheritance.annotations": live, "inheritance.undelegated": live,
 	"subNamespaces.labels": live, "subNamespaces.annotations": live, "subNamespaces.namingPolicies": live,
 	"subNamespaces.limits.subNamespaces": live, "subNamespaces.limits.depth": live, "subNamespaces.allowCascadingDeletion": live,
-	"protectedNamespaces":   live,
+	"protectedNamespaces": live, "acceptRemovals": live,
 	"tenants.reservedNames": live, "tenants.maxPerCreator": live,
 	"access.userClusterRole": live, "sudo.mode": live,
 	"propagation.kinds": live, "propagation.excludedLabels": live, "propagation.excludedAnnotations": live,

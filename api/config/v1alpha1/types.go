@@ -24,6 +24,11 @@ type OperatorConfiguration struct {
 	// ProtectedNamespaces are never in the forest and never a target, beside the built-in ones: see Protected. Default [].
 	ProtectedNamespaces Globs `json:"protectedNamespaces"`
 
+	// AcceptRemovals lets a file come into force, while the operator runs, that takes away more than a tenth of all copies, copied
+	// RoleBindings or places of namespaces, and more than 20 of them: the hash of the file's content that the refusal names. It holds for
+	// that content alone. Default "": such a file is refused.
+	AcceptRemovals string `json:"acceptRemovals"`
+
 	Tenants      Tenants      `json:"tenants"`
 	Access       Access       `json:"access"`
 	Sudo         Sudo         `json:"sudo"`

@@ -19,6 +19,7 @@ func (c *OperatorConfiguration) validate() field.ErrorList {
 		c.Inheritance.validate(field.NewPath("inheritance")),
 		c.SubNamespaces.validate(field.NewPath("subNamespaces")),
 		validateGlobs(field.NewPath("protectedNamespaces"), c.ProtectedNamespaces),
+		validateRemovals(field.NewPath("acceptRemovals"), c.AcceptRemovals),
 		c.Tenants.validate(field.NewPath("tenants")),
 		c.Access.validate(field.NewPath("access")),
 		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, SudoAuto),

@@ -17,6 +17,8 @@ import (
 type diffDocument struct {
 	invocation.Document
 	Counts []preview.Count `json:"counts"`
+	// AcceptRemovals is what the file must say where the operator refuses it for what it takes away.
+	AcceptRemovals string `json:"acceptRemovals"`
 	*preview.Plan
 }
 
@@ -58,7 +60,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		case output.Value == invocation.OutputWide:
 			return inv.PrintReport("", writes{plan}, nil)
 		}
-		return inv.PrintReport(output.Value, counts{plan}, diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), plan})
+		return inv.PrintReport(output.Value, counts{plan, c.RemovalsHash()},
+			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), c.RemovalsHash(), plan})
 	}
 	return cmd
 }
@@ -66,8 +69,18 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 // writes are the writes of a plan as a table, and counts how many there are.
 type (
 	writes struct{ *preview.Plan }
-	counts struct{ *preview.Plan }
+	counts struct {
+		*preview.Plan
+		acceptRemovals string
+	}
 )
 
 func (p writes) Write(w io.Writer) error { return p.WriteTable(w) }
-func (p counts) Write(w io.Writer) error { return p.WriteCounts(w) }
+
+func (p counts) Write(w io.Writer) error {
+	if err := p.WriteCounts(w); err != nil || p.Sum().Deletes == 0 {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: %q\n", p.acceptRemovals)
+	return err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
@@ -84,6 +86,52 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			Eventually(own.is(build.RoleBinding(name, "alice", "view"))).WithContext(ctx).Should(there())
 			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(gone())
 		}
+	})
+
+	It("SUB-F10 so that much would be taken away: not before it says that this is meant", func(ctx SpecContext) {
+		const children = 24
+		own.reload(ctx, fixture)
+		own.put(ctx, build.Root("f10-payments"), build.Source(build.Secret("f10-payments", "key", "x"), v1alpha1.ModeUpdate),
+			build.Source(build.RoleBinding("f10-payments", "viewers", "view", build.RBACUser("f10-vera")), v1alpha1.ModeUpdate))
+		var names []string
+		for i := range children {
+			names = append(names, fmt.Sprintf("f10-web-%02d", i))
+			own.put(ctx, build.Child(names[i], "f10-payments"))
+		}
+		copied := func() {
+			GinkgoHelper()
+			for _, name := range names {
+				Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there())
+				Eventually(own.is(build.RoleBinding(name, "viewers", "view"))).WithContext(ctx).Should(there())
+			}
+		}
+		copied()
+		wrong := map[string]string{
+			"24 of [0-9]+ places or keys of namespaces": fixture + `protectedNamespaces: ["f10-web-*"]` + "\n",
+			"24 of [0-9]+ other copies":                 fixture + "propagation: {kinds: [{kind: Secret, mode: Remove}, {group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
+		}
+		for loss, text := range wrong {
+			since := own.mark(ctx)
+			own.swap(text)
+			own.expectRefused(ctx)
+			Expect(own.Operator.Log()).To(MatchRegexp("would take away [^:]*" + loss))
+			own.quiet(ctx, 5*time.Second, names...)
+			Expect(own.writes(since, names...)(ctx)).To(BeEmpty())
+			copied()
+			own.swap(text + "acceptRemovals: 0123456789ab\n")
+			own.expectRefused(ctx)
+		}
+		Eventually(own.eventsOn("warren-system", "Deployment", "warren-controller-manager")).WithContext(ctx).Should(ContainElement("RemovalsHeld"))
+
+		text := wrong["24 of [0-9]+ other copies"]
+		c, err := config.Parse("config.yaml", []byte(text))
+		Expect(err).NotTo(HaveOccurred())
+		own.reload(ctx, text+"acceptRemovals: "+strconv.Quote(c.RemovalsHash())+"\n")
+		for _, name := range names {
+			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(gone())
+		}
+		own.reload(ctx, fixture)
+		copied()
 	})
 
 	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {

@@ -89,5 +89,5 @@ func (c *configured) expectRefused(ctx context.Context) {
 
 // refusals counts the log lines that tell of a content that is not valid.
 func (c *configured) refusals() int {
-	return strings.Count(c.Operator.Log(), "the configuration file is not valid; the running configuration stays in force")
+	return strings.Count(c.Operator.Log(), "the configuration file is refused; the running configuration stays in force")
 }

@@ -1,0 +1,34 @@
+package v1alpha1
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// removalsHashSize is the length of RemovalsHash in hexadecimal digits.
+const removalsHashSize = 12
+
+var removalsHash = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// RemovalsHash identifies what the file says, but for AcceptRemovals itself: two files that say the same have the same.
+func (c *OperatorConfiguration) RemovalsHash() string {
+	same := *c
+	same.AcceptRemovals = ""
+	data, err := json.Marshal(same)
+	if err != nil {
+		panic(err) // the types of the file hold nothing that JSON lacks
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])[:removalsHashSize]
+}
+
+func validateRemovals(at *field.Path, hash string) field.ErrorList {
+	if hash == "" || removalsHash.MatchString(hash) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, hash, "must be the 12 hexadecimal digits that the refusal of the file named; see kubectl warren config diff")}
+}

@@ -1,0 +1,66 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/controllers/guard"
+	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/preview"
+)
+
+// removalsTimeout bounds the reading of all copies.
+const removalsTimeout = 5 * time.Minute
+
+// removals keeps a changed file out of force that would take away much, until the file itself says that this is meant (SUB-F10).
+type removals struct {
+	api       client.Client
+	events    record.EventRecorder
+	namespace string // the operator's own
+}
+
+// holdRemovals has each change of the file judged by what it would take away. What it reads is not kept in the manager's cache.
+func (s *setup) holdRemovals(ctx context.Context) error {
+	api, err := client.New(s.mgr.GetConfig(), client.Options{Scheme: s.mgr.GetScheme(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making a client that reads past the cache: %w", err)
+	}
+	held := removals{api: api, events: s.events, namespace: s.namespace}
+	s.store.Check = func(old, now *config.OperatorConfiguration) error { return held.check(ctx, old, now) }
+	return nil
+}
+
+// check refuses the configuration now where it takes away too much. Most changes take away nothing, and are not looked into.
+func (r removals) check(ctx context.Context, old, now *config.OperatorConfiguration) error {
+	if now.AcceptRemovals == now.RemovalsHash() || !mayRemove(old, now) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, removalsTimeout)
+	defer cancel()
+	losses, err := preview.Losses(ctx, r.api, old, now, r.namespace)
+	if err != nil {
+		return configfile.Unjudged{Cause: fmt.Errorf("finding out what the configuration file would take away: %w", err)}
+	}
+	large := preview.TellLarge(losses)
+	if large == "" {
+		return nil
+	}
+	refusal := fmt.Errorf("the configuration file would take away %s: if that is meant, add the line acceptRemovals: \"%s\" to it; "+
+		"kubectl warren config diff FILE lists what it would write", large, now.RemovalsHash())
+	r.events.Event(guard.Deployment(r.namespace), corev1.EventTypeWarning, string(v1alpha1.ReasonRemovalsHeld), refusal.Error())
+	return refusal
+}
+
+// mayRemove says whether the two differ in what decides on places, keys and copies.
+func mayRemove(old, now *config.OperatorConfiguration) bool {
+	return !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces) || !reflect.DeepEqual(old.Inheritance, now.Inheritance) ||
+		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || !reflect.DeepEqual(old.Propagation, now.Propagation)
+}

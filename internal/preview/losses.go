@@ -1,0 +1,98 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/rules"
+)
+
+// What a configuration takes away is too much where it is more of a sort than both of these.
+const (
+	fewLosses    = 20
+	lossFraction = 10 // one in ten
+)
+
+// Loss is how much of one sort of things a configuration takes away.
+type Loss struct {
+	What string // in the plural
+	Lost int
+	Of   int
+}
+
+// Large says whether the admin must have meant it.
+func (l Loss) Large() bool { return l.Lost > fewLosses && l.Lost*lossFraction > l.Of }
+
+func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, l.What) }
+
+// Losses say what configuration now would take away from a cluster on which configuration old is in force: copies, copied RoleBindings,
+// and the places and keys of namespaces.
+func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) ([]Loss, error) {
+	before, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
+	if err != nil {
+		return nil, err
+	}
+	after := before.WithRules(rules.ForForest(now, operatorNamespace))
+	plan, copies, err := planFor(ctx, api, after, now)
+	if err != nil {
+		return nil, err
+	}
+	bindings, others := Loss{What: "copied RoleBindings"}, Loss{What: "other copies"}
+	of := func(kind string) *Loss {
+		if kind == "RoleBinding" {
+			return &bindings
+		}
+		return &others
+	}
+	for kind, number := range copies {
+		of(kind).Of += number
+	}
+	for _, w := range plan.Writes {
+		if w.Verb == Delete {
+			of(w.Kind).Lost++
+		}
+	}
+	return []Loss{lossOfPlaces(before, after), bindings, others}, nil
+}
+
+// lossOfPlaces counts the namespaces that are acted on no longer, or lose a key.
+func lossOfPlaces(before, after *forest.Snapshot) Loss {
+	loss := Loss{What: "places or keys of namespaces"}
+	for name := range before.All() {
+		if place := before.Place(name); !place.InTree() || place.Halted() {
+			continue
+		}
+		loss.Of++
+		if place := after.Place(name); !place.InTree() || place.Halted() || losesKeys(after.Desired(name)) {
+			loss.Lost++
+		}
+	}
+	return loss
+}
+
+func losesKeys(change forest.Change) bool {
+	for _, keys := range []map[string]*string{change.Labels, change.Annotations} {
+		for _, value := range keys {
+			if value == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TellLarge names the losses that the admin must have meant; "" where there is none.
+func TellLarge(losses []Loss) string {
+	var large []string
+	for _, loss := range losses {
+		if loss.Large() {
+			large = append(large, loss.String())
+		}
+	}
+	return strings.Join(large, ", ")
+}
