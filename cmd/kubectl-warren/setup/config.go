@@ -17,7 +17,7 @@ import (
 
 // ConfigCommands is the group of commands "config …".
 func ConfigCommands(inv *invocation.Invocation) *cobra.Command {
-	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration"}
+	group := &cobra.Command{Use: "config", Short: "Look at the operator's configuration, and at what another one would write"}
 	group.AddCommand(validateCommand(inv), viewCommand(inv), diffCommand(inv))
 	return group
 }
