@@ -2,6 +2,7 @@
 // that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
+//	go run ./test/bench -only B9 -children 1000
 //	go run ./test/bench -cold
 //	go run ./test/bench -admission
 //	go run ./test/bench -access
