@@ -1,0 +1,91 @@
+package billing_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/bigquery"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/fakebigquery"
+)
+
+var _ = Describe("a ledger in BigQuery", Ordered, func() {
+	var server *fakebigquery.Server
+	var e *exporter
+	var store *billing.Store
+	var key, config string
+	BeforeAll(func(ctx SpecContext) {
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(filepath.Dir(manager), "manager-bigquery"),
+			"github.com/warren-tenancy/warren/cmd/manager-bigquery")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		out, err := build.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		server, err = fakebigquery.Start()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(server.Stop)
+		key = filepath.Join(world.Dir, "bigquery-key.json")
+		text, err := server.Credentials()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(os.WriteFile(key, text, 0o600)).To(Succeed())
+		db := bigquery.Open(bigquery.Options{Project: fakebigquery.Project, Dataset: fakebigquery.Dataset, Location: fakebigquery.Location, CredentialsFile: key,
+			Endpoint: server.Endpoint(), StatementTimeout: time.Minute, MaximumBytesBilled: 1 << 30})
+		DeferCleanup(db.Close)
+		store = opened(billing.BigQuery(fakebigquery.Project, fakebigquery.Dataset), db)
+		config = configuration(fmt.Sprintf("bigquery: {project: %s, dataset: %s, location: %s, endpoint: %q, credentialsFile: %q}\n  outbox: {path: %q}",
+			fakebigquery.Project, fakebigquery.Dataset, fakebigquery.Location, server.Endpoint(), key, filepath.Join(world.Dir, "bigquery", "outbox.db")), "bigquery")
+	})
+	AfterAll(func() { e.end() })
+
+	It("BILL-56 is fed by the program manager, which hands over", func(ctx SpecContext) {
+		tenant(ctx, "bq-pay", "1")
+		e = startExporter(ctx, "bigquery", config)
+		Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1"}))
+		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("True/Exported"))
+		Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying("2"))).To(Succeed())
+		Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1", "bq-pay 2"}))
+
+		out, err := exec.CommandContext(ctx, manager, "billing", "at", "now", "--config="+e.config, "-o=csv").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		Expect(string(out)).To(ContainSubstring("bq-pay,bq-pay,2,ann@example.com,"))
+	})
+
+	It("BILL-16 says who must act where BigQuery refuses, and loses nothing", func(ctx SpecContext) {
+		server.Break(fakebigquery.Fault{Request: fakebigquery.Insert, Status: http.StatusForbidden, Reason: "accessDenied", Message: "Access Denied: Table finops.tenant_billing"})
+		DeferCleanup(server.Heal)
+		Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying("3"))).To(Succeed())
+		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("False/AccessDenied"))
+		server.Heal()
+		// It rests for five minutes now; a new process doesn't.
+		Expect(e.Kill()).To(Succeed())
+		e.again(ctx)
+		Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1", "bq-pay 2", "bq-pay 3"}))
+		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("True/Exported"))
+	})
+
+	It("BILL-56 takes no more memory than an exporter may", func() {
+		if os.Getenv("WARREN_RACE") == "1" {
+			Skip("the race detector takes memory of its own")
+		}
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.PID()))
+		if os.IsNotExist(err) {
+			Skip("this machine has no /proc")
+		}
+		Expect(err).NotTo(HaveOccurred())
+		match := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(status)
+		Expect(match).NotTo(BeNil())
+		resident, err := strconv.Atoi(string(match[1]))
+		Expect(err).NotTo(HaveOccurred())
+		AddReportEntry("resident KiB of the exporter with BigQuery", resident)
+		Expect(resident).To(BeNumerically("<=", 80<<10), "KiB")
+	})
+})
