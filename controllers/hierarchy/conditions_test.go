@@ -156,7 +156,7 @@ type fakeCopies []propagate.Trouble
 
 func (fakeCopies) Known(string) bool { return true }
 
-func (fakeCopies) Unobserved() []string { return nil }
+func (fakeCopies) UnobservedIn(string) []string { return nil }
 
 func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	asked := slices.Collect(namespaces)

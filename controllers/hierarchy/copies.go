@@ -15,8 +15,8 @@ type Copies interface {
 	// Known says whether everything that concerns a namespace was looked at since the start. Before that, nobody knows what is in
 	// order there.
 	Known(namespace string) bool
-	// Unobserved is a sentence for each kind that can't be seen now, and of whose copies nothing is known.
-	Unobserved() []string
+	// UnobservedIn is a sentence for each kind of whose copies in a namespace nothing is known now.
+	UnobservedIn(namespace string) []string
 	// Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order.
 	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
 }
@@ -27,7 +27,7 @@ const mostCopies = 10
 // propagated says whether the copies in the namespace called name, and in those below it, are what they should be.
 func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
-	if texts := copies.Unobserved(); len(texts) > 0 && s.Place(name).Kind != forest.None {
+	if texts := copies.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
 		return bad(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
 	}
 	own := copies.Troubles(slices.Values([]string{name}))

@@ -292,4 +292,4 @@ func (r *Reporter) announce(before, now *v1alpha1.HierarchyConfiguration) {
 }
 
 // toldAsIs are the reasons of conditions that are reasons of Events too.
-var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict}
+var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict, v1alpha1.ReasonNotObserved}

@@ -14,9 +14,22 @@ import (
 type contents struct {
 	world      *propagate.World
 	rules      propagate.Rules
-	generation int                         // counts the rules that were in force so far
-	lastSeen   map[schema.GroupKind]string // the highest resourceVersion of a copy that a watch has brought
+	generation int               // counts the rules that were in force so far
+	lastSeen   map[stream]string // the highest resourceVersion of a copy that a watch has brought
 	bodies     *bodies
+}
+
+// stream is what one watch of copies shows: all namespaces, which is "", or one.
+type stream struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+func (c *contents) streamOf(kind schema.GroupKind, namespace string) stream {
+	if c.world.IsNarrow(kind) {
+		return stream{kind, namespace}
+	}
+	return stream{kind, ""}
 }
 
 // origin says which watch has brought an object.
@@ -45,7 +58,7 @@ func (e *effects) add(more effects) {
 }
 
 func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
-	c.noteSeen(o, meta.ResourceVersion)
+	c.noteSeen(o, meta)
 	if o.role == sourcesAndCopies {
 		// In a watch of every object, such a copy would pass for a source; in a watch of labelled objects it merely disappears, and the
 		// POST that follows finds it.
@@ -114,7 +127,7 @@ func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects
 
 // remove forgets an object that a watch has seen go.
 func (c *contents) remove(o origin, meta *metav1.PartialObjectMetadata) effects {
-	c.noteSeen(o, meta.ResourceVersion)
+	c.noteSeen(o, meta)
 	slot, uid := o.slotOf(meta), string(meta.UID)
 	var all effects
 	if s := c.world.Source(slot); o.bringsSources() && s != nil && s.UID == uid {
@@ -126,15 +139,15 @@ func (c *contents) remove(o origin, meta *metav1.PartialObjectMetadata) effects 
 	return all
 }
 
-// replace makes the tables hold exactly these objects of what the watch brings.
-func (c *contents) replace(o origin, objects []*metav1.PartialObjectMetadata) effects {
+// replace makes the tables hold exactly these objects of what the watch brings; known are the slots of what it has brought so far.
+func (c *contents) replace(o origin, objects []*metav1.PartialObjectMetadata, known func() (sources, copies []propagate.Slot)) effects {
 	var all effects
 	exists := make(map[propagate.Slot]bool, len(objects))
 	for _, meta := range objects {
 		exists[o.slotOf(meta)] = true
 		all.add(c.put(o, meta))
 	}
-	sources, copies := c.world.Kind(o.kind.GroupKind())
+	sources, copies := known()
 	for _, slot := range sources {
 		if o.bringsSources() && !exists[slot] {
 			all.add(c.dropSource(slot))
@@ -166,10 +179,10 @@ func (c *contents) dropCopy(slot propagate.Slot) effects {
 }
 
 // noteSeen keeps how far the watch of copies has come.
-func (c *contents) noteSeen(o origin, resourceVersion string) {
-	gk := o.kind.GroupKind()
-	if o.bringsCopies() && (view.Newer(resourceVersion, c.lastSeen[gk]) || c.lastSeen[gk] == "") {
-		c.lastSeen[gk] = resourceVersion
+func (c *contents) noteSeen(o origin, meta *metav1.PartialObjectMetadata) {
+	at := c.streamOf(o.kind.GroupKind(), meta.Namespace)
+	if o.bringsCopies() && (view.Newer(meta.ResourceVersion, c.lastSeen[at]) || c.lastSeen[at] == "") {
+		c.lastSeen[at] = meta.ResourceVersion
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // Engine propagates: it watches on every replica and writes on the leader. It wires the types that do so, and has no state
@@ -37,6 +38,8 @@ type Engine struct {
 	troubles *troubles
 	scrub    *scrub
 	measure  *measure
+	set      *watchset.Set
+	followed *followed
 }
 
 // New returns an engine that reads and writes with o.Config.
@@ -49,19 +52,30 @@ func New(o Options, s Settings) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for watches: %w", err)
 	}
+	set, err := watchset.New(o.Config, o.Informers)
+	if err != nil {
+		return nil, err
+	}
 	if o.Unprotected == nil {
 		o.Unprotected = func() bool { return false }
 	}
-	e := &Engine{Options: o, settings: &atomic.Pointer[Settings]{}, measure: newMeasure()}
+	e := &Engine{Options: o, settings: &atomic.Pointer[Settings]{}, measure: newMeasure(), set: set}
 	e.settings.Store(&s)
 	b, r := newBodies(), newRepairs()
 	e.tables = newTables(o.Index.Snapshot(), s.Rules, b)
+	e.followed = newFollowed(o.Index.Snapshot, e.tables.holdsCopies)
 	e.queue = newQueue(e.tables.plan)
 	e.troubles = newTroubles(o, e.queue)
 	e.removals = newRemovals(e.tables, e.queue, e.troubles, o.Timing.Stuck)
-	e.kinds = &kinds{mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, report: e.troubles.tellEverywhere}
+	e.kinds = &kinds{
+		mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, report: e.troubles.tellEverywhere,
+		set: set, followed: e.followed,
+	}
 	e.kinds.feed = func(run *kindRun, role role, vanished func()) *feed {
 		return &feed{origin{run.kind, role}, run, e.kinds, e.tables, e.removals, e.measure, e.queue, vanished}
+	}
+	e.kinds.narrow = func(run *kindRun, role role, vanished func()) *narrowFeed {
+		return &narrowFeed{feed: e.kinds.feed(run, role, vanished), followed: e.followed, troubles: e.troubles, states: map[string]watchset.Status{}}
 	}
 	n := &notices{recorder: o.Events, kinds: e.kinds, quiet: o.Timing.EventQuiet, sent: map[notice]time.Time{}}
 	e.rails = &rails{
@@ -102,9 +116,13 @@ func (w watching) Start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager is stopping
 	}
 	w.Index.Subscribe(w.setForest)
+	var informers sync.WaitGroup
+	informers.Go(func() { _ = w.set.Start(ctx) }) // it fails only when it is started twice
+	informers.Go(func() { w.followed.run(ctx) })
 	w.kinds.start(ctx, w.settings.Load().Kinds)
 	w.kinds.observer.Observe(ctx, definitions, "", w.kinds.arrivals) // until ctx is done
 	w.kinds.stop()
+	informers.Wait()
 	return nil
 }
 
@@ -168,6 +186,7 @@ func (e *Engine) setForest(c view.Change) {
 	keys := e.tables.setForest(c)
 	e.troubles.setForest(c)
 	e.rails.setForest(c)
+	e.followed.noteChange()
 	if e.queue.Leads() {
 		e.measure.beginMoves(c, time.Now())
 	}
@@ -195,6 +214,13 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 
 // Unobserved is a sentence for each kind that is Degraded: nobody knows how its copies are.
 func (e *Engine) Unobserved() []string { return e.kinds.describeDegraded() }
+
+// UnobservedIn is a sentence for each kind of whose copies in namespace nothing is known now: neither the copies there nor the sources
+// above it must be out of sight.
+func (e *Engine) UnobservedIn(namespace string) []string {
+	above, _ := e.Index.Snapshot().Sources(namespace)
+	return append(e.Unobserved(), e.kinds.describeUnseen(namespace, above.Names)...)
+}
 
 // Ready is a readiness check: the engine knows all namespaces, sources and copies that existed at its start. A kind that
 // is not served, that may not be listed, or that is Degraded, is left out.

@@ -14,6 +14,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // kindState is how far the watches of a kind are.
@@ -36,8 +37,11 @@ type kinds struct {
 	arrivals *arrivals
 	timing   Timing
 	tables   *tables
-	// feed makes the sink of one watch.
-	feed func(run *kindRun, r role, vanished func()) *feed
+	set      *watchset.Set
+	followed *followed
+	// feed makes the sink of one watch, narrow that of all watches that go namespace by namespace.
+	feed   func(run *kindRun, r role, vanished func()) *feed
+	narrow func(run *kindRun, r role, vanished func()) *narrowFeed
 	// report has every namespace reported anew, because a kind became Degraded or is so no longer. It is called without mu.
 	report func()
 
@@ -52,6 +56,7 @@ type kindRun struct {
 	done   sync.WaitGroup
 
 	mapping *meta.RESTMapping // nil while the kind is not served; guarded by kinds.mu, as is all below
+	narrow  []*narrowFeed     // where the kind is watched namespace by namespace
 	states  map[role]kindState
 	state   kindState // of all watches together
 	synced  bool      // the kind has been active since it was last found
@@ -75,6 +80,10 @@ var selectors = map[role]string{
 
 // start watches these kinds until ctx is done, or stop is called.
 func (k *kinds) start(ctx context.Context, configured []Kind) {
+	if slices.ContainsFunc(configured, func(kind Kind) bool { return kind.ByNamespace }) {
+		k.followed.needed.Store(true)
+		k.followed.refresh()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.runs = map[schema.GroupKind]*kindRun{}
@@ -145,6 +154,12 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 	}
 	k.setServed(run, mapping, roles)
 	var observers sync.WaitGroup
+	if run.kind.ByNamespace {
+		for _, f := range k.beginNarrow(run, roles, cancel) {
+			observers.Go(func() { k.observeNarrow(ctx, mapping.Resource, f) })
+		}
+		roles = nil
+	}
 	for _, r := range roles {
 		sink := k.feed(run, r, cancel)
 		observers.Go(func() { k.observer.Observe(ctx, mapping.Resource, selectors[r], sink) })
@@ -153,6 +168,19 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return run.synced
+}
+
+// beginNarrow makes the sinks of a kind that is watched namespace by namespace.
+func (k *kinds) beginNarrow(run *kindRun, roles []role, vanished func()) []*narrowFeed {
+	k.tables.setNarrow(run.kind.GroupKind())
+	var feeds []*narrowFeed
+	for _, r := range roles {
+		feeds = append(feeds, k.narrow(run, r, vanished))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	run.narrow = feeds
+	return feeds
 }
 
 func (k *kinds) findMapping(kind Kind) (*meta.RESTMapping, error) {

@@ -3,6 +3,7 @@ package propagation
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,8 +62,8 @@ func count(slot propagate.Slot, verb string, err error) {
 
 // gauges reports the size of the engine's tables when it is asked.
 type gauges struct {
-	engine                                               *Engine
-	sources, copies, conflicts, rejected, pending, kinds *prometheus.Desc
+	engine                                                           *Engine
+	sources, copies, conflicts, rejected, unobserved, pending, kinds *prometheus.Desc
 }
 
 func newGauges(e *Engine) *gauges {
@@ -70,19 +71,20 @@ func newGauges(e *Engine) *gauges {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &gauges{
-		engine:    e,
-		sources:   desc("warren_propagation_sources", "Objects that are propagated.", "group", "kind"),
-		copies:    desc("warren_propagation_copies", "Copies.", "group", "kind"),
-		conflicts: desc("warren_propagation_conflicts", "Copies that an unrelated object keeps out.", "group", "kind"),
-		rejected:  desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
-		pending:   desc("warren_propagation_pending_actions", "Keys that wait to be looked at."),
-		kinds:     desc("warren_config_kind", "State of the configured kinds.", "group", "kind", "state"),
+		engine:     e,
+		sources:    desc("warren_propagation_sources", "Objects that are propagated.", "group", "kind"),
+		copies:     desc("warren_propagation_copies", "Copies.", "group", "kind"),
+		conflicts:  desc("warren_propagation_conflicts", "Copies that an unrelated object keeps out.", "group", "kind"),
+		rejected:   desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
+		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind that is watched namespace by namespace can't be seen, by why.", "group", "kind", "state"),
+		pending:    desc("warren_propagation_pending_actions", "Keys that wait to be looked at."),
+		kinds:      desc("warren_config_kind", "State of the configured kinds.", "group", "kind", "state"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.sources, g.copies, g.conflicts, g.rejected, g.pending, g.kinds} {
+	for _, d := range []*prometheus.Desc{g.sources, g.copies, g.conflicts, g.rejected, g.unobserved, g.pending, g.kinds} {
 		to <- d
 	}
 }
@@ -102,6 +104,9 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		send(g.copies, copies, gk.Group, gk.Kind)
 		send(g.conflicts, inTrouble[kindReason{gk, v1alpha1.ReasonConflict}], gk.Group, gk.Kind)
 		send(g.rejected, inTrouble[kindReason{gk, v1alpha1.ReasonRejected}], gk.Group, gk.Kind)
+		for state, namespaces := range e.kinds.countUnseen(run) {
+			send(g.unobserved, namespaces, gk.Group, gk.Kind, strings.ToLower(string(state)))
+		}
 		state := e.kinds.stateOf(gk)
 		for _, one := range kindStates {
 			on := 0

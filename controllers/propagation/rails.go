@@ -51,7 +51,7 @@ func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
 		r.reportImpatience(slot, action, missing)
 		return false
 	}
-	if r.kinds.areSyncing() {
+	if r.kinds.areSyncing() || r.tables.awaitsSight(slot.Namespace) {
 		left = min(left, syncLook)
 	}
 	r.queue.AddAfter(slotKey(slot), left)
@@ -91,7 +91,7 @@ func (r *rails) look(namespace string, bindings ...propagate.Slot) (missing []pr
 // of somebody else stands in the way of is not waited for: its maker has rights there already.
 func (r *rails) findMissing(namespace string) []propagate.Slot {
 	var missing []propagate.Slot
-	if r.kinds.areSyncing() {
+	if r.kinds.areSyncing() || r.tables.awaitsSight(namespace) {
 		missing = []propagate.Slot{}
 	}
 	for _, slot := range r.tables.missingRails(namespace) {

@@ -60,7 +60,7 @@ func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
 		if run.kind.Mode == propagate.Remove || s.kinds.stateOf(run.kind.GroupKind()) != kindActive {
 			continue
 		}
-		if err := s.compareKind(ctx, s.kinds.mappingOf(run.kind.GroupKind()), limiter); err != nil {
+		if err := s.compareKind(ctx, run, limiter); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", run.kind.GroupKind(), err))
 			continue
 		}
@@ -69,13 +69,29 @@ func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
 	return errors.Join(failed...)
 }
 
-func (s *scrub) compareKind(ctx context.Context, mapping *meta.RESTMapping, limiter *rate.Limiter) error {
+// compareKind compares the copies of a kind: all together, or one namespace after the other where nothing else is allowed.
+func (s *scrub) compareKind(ctx context.Context, run *kindRun, limiter *rate.Limiter) error {
+	mapping := s.kinds.mappingOf(run.kind.GroupKind())
+	if !run.kind.ByNamespace {
+		return s.compareCopies(ctx, mapping, "", limiter)
+	}
+	var failed []error
+	for namespace := range s.kinds.followed.all {
+		if err := s.compareCopies(ctx, mapping, namespace, limiter); err != nil && !apianswer.IsRefusal(err) {
+			failed = append(failed, fmt.Errorf("namespace %s: %w", namespace, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// compareCopies compares the copies of a kind in a namespace, or in all if it is "".
+func (s *scrub) compareCopies(ctx context.Context, mapping *meta.RESTMapping, namespace string, limiter *rate.Limiter) error {
 	limit, from := pageObjects, ""
 	for {
 		if err := limiter.WaitN(ctx, limit); err != nil {
 			return err
 		}
-		data, err := s.readPage(ctx, mapping.Resource, limit, from)
+		data, err := s.readPage(ctx, mapping.Resource, namespace, limit, from)
 		if expired, ok := continuation(err); ok {
 			from = expired
 			continue
@@ -106,14 +122,14 @@ func (s *scrub) compareKind(ctx context.Context, mapping *meta.RESTMapping, limi
 	}
 }
 
-func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResource, limit int, from string) ([]byte, error) {
+func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResource, namespace string, limit int, from string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timing.Write)
 	defer cancel()
 	most := pageBytes
 	if limit == 1 {
 		most = 0
 	}
-	return s.writer.Page(ctx, resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
+	return s.writer.Page(ctx, resource, namespace, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
 }
 
 // continuation is where to go on when a page came so late that the list's own moment has been compacted away.

@@ -11,12 +11,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // Kind is a kind that is propagated, and how.
 type Kind struct {
 	schema.GroupVersionKind // an empty version means the one that the server prefers
 	Mode                    propagate.KindMode
+	// ByNamespace says that it is watched in each namespace of the forest by itself, as far as the rights go.
+	ByNamespace bool
 }
 
 // Settings are what the configuration says about propagation.
@@ -36,6 +39,8 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing
+	// Informers are the options of the informers of kinds that are watched namespace by namespace.
+	Informers watchset.Options
 	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
 	// the sources. It must not block, nor ask the engine; nil tells nobody.
 	Troubled func(namespaces ...string)

@@ -33,6 +33,9 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	known := s.tables.source(slot)
 	var err error
 	switch {
+	case !s.tables.seesSource(slot): // when it comes into sight it is looked at again
+		s.troubles.clearTransient(slot)
+		return
 	case known == nil && s.tables.lossToVerify(slot):
 		err = s.verifyLoss(ctx, slot)
 	case known == nil:
@@ -98,14 +101,15 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	meta, err := s.writer.Metadata(ctx, mapping.Resource, slot.Namespace, slot.Name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
 	switch {
-	case apierrors.IsNotFound(err):
-		namespace, err := s.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
-		reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "namespace").Inc()
-		if err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-		if err != nil || namespace.DeletionTimestamp != nil {
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err): // a right may have gone together with the namespace
+		goes, lookErr := s.namespaceGoes(ctx, slot)
+		switch {
+		case lookErr != nil:
+			return lookErr
+		case goes:
 			loss = propagate.GoneWithNamespace
+		case apierrors.IsForbidden(err):
+			return err
 		}
 	case err != nil:
 		return err
@@ -117,6 +121,16 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	}
 	s.tables.noteLoss(slot, loss)
 	return nil
+}
+
+// namespaceGoes says whether the namespace of a source is gone or terminating.
+func (s *sources) namespaceGoes(ctx context.Context, slot propagate.Slot) (bool, error) {
+	namespace, err := s.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
+	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "namespace").Inc()
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, err
+	}
+	return err != nil || namespace.DeletionTimestamp != nil, nil
 }
 
 // announceExclusion tells the owner of a source that opted in, but is never propagated. An object that is merely covered

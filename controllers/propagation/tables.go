@@ -23,7 +23,7 @@ type tables struct {
 
 func newTables(f *forest.Snapshot, rules propagate.Rules, b *bodies) *tables {
 	return &tables{in: contents{
-		world: propagate.NewWorld(f), rules: rules, bodies: b, lastSeen: map[schema.GroupKind]string{},
+		world: propagate.NewWorld(f), rules: rules, bodies: b, lastSeen: map[stream]string{},
 	}}
 }
 
@@ -113,7 +113,7 @@ func (t *tables) removeObject(o origin, meta *metav1.PartialObjectMetadata) effe
 func (t *tables) replaceObjects(o origin, objects []*metav1.PartialObjectMetadata) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.replace(o, objects)
+	return t.in.replace(o, objects, func() (sources, copies []propagate.Slot) { return t.in.world.Kind(o.kind.GroupKind()) })
 }
 
 // plan says what to do at slot now.
@@ -227,7 +227,7 @@ func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetad
 	switch {
 	case known != nil && known.UID == c.UID && view.Newer(known.ResourceVersion, c.ResourceVersion):
 		return // somebody wrote after us, and the watch has brought it
-	case known == nil && view.Newer(t.in.lastSeen[slot.Kind], c.ResourceVersion):
+	case known == nil && view.Newer(t.in.lastSeen[t.in.streamOf(slot.Kind, slot.Namespace)], c.ResourceVersion):
 		return // the watch has been there already, and has seen the copy go
 	}
 	t.in.world.PutCopy(slot, c)

@@ -45,8 +45,8 @@ func tablesOf() *tables {
 }
 
 var (
-	fromSources = origin{Kind{secretKind, propagate.OptIn}, sourcesAlone}
-	fromCopies  = origin{Kind{secretKind, propagate.OptIn}, copiesAlone}
+	fromSources = origin{Kind{GroupVersionKind: secretKind, Mode: propagate.OptIn}, sourcesAlone}
+	fromCopies  = origin{Kind{GroupVersionKind: secretKind, Mode: propagate.OptIn}, copiesAlone}
 	optedIn     = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
 )
 

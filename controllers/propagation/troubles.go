@@ -221,6 +221,18 @@ func (t *troubles) tellEverywhere() {
 	}
 }
 
+// tellAround says that there is something new to report in a namespace, in those above it and in those below it.
+func (t *troubles) tellAround(namespace string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.known {
+		return
+	}
+	s := t.snapshot()
+	t.tellAbove(s, namespace)
+	t.report(slices.Collect(s.Below(namespace))...)
+}
+
 // tellReporting tells every namespace with a HierarchyConfiguration. The caller holds the lock.
 func (t *troubles) tellReporting() {
 	s := t.snapshot()

@@ -105,9 +105,9 @@ func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, na
 // ErrTooLarge says that a page has more bytes than were allowed.
 var ErrTooLarge = errors.New("the page is too large")
 
-// Page lists objects whole, in all namespaces, as JSON: at most so many bytes, unless most is 0.
-func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, o metav1.ListOptions, most int) ([]byte, error) {
-	stream, err := w.client.Get().AbsPath(path(r, "", "")...).VersionedParams(&o, metav1.ParameterCodec).
+// Page lists objects whole, in a namespace or in all if it is "", as JSON: at most so many bytes, unless most is 0.
+func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions, most int) ([]byte, error) {
+	stream, err := w.client.Get().AbsPath(path(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
 	if err != nil {
 		return nil, err

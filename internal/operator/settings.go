@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
@@ -14,6 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) access.Settings {
@@ -35,9 +38,20 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 		s.Kinds = append(s.Kinds, propagation.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
 			Mode:             propagate.KindMode(k.Mode),
+			ByNamespace:      k.Scope == config.ScopeNamespaces,
 		})
 	}
 	return s
+}
+
+// informerOptions are what the configuration says about informers that follow RBAC.
+func informerOptions(c *config.OperatorConfiguration) watchset.Options {
+	return watchset.Options{
+		VerifyInterval: &c.Informers.VerifyInterval.Duration, IdleGrace: &c.Informers.IdleGrace.Duration,
+		DegradedAfter: c.Informers.DegradedAfter.Duration,
+		MaxInformers:  c.Informers.MaxInformers, MaxNamespaces: c.Informers.MaxNamespaces,
+		Registerer: metrics.Registry, Logger: ctrl.Log.WithName("informers"),
+	}
 }
 
 func propagationChanged(old, now *config.OperatorConfiguration) bool {

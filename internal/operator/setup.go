@@ -210,6 +210,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	engine, err := propagation.New(propagation.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
 		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
+		Informers:   informerOptions(s.store.Current()),
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
 	}, propagationSettings(s.store.Current()))

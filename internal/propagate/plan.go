@@ -57,6 +57,9 @@ func (w *World) Plan(slot Slot) Action {
 	if !ok {
 		return w.planWithdrawal(slot, c)
 	}
+	if !w.sees(slot, sources.Names...) {
+		return Action{}
+	}
 	if kind.mode == Remove {
 		if c != nil && c.binding() {
 			return Action{Verb: Delete, Source: slot.At(c.from)}

@@ -40,7 +40,7 @@ func (w *World) MissesRail(slot Slot) bool {
 func (w *World) awaitsSource(slot Slot) bool {
 	kind := w.kinds[slot.Kind]
 	sources, ok := w.Forest.Sources(slot.Namespace)
-	if !ok || !kind.synced || kind.mode == Remove {
+	if !ok || !kind.synced || kind.mode == Remove || !w.sees(slot, sources.Names...) {
 		return false
 	}
 	_, s, v := w.wanted(slot, sources)

@@ -13,7 +13,7 @@ import (
 // that its source no longer gives is taken away all the same, or whoever halts a namespace would keep their rights in it.
 func (w *World) planWithdrawal(slot Slot, c *record) Action {
 	n := w.Forest.Namespace(slot.Namespace)
-	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) {
+	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) || !w.sees(slot, c.from) {
 		return Action{}
 	}
 	from := slot.At(c.from)

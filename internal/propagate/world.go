@@ -124,6 +124,7 @@ type World struct {
 	Forest *forest.Snapshot
 
 	kinds    map[schema.GroupKind]kindState
+	sights   map[schema.GroupKind]*sights // of the kinds that are watched namespace by namespace
 	sources  map[sourceKey]*Source
 	rooms    map[string]*room
 	families map[place]*family
@@ -154,6 +155,7 @@ func NewWorld(f *forest.Snapshot) *World {
 	return &World{
 		Forest:   f,
 		kinds:    map[schema.GroupKind]kindState{},
+		sights:   map[schema.GroupKind]*sights{},
 		sources:  map[sourceKey]*Source{},
 		rooms:    map[string]*room{},
 		families: map[place]*family{},
@@ -173,9 +175,13 @@ func (w *World) SetKind(kind schema.GroupKind, mode KindMode, synced bool) {
 	w.kinds[kind] = kindState{mode, synced}
 }
 
+// Synced says whether plans are made for a kind.
+func (w *World) Synced(kind schema.GroupKind) bool { return w.kinds[kind].synced }
+
 // ForgetKind drops a kind and all that is known of it.
 func (w *World) ForgetKind(kind schema.GroupKind) {
 	delete(w.kinds, kind)
+	delete(w.sights, kind)
 	for key := range w.sources {
 		if key.kind == kind {
 			w.DeleteSource(Slot{kind, key.namespace, key.name})

@@ -88,9 +88,17 @@ func (l *Lease) release() {
 	}
 	for _, p := range l.parts {
 		l.detachPart(p)
-		p.expireAfter(*l.set.options.IdleGrace)
+		p.expireAfter(l.grace())
 	}
 	l.wakeWaiters()
+}
+
+// grace is how long the informers of a lease outlive it: what a Sink got nobody else can use.
+func (l *Lease) grace() time.Duration {
+	if l.key.sink != nil {
+		return 0
+	}
+	return *l.set.options.IdleGrace
 }
 
 // arrangeParts brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
@@ -121,6 +129,7 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	for _, p := range left {
 		p.expireAfter(0)
 	}
+	l.tellWaiting()
 	l.wakeWaiters()
 	if cluster := l.parts[place{}]; cluster != nil {
 		l.partLost(cluster, nil) // which it may be for others already
@@ -179,6 +188,9 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 			s.admitted++
 			p.admitted = true
 			p.beginRun()
+		}
+		if !p.admitted {
+			p.tellState()
 		}
 	}
 	l.parts[at] = p

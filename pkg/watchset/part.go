@@ -95,6 +95,9 @@ func (p *part) closePart() {
 		return
 	}
 	p.count(p.state, "")
+	if p.key.sink != nil {
+		p.key.sink.State(p.key.namespace, Status{State: Pending})
+	}
 	delete(p.set.parts, p.key)
 	p.unregister()
 	p.set.metrics.forget(p)
@@ -126,6 +129,7 @@ func (p *part) enterState(state State, err error) {
 		p.since = time.Now()
 		p.count(from, state)
 	}
+	p.tellState()
 	for l := range p.leases {
 		l.wakeWaiters()
 	}

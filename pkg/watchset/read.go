@@ -112,6 +112,14 @@ func (l *Lease) closed() error {
 	return nil
 }
 
+// unreadable says why the objects of the lease can't be read.
+func (l *Lease) unreadable() error {
+	if l.key.sink != nil {
+		return fmt.Errorf("%w: the lease has a Sink, which got the objects", ErrInvalid)
+	}
+	return l.closed()
+}
+
 // verdict is the error beside what several parts show.
 func verdict(parts []*part, missing map[string]error) error {
 	if len(parts) == 0 && len(missing) == 0 {
@@ -146,7 +154,7 @@ func verdict(parts []*part, missing map[string]error) error {
 func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	if err := l.closed(); err != nil {
+	if err := l.unreadable(); err != nil {
 		return nil, err
 	}
 	p, err := l.readablePart(key.Namespace)
@@ -193,7 +201,7 @@ func (l *Lease) readablePart(namespace string) (*part, error) {
 func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, error) {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	if err := l.closed(); err != nil {
+	if err := l.unreadable(); err != nil {
 		return nil, err
 	}
 	parts, missing := l.facingParts()

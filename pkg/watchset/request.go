@@ -27,6 +27,9 @@ type Request struct {
 	// LabelSelector and FieldSelector are applied by the server; nil selects everything.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
+	// Sink, if it is set, gets what the informers show, as the server sent it, in place of a store: reads of such a lease are
+	// ErrInvalid. It must be comparable, such as a pointer; informers with different sinks are not shared.
+	Sink Sink
 }
 
 // Form is how much of an object is held.
@@ -92,6 +95,7 @@ type view struct {
 	resource       schema.GroupVersionResource
 	form           Form
 	labels, fields string
+	sink           Sink
 }
 
 // place is the scope of a part: cluster, namespace or object. A UID is that of the namespace, where it is known.
@@ -125,7 +129,7 @@ func (r Request) key() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 	}
-	k := requestKey{view: view{resource: r.Resource, form: r.Form}, scope: r.Scope}
+	k := requestKey{view: view{resource: r.Resource, form: r.Form, sink: r.Sink}, scope: r.Scope}
 	switch {
 	case r.Resource.Version == "":
 		return bad("resource.version is empty")

@@ -64,7 +64,11 @@ func (s *sink) put(obj any, c change) error {
 	}
 	p.set.mu.RLock()
 	defer p.set.mu.RUnlock()
-	if !s.run.over {
+	switch {
+	case s.run.over:
+	case p.key.sink != nil:
+		p.tellSink(object, c)
+	default:
 		p.applyEvent(object, c)
 	}
 	return nil
@@ -72,7 +76,7 @@ func (s *sink) put(obj any, c change) error {
 
 // listing is all there was at a resourceVersion, made ready without the Set's lock: readers of all parts wait for that one.
 type listing struct {
-	objects         []client.Object // for the Set's own parts, which keep nothing
+	objects         []client.Object // for the Set's own parts and those with a Sink, which keep nothing
 	resourceVersion string
 	store           cache.Indexer
 	differences     []difference // from what the part held before
@@ -87,7 +91,7 @@ type difference struct {
 // newListing indexes objects and compares them with those that the part holds. Only the part's own run calls it, and nobody else
 // changes what the part holds while its run goes on.
 func (p *part) newListing(objects []client.Object, resourceVersion string) *listing {
-	if p.isOwn() {
+	if p.isOwn() || p.key.sink != nil {
 		return &listing{objects: objects, resourceVersion: resourceVersion}
 	}
 	p.set.mu.RLock()
@@ -140,6 +144,9 @@ func (p *part) stored(obj any) (client.Object, error) {
 	if p.isOwn() {
 		return p.trim(object), nil
 	}
+	if p.key.sink != nil {
+		return object, nil
+	}
 	if transform, ok := p.set.options.Transform[p.key.resource]; ok {
 		return transform(object), nil
 	}
@@ -179,6 +186,10 @@ func (p *part) applyEvent(object client.Object, c change) {
 func (p *part) replaceAll(all *listing) {
 	if p.isOwn() {
 		p.observer(initial, all.objects...)
+		return
+	}
+	if p.key.sink != nil {
+		p.key.sink.Replace(p.key.namespace, all.objects)
 		return
 	}
 	before := p.store

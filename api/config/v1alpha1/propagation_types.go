@@ -40,7 +40,7 @@ type PropagatedKind struct {
 	// Mode is OptIn (default), All or Remove.
 	Mode KindMode `json:"mode"`
 
-	// Scope says how the objects of the kind are watched: Cluster (default), and nothing else in this version; restart.
+	// Scope says how the objects of the kind are watched: Cluster (default) or Namespaces; restart.
 	Scope KindScope `json:"scope"`
 }
 
@@ -62,7 +62,7 @@ const (
 // KindScope says how the objects of a kind are watched.
 type KindScope string
 
-// The scopes of a propagated kind. All but Cluster are refused as long as the engine can't act on them.
+// The scopes of a propagated kind. Auto is refused as long as the engine can't act on it.
 const (
 	ScopeAuto       KindScope = "Auto"       // cluster-wide while that is allowed, else per namespace
 	ScopeCluster    KindScope = "Cluster"    // never per namespace

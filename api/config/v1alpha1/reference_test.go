@@ -81,14 +81,8 @@ func TestReferenceListsEveryKey(t *testing.T) {
 
 // refusedValues are values of keys that this version refuses but for their defaults.
 var refusedValues = map[string]string{
-	"propagation.kinds[].scope": "propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\n",
-	"propagation.generators":    "propagation: {generators: [{group: apps, kind: Deployment}]}\n",
-	"informers.verifyInterval":  "informers: {verifyInterval: 1m}\n",
-	"informers.idleGrace":       "informers: {idleGrace: 1m}\n",
-	"informers.degradedAfter":   "informers: {degradedAfter: 1m}\n",
-	"informers.maxInformers":    "informers: {maxInformers: 7}\n",
-	"informers.maxNamespaces":   "informers: {maxNamespaces: 7}\n",
-	"featureGates":              "featureGates: {PropagateGenerated: true}\n",
+	"propagation.generators": "propagation: {generators: [{group: apps, kind: Deployment}]}\n",
+	"featureGates":           "featureGates: {PropagateGenerated: true}\n",
 }
 
 // TestRefusedKeysAreRefused has a value refused for each key of which the reference says so.

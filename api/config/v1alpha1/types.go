@@ -103,7 +103,7 @@ type Sudo struct {
 // tenant's status says which of the two is in force.
 const SudoAuto tenancy.SudoMode = "Auto"
 
-// Informers tunes package watchset. All of it needs a restart.
+// Informers tunes package watchset, which watches the kinds of scope Namespaces. All of it needs a restart.
 type Informers struct {
 	// VerifyInterval is how often the rights of a synced informer are asked again. Default 5m; 0: never.
 	VerifyInterval metav1.Duration `json:"verifyInterval"`
@@ -111,7 +111,7 @@ type Informers struct {
 	// IdleGrace is how long an informer without leases lives on. Default 30s.
 	IdleGrace metav1.Duration `json:"idleGrace"`
 
-	// DegradedAfter is how long an informer may be without a working watch. Default 30s.
+	// DegradedAfter is how long an informer may be without a working watch, at least 1s. Default 30s.
 	DegradedAfter metav1.Duration `json:"degradedAfter"`
 
 	// MaxInformers is the limit for all informers, at least 1. Default 20000.

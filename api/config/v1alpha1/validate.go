@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"math"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -74,25 +75,12 @@ func (a *Access) validate(at *field.Path) field.ErrorList {
 	return nil
 }
 
-// validate refuses everything but the defaults: the operator has no informers yet that these settings would tune.
 func (i *Informers) validate(at *field.Path) field.ErrorList {
-	usual := defaultInformers()
-	var problems field.ErrorList
-	for _, one := range []struct {
-		name       string
-		value, may any
-	}{
-		{"verifyInterval", i.VerifyInterval, usual.VerifyInterval},
-		{"idleGrace", i.IdleGrace, usual.IdleGrace},
-		{"degradedAfter", i.DegradedAfter, usual.DegradedAfter},
-		{"maxInformers", i.MaxInformers, usual.MaxInformers},
-		{"maxNamespaces", i.MaxNamespaces, usual.MaxNamespaces},
-	} {
-		if one.value != one.may {
-			problems = append(problems, field.Forbidden(at.Child(one.name), "this version's operator has no informers to tune; leave it out"))
-		}
-	}
-	return problems
+	problems := durationAtLeast(at.Child("verifyInterval"), i.VerifyInterval, 0)
+	problems = append(problems, durationAtLeast(at.Child("idleGrace"), i.IdleGrace, 0)...)
+	problems = append(problems, durationAtLeast(at.Child("degradedAfter"), i.DegradedAfter, time.Second)...)
+	problems = append(problems, atLeast(at.Child("maxInformers"), i.MaxInformers, 1)...)
+	return append(problems, atLeast(at.Child("maxNamespaces"), i.MaxNamespaces, 1)...)
 }
 
 func (c *ClientConnection) validate(at *field.Path) field.ErrorList {

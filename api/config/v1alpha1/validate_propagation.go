@@ -49,16 +49,13 @@ func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.Error
 	return problems
 }
 
-// validate refuses scopes that the engine can't act on: whoever took the operator's cluster-wide rights away because of one would
+// validate refuses Auto, on which the engine can't act yet: whoever took the operator's cluster-wide rights away because of it would
 // stop propagation without knowing.
 func (s KindScope) validate(at *field.Path) field.ErrorList {
-	switch s {
-	case ScopeCluster:
-		return nil
-	case ScopeAuto, ScopeNamespaces:
-		return field.ErrorList{field.Invalid(at, string(s), "must be Cluster: this version watches every kind cluster-wide; leave scope out")}
+	if s == ScopeAuto {
+		return field.ErrorList{field.Invalid(at, string(s), "must be Cluster or Namespaces: this version doesn't choose by itself")}
 	}
-	return oneOf(at, s, ScopeCluster)
+	return oneOf(at, s, ScopeCluster, ScopeNamespaces)
 }
 
 func (n *NeverPropagate) validate(at *field.Path) field.ErrorList {

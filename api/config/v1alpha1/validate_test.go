@@ -83,6 +83,7 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 tenants: {maxPerCreator: -1}
 propagation: {scrub: {interval: 9s, objectsPerSecond: 10001}, retry: {min: 99ms, max: 61m}}
 distribution: {maxObjectBytes: 1023, maxTotalBytes: -1}
+informers: {verifyInterval: -1s, idleGrace: -1s, degradedAfter: 999ms, maxInformers: 0, maxNamespaces: 0}
 clientConnection: {qps: .nan, burst: -1}
 concurrency: 257
 `,
@@ -96,6 +97,11 @@ concurrency: 257
 				`propagation.retry.max: Invalid value: "1h1m0s": must be from 100ms to 1h0m0s`,
 				`distribution.maxObjectBytes: Invalid value: 1023: must be from 1024 to 1500000`,
 				`distribution.maxTotalBytes: Invalid value: "-1": must be a whole number of bytes, at least 0`,
+				`informers.verifyInterval: Invalid value: "-1s": must be at least 0s`,
+				`informers.idleGrace: Invalid value: "-1s": must be at least 0s`,
+				`informers.degradedAfter: Invalid value: "999ms": must be at least 1s`,
+				`informers.maxInformers: Invalid value: 0: must be at least 1`,
+				`informers.maxNamespaces: Invalid value: 0: must be at least 1`,
 				`clientConnection.burst: Invalid value: -1: must be at least 0`,
 				`clientConnection.qps: Invalid value: NaN: must be a number of at least 0`,
 				`concurrency: Invalid value: 257: must be from 1 to 256`,
@@ -106,22 +112,17 @@ concurrency: 257
 			body: `subNamespaces: {limits: {subNamespaces: 0, depth: 0}}
 propagation: {scrub: {interval: 0s, objectsPerSecond: 10000}, retry: {min: 1h, max: 1h}}
 distribution: {maxObjectBytes: 1024, maxTotalBytes: 0}
+informers: {verifyInterval: 0s, maxInformers: 1, maxNamespaces: 1}
 clientConnection: {qps: 0.5, burst: 1}
 concurrency: 256
 billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1}, outbox: {maxRows: 1}}
 `,
 		},
 		"SUB-F9 what the operator can't honour": {
-			reason: "nothing that would do nothing is accepted, and the defaults may be written out",
-			body: `propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}]}
-informers: {verifyInterval: 1m, idleGrace: 30s, degradedAfter: 1m, maxInformers: 20000, maxNamespaces: 1}
-`,
+			reason: "nothing that would do nothing is accepted",
+			body:   "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}]}\n",
 			want: []string{
-				`propagation.kinds[0].scope: Invalid value: "Namespaces": must be Cluster: this version watches every kind cluster-wide; leave scope out`,
-				`propagation.kinds[1].scope: Invalid value: "Auto": must be Cluster: this version watches every kind cluster-wide; leave scope out`,
-				`informers.verifyInterval: Forbidden: this version's operator has no informers to tune; leave it out`,
-				`informers.degradedAfter: Forbidden: this version's operator has no informers to tune; leave it out`,
-				`informers.maxNamespaces: Forbidden: this version's operator has no informers to tune; leave it out`,
+				`propagation.kinds[1].scope: Invalid value: "Auto": must be Cluster or Namespaces: this version doesn't choose by itself`,
 			},
 		},
 		"RetryOrder": {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,7 @@ type setup struct {
 	Webhooks bool
 }
 
+// config is the configuration of its operator. PROPAGATION_SCOPE is the scope of every kind that says none.
 func (s setup) config() string {
 	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\npropagation:\n" +
 		"  retry: {min: 200ms, max: 2s}\n" + s.Propagation + "  kinds:\n"
@@ -77,6 +79,9 @@ func (s setup) config() string {
 		s.Kinds = usualKinds
 	}
 	for _, kind := range s.Kinds {
+		if scope := os.Getenv("PROPAGATION_SCOPE"); scope != "" && !strings.Contains(kind, "scope:") {
+			kind = strings.TrimSuffix(kind, "}") + ", scope: " + scope + "}"
+		}
 		text += "  - " + kind + "\n"
 	}
 	return text

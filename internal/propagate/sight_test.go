@@ -1,0 +1,113 @@
+package propagate_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// seenIn says that Secrets are watched namespace by namespace, and that all of them are seen in these namespaces.
+func seenIn(namespaces ...string) fact {
+	return func(w *propagate.World) {
+		w.SetNarrow(secret)
+		for _, namespace := range namespaces {
+			w.SetSight(secret, namespace, true, true, propagate.Seen)
+		}
+	}
+}
+
+func sight(namespace string, sources, copies bool, now propagate.Sight) fact {
+	return func(w *propagate.World) { w.SetSight(secret, namespace, sources, copies, now) }
+}
+
+// Nothing is done on what is not seen, and least of all a deletion: see informers.md 2.4.
+func TestSight(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		world  *propagate.World
+		at     string
+		want   propagate.Verb
+	}{
+		"AllSeen": {"the copies there and the sources above suffice", world(acme(), seenIn("acme", "a", "a1"), source("acme", update)), "a1", propagate.Create},
+		"SourcesAboveAlone": {
+			"neither copies above nor sources there matter", world(acme(), seenIn(), source("acme", update), sight("acme", true, false, propagate.Seen),
+				sight("a", true, false, propagate.Seen), sight("a1", false, true, propagate.Seen)), "a1", propagate.Create,
+		},
+		"NothingListedYet": {"absence means nothing", world(acme(), seenIn("acme", "a"), source("acme", update)), "a1", propagate.Nothing},
+		"CopiesUnseen": {
+			"somebody else's object may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update), sight("a1", false, true, propagate.Unseen)),
+			"a1", propagate.Nothing,
+		},
+		"SourcesBetweenUnseen": {
+			"one may stand there", world(acme(), seenIn("acme", "a", "a1"), source("acme", update), sight("a", true, false, propagate.Unseen)), "a1", propagate.Nothing,
+		},
+		"SourceUnseen": {
+			"its copy stays", world(acme(), seenIn("a"), copied("a", "acme", update), sight("acme", true, true, propagate.Unseen)), "a", propagate.Nothing,
+		},
+		"SourceSeenToBeMissing": {"it is looked for", world(acme(), seenIn("acme", "a"), copied("a", "acme", update)), "a", propagate.Look},
+		"MovedAway": {
+			"where a copy came from is not asked once it is above no longer", world(acme(), seenIn("zeta", "z"), copied("z", "acme", update)), "z", propagate.Delete,
+		},
+		"SourceNamespaceGone": {
+			"a namespace that doesn't exist holds no source", world(planted("a in acme"), seenIn("a"), copied("a", "acme", update, handsOut), lost("acme", propagate.GoneWithNamespace)),
+			"a", propagate.Delete,
+		},
+		"HaltedAndSourceUnseen": {
+			"nobody knows what it gives", world(planted("acme root", "a in b", "b in a"), seenIn("a"), copied("a", "acme", update, handsOut)), "a", propagate.Nothing,
+		},
+		"HaltedAndSourceSeen": {
+			"what it no longer gives is taken away", world(planted("acme root", "a in b", "b in a"), seenIn("a", "acme"), copied("a", "acme", update, handsOut)), "a", propagate.Look,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := tc.world.Plan(at(tc.at)).Verb; got != tc.want {
+				t.Errorf("%s: verb %d, want %d", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func handsOut(c *propagate.Copy) { c.Access = true }
+
+func TestAwaitsSight(t *testing.T) {
+	w := world(acme(), seenIn("acme", "a"))
+	for namespace, want := range map[string]bool{"a": false, "a1": true, "b": true} {
+		if got := w.AwaitsSight(namespace); got != want {
+			t.Errorf("in %s: %t, want %t", namespace, got, want)
+		}
+	}
+	w.SetSight(secret, "b", true, true, propagate.Unseen)
+	if w.AwaitsSight("b") {
+		t.Error("what is forbidden is waited for")
+	}
+	rights := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
+	w.SetKind(rights, propagate.OptIn, true)
+	w.SetNarrow(rights)
+	w.SetNarrow(configMap)
+	if w.AwaitsSight("a") {
+		t.Error("rights are no rails, and of a kind that isn't served nothing is awaited")
+	}
+}
+
+func TestWhatANamespaceHolds(t *testing.T) {
+	w := populated()
+	if diff := cmp.Diff([]propagate.Slot{at("acme")}, w.OriginsIn(secret, "acme")); diff != "" {
+		t.Errorf("OriginsIn: -want, +got:\n%s", diff)
+	}
+	w.DeleteSource(at("acme"))
+	if diff := cmp.Diff([]propagate.Slot{at("acme")}, w.OriginsIn(secret, "acme")); diff != "" {
+		t.Errorf("OriginsIn, of a source that is gone and has copies: -want, +got:\n%s", diff)
+	}
+	sources, copies := w.KindIn(secret, "a1")
+	if diff := cmp.Diff([]propagate.Slot{at("a1")}, copies); diff != "" || sources != nil {
+		t.Errorf("KindIn: sources %v, copies -want, +got:\n%s", sources, diff)
+	}
+	if !w.HoldsCopies("a1") || w.HoldsCopies("b") || w.HoldsCopies("solo") {
+		t.Errorf("a copy in mode %s stands in a1 alone", v1alpha1.ModeUpdate)
+	}
+}

@@ -1,0 +1,43 @@
+package watchset
+
+import "sigs.k8s.io/controller-runtime/pkg/client"
+
+// Sink takes what informers show, where it is kept by somebody else. It is called while the Set is locked: it must be quick, and
+// must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the order in which things happened.
+type Sink interface {
+	// Replace says that exactly these objects exist in a namespace, or in the cluster if it is empty. State follows.
+	Replace(namespace string, all []client.Object)
+	// Put says that an object is there, Gone that it is not, or no longer matches.
+	Put(client.Object)
+	Gone(client.Object)
+	// State says how far the informer of a namespace is. What was brought before means something in Synced, is what was last known
+	// in Degraded, and nothing else follows before the next Replace in Forbidden and NotServed. Pending means that the namespace is
+	// not followed, or no longer: nothing that was brought before counts.
+	State(namespace string, now Status)
+}
+
+// tellSink hands an event on. The caller holds the Set's lock for reading.
+func (p *part) tellSink(object client.Object, c change) {
+	if c == removed {
+		p.key.sink.Gone(object)
+		return
+	}
+	p.key.sink.Put(object)
+}
+
+// tellState says how far the part is. The caller holds the Set's lock.
+func (p *part) tellState() {
+	if p.key.sink != nil {
+		p.key.sink.State(p.key.namespace, p.status())
+	}
+}
+
+// tellWaiting says which namespaces are not followed for want of room. The caller holds the Set's lock.
+func (l *Lease) tellWaiting() {
+	if l.key.sink == nil {
+		return
+	}
+	for _, namespace := range l.waiting {
+		l.key.sink.State(namespace, l.pending(true))
+	}
+}

@@ -1,0 +1,109 @@
+package watchset_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// diary is a Sink that writes down what it is told.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) write(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Replace(namespace string, all []client.Object) {
+	names := []string{}
+	for _, object := range all {
+		names = append(names, object.GetName())
+	}
+	slices.Sort(names)
+	d.write("%s holds %v", namespace, names)
+}
+func (d *diary) Put(object client.Object) {
+	d.write("put %s/%s", object.GetNamespace(), object.GetName())
+}
+func (d *diary) Gone(object client.Object) {
+	d.write("gone %s/%s", object.GetNamespace(), object.GetName())
+}
+
+func (d *diary) State(namespace string, now watchset.Status) {
+	if errors.Is(now.Err, watchset.ErrLimit) {
+		d.write("%s is %s: no room", namespace, now.State)
+		return
+	}
+	d.write("%s is %s", namespace, now.State)
+}
+
+// read returns what was written since it was read last.
+func (d *diary) read() []string {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lines := d.lines
+	d.lines = nil
+	return lines
+}
+
+func TestSink(t *testing.T) { t.Run("INF-I71", sinkIsTold) }
+
+func sinkIsTold(t *testing.T) {
+	a := newAPI("list secrets a", "watch secrets a", "list secrets b", "watch secrets b")
+	a.put("secrets", "a", "one")
+	bubble(t, a, watchset.Options{WatchRBAC: watchset.Off, MaxNamespaces: 1}, func(w *world) {
+		is := func(what string, d *diary, want ...string) {
+			t.Helper()
+			if diff := cmp.Diff(want, d.read()); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", what, diff)
+			}
+		}
+		d, set := &diary{}, watchset.NewNamespaceSet()
+		set.Add("a", "1")
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespaces(set), Sink: d})
+		is("a lease is taken", d, "a is Syncing", "a holds [one]", "a is Synced")
+		a.put("secrets", "a", "two")
+		a.remove("secrets", "a", "one")
+		is("objects come and go", d, "put a/two", "gone a/one")
+
+		a.revoke("list secrets a", "watch secrets a")
+		w.Poke()
+		time.Sleep(time.Second)
+		is("the right is lost", d, "a is Forbidden")
+		a.put("secrets", "a", "three")
+		a.grant("list secrets a", "watch secrets a")
+		time.Sleep(10 * time.Second)
+		is("the right is back", d, "a is Syncing", "a holds [three two]", "a is Synced")
+
+		set.Replace(map[string]types.UID{"a": "2"})
+		is("another namespace of that name", d, "a is Pending", "a is Syncing", "a holds [three two]", "a is Synced")
+		set.Add("b", "1")
+		is("one more than there is room for", d, "b is Pending: no room")
+		set.Remove("a")
+		is("room is made", d, "a is Pending", "b is Syncing", "b holds []", "b is Synced")
+
+		if _, err := l.Get(types.NamespacedName{Namespace: "b", Name: "x"}); !errors.Is(err, watchset.ErrInvalid) {
+			t.Errorf("Get: %v, want ErrInvalid", err)
+		}
+		if _, err := l.List("b", nil); !errors.Is(err, watchset.ErrInvalid) {
+			t.Errorf("List: %v, want ErrInvalid", err)
+		}
+		l.Release()
+		is("the lease is released", d, "b is Pending")
+	})
+}

@@ -1,0 +1,158 @@
+package propagation_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// secretsRole is the ClusterRole that gives the operator Secrets where it is bound.
+const secretsRole = "operator-secrets"
+
+// takeClusterWide takes the operator's right on Secrets away, but for where grant gives it back.
+func (f *family) takeClusterWide(ctx context.Context) {
+	GinkgoHelper()
+	all := []string{"get", "list", "watch", "create", "update", "delete"}
+	f.create(ctx, build.ClusterRole(secretsRole, build.Rule("", "secrets", all...)))
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
+	change(ctx, f, role, func(role *rbacv1.ClusterRole) {
+		role.Rules = []rbacv1.PolicyRule{build.Rule("", "configmaps", all...)}
+	})
+	f.mayWatchSecrets(ctx, f.acme, false)
+}
+
+// mayWatchSecrets waits until the API server lets the operator list Secrets in a namespace, or no longer.
+func (f *family) mayWatchSecrets(ctx context.Context, namespace string, may bool) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) bool {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kindOf(build.Secret("", "", "")))
+		list.Kind += "List"
+		return f.As(controlplane.Operator).List(ctx, list, client.InNamespace(namespace)) == nil
+	}).Should(Equal(may))
+}
+
+// grant lets the operator see and write Secrets in these namespaces, revoke no longer.
+func (f *family) grant(ctx context.Context, namespaces ...string) {
+	GinkgoHelper()
+	for _, namespace := range namespaces {
+		f.create(ctx, operatorBinding(namespace))
+		f.mayWatchSecrets(ctx, namespace, true)
+	}
+}
+
+func (f *family) revoke(ctx context.Context, namespaces ...string) {
+	GinkgoHelper()
+	for _, namespace := range namespaces {
+		f.remove(ctx, operatorBinding(namespace))
+		f.mayWatchSecrets(ctx, namespace, false)
+	}
+}
+
+func operatorBinding(namespace string) *rbacv1.RoleBinding {
+	account := strings.Split(controlplane.Operator, ":")
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretsRole, Labels: map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone}},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: secretsRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account[2], Name: account[3]}},
+	}
+}
+
+var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
+	var f *family
+	unseen := func(ctx context.Context) (float64, error) {
+		metrics, err := f.Operator.Metrics(ctx)
+		return metrics.Value("warren_propagation_unobserved", map[string]string{"kind": "Secret", "state": "forbidden"}), err
+	}
+	source := func(ctx context.Context, name string) client.Object {
+		GinkgoHelper()
+		s := build.Source(build.Secret(f.acme, name, "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		return s
+	}
+	BeforeAll(func(ctx SpecContext) {
+		w := start(ctx, setup{Kinds: []string{
+			"{kind: Secret, scope: Namespaces}", "{kind: ConfigMap}", "{group: rbac.authorization.k8s.io, kind: RoleBinding}",
+		}})
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		f = grow(ctx, w)
+		f.takeClusterWide(ctx)
+		f.grant(ctx, f.acme, f.a, f.a1, f.b, f.zeta, f.z, f.tmpl)
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+	})
+
+	It("INF-I56 leaves the copies alone whose source it can't see, says so, and goes on when the right is back", func(ctx SpecContext) {
+		s := source(ctx, "i56")
+		l := f.ledger(ctx, "secrets")
+		f.revoke(ctx, f.acme)
+		f.says(ctx, map[string]string{
+			f.acme: "NotObserved: secrets: forbidden, missing list, watch",
+			f.a:    fmt.Sprintf("NotObserved: secrets in namespace %s: forbidden, missing list, watch", f.acme),
+		})
+		Eventually(ctx, unseen).Should(Equal(1.0))
+		m := build.Source(build.ConfigMap(f.acme, "i56", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, m)
+		f.copied(ctx, m, f.tree()...)
+		f.staysCopied(ctx, s, f.tree()...)
+		hc := &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: f.acme, Name: v1alpha1.HierarchyConfigurationName}}
+		Eventually(ctx, f.events).WithArguments(hc, v1alpha1.ReasonNotObserved).Should(HaveLen(1))
+		f.grant(ctx, f.acme)
+		f.says(ctx, map[string]string{f.acme: "InSync: ", f.a: "InSync: "})
+		Eventually(ctx, unseen).Should(BeZero())
+		l.rests(ctx, counts{})
+		Expect(f.events(ctx, hc, v1alpha1.ReasonNotObserved)).To(HaveLen(1))
+	})
+
+	It("INF-I57 takes copies away whose source went unseen once it sees that", func(ctx SpecContext) {
+		s, stays := source(ctx, "i57"), source(ctx, "i57-stays")
+		f.revoke(ctx, f.acme)
+		f.says(ctx, map[string]string{f.acme: "NotObserved: "})
+		f.remove(ctx, s)
+		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
+		f.grant(ctx, f.acme)
+		f.absent(ctx, s, f.tree()...)
+		f.staysCopied(ctx, stays, f.tree()...)
+	})
+
+	It("INF-I58 goes on elsewhere where it can't see one child, and puts right what happened there once it can", func(ctx SpecContext) {
+		s := source(ctx, "i58")
+		f.revoke(ctx, f.a)
+		f.says(ctx, map[string]string{f.a: "NotObserved: secrets: forbidden, missing list, watch"})
+		f.remove(ctx, at(ctx, f, s, f.a))
+		more := build.Source(build.Secret(f.acme, "i58-more", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, more)
+		f.copied(ctx, more, f.b)
+		f.staysAbsent(ctx, more, f.a, f.a1)
+		Expect(f.standing(ctx, s, f.tree()...)).To(ConsistOf(f.a1, f.b))
+		f.grant(ctx, f.a)
+		f.copied(ctx, s, f.tree()...)
+		f.copied(ctx, more, f.tree()...)
+	})
+
+	It("INF-I70 follows namespaces that come, move and leave, as soon as it has the right there", func(ctx SpecContext) {
+		s := source(ctx, "i70")
+		below := f.prefix + "i70"
+		f.create(ctx, build.Child(below, f.a))
+		f.staysAbsent(ctx, s, below)
+		f.grant(ctx, below)
+		f.copied(ctx, s, below)
+		f.move(ctx, below, f.zeta)
+		f.absent(ctx, s, below)
+		f.move(ctx, below, f.b)
+		f.copied(ctx, s, below)
+		f.move(ctx, below, "")
+		f.absent(ctx, s, below)
+	})
+})
