@@ -44,6 +44,7 @@ func newMetadataObserver(cfg *rest.Config) (*metadataObserver, error) {
 // Observe implements Observer.
 func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink) {
 	getter := o.client.Resource(resource)
+	kept := &store{sink: sink}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector = selector
@@ -51,6 +52,7 @@ func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVer
 			if err != nil {
 				sink.Lost(err)
 			}
+			kept.listed = err == nil
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -58,28 +60,47 @@ func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVer
 			w, err := getter.Watch(ctx, options)
 			if err != nil {
 				sink.Lost(err)
+				return nil, err
 			}
-			return w, err
+			kept.noteWatch()
+			return w, nil
 		},
 	}
-	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{}, store{sink},
+	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{}, kept,
 		cache.ReflectorOptions{Name: resource.String() + " " + selector})
 	r.RunWithContext(ctx)
 }
 
-// store is a cache.ReflectorStore that keeps nothing.
-type store struct{ sink Sink }
+// store is a cache.ReflectorStore that keeps nothing but a list whose watch is not open yet. Whoever may list and not watch would
+// else take ever newer lists for what is there, and plan everything anew at each. The reflector makes one call after the other.
+type store struct {
+	sink   Sink
+	listed bool                            // what comes next is a list, and not the beginning of a watch
+	waits  []*metav1.PartialObjectMetadata // for its watch; nil if nothing does
+}
 
-func (s store) Add(obj any) error    { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
-func (s store) Update(obj any) error { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
-func (s store) Delete(obj any) error { s.sink.Gone(obj.(*metav1.PartialObjectMetadata)); return nil }
-func (s store) Resync() error        { return nil }
+func (s *store) Add(obj any) error    { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s *store) Update(obj any) error { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s *store) Delete(obj any) error { s.sink.Gone(obj.(*metav1.PartialObjectMetadata)); return nil }
+func (s *store) Resync() error        { return nil }
 
-func (s store) Replace(objs []any, _ string) error {
+func (s *store) Replace(objs []any, _ string) error {
 	all := make([]*metav1.PartialObjectMetadata, 0, len(objs))
 	for _, obj := range objs {
 		all = append(all, obj.(*metav1.PartialObjectMetadata))
 	}
+	if s.listed {
+		s.listed, s.waits = false, all
+		return nil
+	}
 	s.sink.Replace(all)
 	return nil
+}
+
+// noteWatch says that a watch is open: a list that it follows counts now.
+func (s *store) noteWatch() {
+	if s.waits != nil {
+		s.sink.Replace(s.waits)
+	}
+	s.listed, s.waits = false, nil
 }

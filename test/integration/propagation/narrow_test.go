@@ -82,7 +82,7 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		return s
 	}
 	BeforeAll(func(ctx SpecContext) {
-		w := start(ctx, setup{Kinds: []string{
+		w := start(ctx, setup{WithoutPolicies: true, Kinds: []string{
 			"{kind: Secret, scope: Namespaces}", "{kind: ConfigMap}", "{group: rbac.authorization.k8s.io, kind: RoleBinding}",
 		}})
 		_, err := w.Operator.Stop()
