@@ -155,6 +155,11 @@ test-matrix: build controlplane ## What guards the cluster, and tenants, with th
 		go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
 		./test/attack/... ./test/integration/{admission,components,guard,tenants,webhooks} || exit 1; done
 
+.PHONY: test-scopes
+test-scopes: build controlplane ## The cases of propagation that hold in every scope, with every kind watched namespace by namespace.
+	@PROPAGATION_SCOPE=Namespaces go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
+		--focus='PROP-(P|V|C|K[1-5]|T|D[1-8]|R1|R2|X1|O|N)' ./test/integration/propagation
+
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
 	@go build -o bin/e2e-node ./test/e2e
