@@ -58,29 +58,26 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		case err != nil:
 			return err
 		case output.Value == invocation.OutputWide:
-			return inv.PrintReport("", writes{plan}, nil)
+			return inv.PrintReport("", report{plan, plan.WriteTable, c.RemovalsHash()}, nil)
 		}
-		return inv.PrintReport(output.Value, counts{plan, c.RemovalsHash()},
+		return inv.PrintReport(output.Value, report{plan, plan.WriteCounts, c.RemovalsHash()},
 			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), c.RemovalsHash(), plan})
 	}
 	return cmd
 }
 
-// writes are the writes of a plan as a table, and counts how many there are.
-type (
-	writes struct{ *preview.Plan }
-	counts struct {
-		*preview.Plan
-		acceptRemovals string
-	}
-)
+// report is a plan as a table: of its writes, or of how many there are.
+type report struct {
+	plan           *preview.Plan
+	writeTable     func(io.Writer) error
+	acceptRemovals string
+}
 
-func (p writes) Write(w io.Writer) error { return p.WriteTable(w) }
-
-func (p counts) Write(w io.Writer) error {
-	if err := p.WriteCounts(w); err != nil || p.Sum().Deletes == 0 {
+// Write writes the table, and below it what the file must say where the operator refuses it.
+func (r report) Write(w io.Writer) error {
+	if err := r.writeTable(w); err != nil || r.plan.Sum().Deletes == 0 {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: %q\n", p.acceptRemovals)
+	_, err := fmt.Fprintf(w, "If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: %q\n", r.acceptRemovals)
 	return err
 }
