@@ -2,6 +2,7 @@ package attack_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/gomega"
 )
@@ -21,6 +22,12 @@ func meddling(by actor) try {
 		merge("secret pay-web/s", ours("$D/inherited-from", "victim")),
 		remove("secret pay-web/s"))
 }
+
+// taking makes a copy of a user's object, freeing makes that again of a copy.
+const (
+	taking  = `{metadata: {labels: {$D/inherited-from: victim}, annotations: {$D/source-hash: "create:0000000000000000:00000000000000000000000000000000"}}}`
+	freeing = `{metadata: {labels: {$D/inherited-from: null}, annotations: {$D/source-hash: null}}}`
+)
 
 var copyRows = []row{
 	{name: "SEC-C1 nobody edits, frees or deletes a copy", tries: []try{meddling(alice), meddling(bob), meddling(clara)}},
@@ -98,6 +105,16 @@ var copyRows = []row{
 	}, then: func(ctx context.Context, f *fixture) {
 		f.gone(ctx, "rolebinding victim/warren:stray")
 		f.gone(ctx, "configmap plain/stray")
+	}},
+	{name: "SEC-C34 a cluster admin hands over what another operator wrote, in mode create, and takes it back", tries: []try{
+		refused(alice, ourKeys, merge("configmap pay-web/own", taking)),
+		refused(bob, ourKeys, merge("configmap pay-web/own", taking)),
+		refused(clara, ourKeys,
+			merge("configmap plain/handed", strings.Replace(taking, "create:", "update:", 1)),
+			merge("configmap plain/handed", `{metadata: {labels: {$D/inherited-from: victim, $D/access: users}}}`),
+			create("configmap plain/forged", taking)),
+		refused(clara, isCopy, merge("secret pay-web/s", freeing), merge("secret pay-web/s", taking)),
+		allowed(clara, merge("configmap plain/handed", taking), merge("configmap plain/handed", freeing)),
 	}},
 	{name: "SEC-C13 a copied Service gets its EndpointSlice", then: func(ctx context.Context, f *fixture) {
 		Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, "endpointslice pay-web/web-*") }).

@@ -78,6 +78,7 @@ var strewn = []request{
 	create("resourcequota pay-quota/own", `{spec: {hard: {count/pods: "5"}}}`),
 	create("configmap pay-web/own", `{data: {key: mine}}`),
 	create("configmap pay-web/mode", `{data: {key: mine}}`),
+	create("configmap plain/handed", `{data: {key: mine}}`),
 	create("configmap pay-web/adoptable", `{data: {key: mine}}`),
 	create("rolebinding left/unmarked", `{roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}, subjects: [{kind: User, apiGroup: rbac.authorization.k8s.io, name: dave}]}`),
 

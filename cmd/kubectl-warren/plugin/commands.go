@@ -13,6 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/get"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/list"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/migrate"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/ns"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/rights"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/setup"
@@ -30,6 +31,7 @@ func warrenCommand(inv *invocation.Invocation) *cobra.Command {
 	}, "kubectl warren")
 	groups := []*cobra.Command{
 		sub.Commands(inv), ns.Commands(inv), template.Commands(inv), setup.ConfigCommands(inv), billing.Commands(inv.Streams),
+		migrate.Commands(inv),
 	}
 	warren.AddCommand(groups...)
 	warren.AddCommand( // in groups of subjects; --help shows them by name

@@ -1,0 +1,146 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// What Accurate's documentation calls its API group and its keys.
+const (
+	accurateGroup     = "accurate.cybozu.com"
+	accurateType      = accurateGroup + "/type"
+	accurateTemplate  = accurateGroup + "/template"
+	accurateParent    = accurateGroup + "/parent"
+	accurateFrom      = accurateGroup + "/from"
+	accuratePropagate = accurateGroup + "/propagate"
+	accurateGenerator = accurateGroup + "/propagate-generated"
+)
+
+// AccurateConfiguration is what Accurate's configuration file says of what flows down its trees.
+type AccurateConfiguration struct {
+	LabelKeys                      []string              `json:"labelKeys"`
+	AnnotationKeys                 []string              `json:"annotationKeys"`
+	SubNamespaceLabelKeys          []string              `json:"subNamespaceLabelKeys"`
+	SubNamespaceAnnotationKeys     []string              `json:"subNamespaceAnnotationKeys"`
+	PropagateLabelKeyExcludes      []string              `json:"propagateLabelKeyExcludes"`
+	PropagateAnnotationKeyExcludes []string              `json:"propagateAnnotationKeyExcludes"`
+	Watches                        []accurateWatch       `json:"watches"`
+	NamingPolicies                 []config.NamingPolicy `json:"namingPolicies"`
+}
+
+type accurateWatch struct{ Group, Version, Kind string }
+
+// EstateOfAccurate says in Warren's words what Accurate's labels, annotations and SubNamespaces say. file is its configuration file, or empty.
+func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, ours *config.OperatorConfiguration) (*Estate, error) {
+	e := newEstate()
+	owned := map[string]unstructured.Unstructured{}
+	for _, sub := range subs {
+		owned[sub.GetNamespace()+"/"+sub.GetName()] = sub
+	}
+	keys := AllowedKeys{ours.SubNamespaces.Labels.Match, ours.SubNamespaces.Annotations.Match}
+	for _, name := range slices.Sorted(maps.Keys(c.Namespaces)) {
+		e.placeOfAccurate(c.Namespaces[name], owned, keys)
+	}
+	for _, kind := range c.Kinds {
+		if kind.Mode == propagate.All {
+			e.miss(fmt.Sprintf("annotated objects of %s", kind.Kind), "propagation.kinds has it in mode All, which copies the others, too: set mode OptIn")
+		}
+		for _, object := range kind.Objects {
+			e.objectOfAccurate(kind, object)
+		}
+	}
+	if len(file) == 0 && len(e.Places) > 0 {
+		e.miss("configuration file of Accurate", "--peer-config FILE has it compared with Warren's: kubectl get configmap -n accurate -o yaml shows it")
+	}
+	theirs := AccurateConfiguration{}
+	if err := yaml.Unmarshal(file, &theirs); err != nil {
+		return nil, fmt.Errorf("configuration file of Accurate: %w", err)
+	}
+	e.configurationOfAccurate(theirs, ours)
+	return e, nil
+}
+
+// placeOfAccurate reads a namespace's labels. SubNamespaces in the parent own lives.
+func (e *Estate) placeOfAccurate(n *metav1.PartialObjectMetadata, owned map[string]unstructured.Unstructured, allowed AllowedKeys) {
+	place := Place{Type: n.Labels[accurateType], Parent: n.Labels[accurateParent], Template: n.Labels[accurateTemplate]}
+	if place.Type == "" && place.Parent == "" && place.Template == "" {
+		return
+	}
+	if place.Parent != "" {
+		place.Type, place.Template = "", "" // neither acts on a sub-namespace
+	}
+	if sub, ok := owned[place.Parent+"/"+n.Name]; ok {
+		place.Sub = e.subOf("SubNamespace", &sub, mapOf(sub, "labels"), mapOf(sub, "annotations"), allowed)
+	}
+	e.Places[n.Name] = place
+}
+
+func mapOf(object unstructured.Unstructured, field string) map[string]string {
+	pairs, _, _ := unstructured.NestedStringMap(object.Object, "spec", field)
+	return pairs
+}
+
+// objectOfAccurate notes a source or a copy. A copy bears the annotations of its source, too.
+func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadata) {
+	slot, notes := kind.slot(object), object.Annotations
+	if notes[accurateGenerator] != "" {
+		e.miss("annotation propagate-generated of "+slot.String(), "label what it generates by the generator's own means, such as secretTemplate of a Certificate: "+
+			v1alpha1.LabelPropagate+"=update")
+	}
+	mode := notes[accuratePropagate]
+	_, placed := e.Places[object.Namespace]
+	switch {
+	case notes[accurateFrom] != "":
+		e.Copies[slot] = notes[accurateFrom]
+	case object.Labels[v1alpha1.LabelInheritedFrom] != "" || mode != v1alpha1.ModeCreate && mode != v1alpha1.ModeUpdate:
+	case !placed:
+		e.miss("annotation propagate of "+slot.String(), "it does nothing: namespace "+object.Namespace+" is in no tree and no template")
+	default:
+		e.Sources[slot] = Source{Mode: mode}
+	}
+}
+
+// configurationOfAccurate names what Warren's configuration lacks.
+func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *config.OperatorConfiguration) {
+	lists := []struct {
+		name  string
+		keys  []string
+		field string
+		have  config.Globs
+	}{
+		{"labelKeys", theirs.LabelKeys, "inheritance.labels", ours.Inheritance.Labels},
+		{"annotationKeys", theirs.AnnotationKeys, "inheritance.annotations", ours.Inheritance.Annotations},
+		{"subNamespaceLabelKeys", theirs.SubNamespaceLabelKeys, "subNamespaces.labels", ours.SubNamespaces.Labels},
+		{"subNamespaceAnnotationKeys", theirs.SubNamespaceAnnotationKeys, "subNamespaces.annotations", ours.SubNamespaces.Annotations},
+		{"propagateLabelKeyExcludes", theirs.PropagateLabelKeyExcludes, "propagation.excludedLabels", ours.Propagation.ExcludedLabels},
+		{"propagateAnnotationKeyExcludes", theirs.PropagateAnnotationKeyExcludes, "propagation.excludedAnnotations", ours.Propagation.ExcludedAnnotations},
+	}
+	for _, list := range lists {
+		for _, key := range list.keys {
+			if !slices.Contains(list.have, key) && !list.have.Match(key) {
+				e.miss(list.name+" "+key, "before the migration, add it to "+list.field+" of Warren's configuration")
+			}
+		}
+	}
+	for _, w := range theirs.Watches {
+		if !slices.ContainsFunc(ours.Propagation.Kinds, func(k config.PropagatedKind) bool { return k.Group == w.Group && k.Kind == w.Kind }) {
+			e.miss("watches "+strings.Trim(w.Kind+"."+w.Group, "."), "its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+				"propagation.kinds, and apply what manager manifests prints")
+		}
+	}
+	for _, policy := range theirs.NamingPolicies {
+		if !slices.Contains(ours.SubNamespaces.NamingPolicies, policy) {
+			e.miss("namingPolicies "+policy.Root, fmt.Sprintf("add it to subNamespaces.namingPolicies: {root: %q, match: %q}", policy.Root, policy.Match))
+		}
+	}
+}

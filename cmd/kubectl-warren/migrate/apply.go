@@ -1,0 +1,223 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// atOnce is how many requests are under way at once.
+const atOnce = 16
+
+const (
+	// patience is how long the migration waits for the other operator to stop, and for Warren to write its copies.
+	patience = 2 * time.Minute
+	// refusalPatience is how long a request is tried again that is refused: Warren's webhooks may not have seen the last write yet.
+	refusalPatience = 20 * time.Second
+	pause           = time.Second
+)
+
+// executor carries out plans. After each wave it reads everything anew: what was interrupted, lost a race or was refused for a moment is
+// planned again.
+type executor struct {
+	*reader
+	plan func(*Estate, Cluster) (Plan, error)
+	// until is the last phase that is carried out; "" is all.
+	until Phase
+	out   io.Writer
+	// lastDone is when the last write was accepted.
+	lastDone time.Time
+}
+
+// run carries out all that is to be done, and returns what is left.
+func (x *executor) run(ctx context.Context) (Plan, error) {
+	x.lastDone = time.Now()
+	for {
+		estate, c, err := x.read(ctx)
+		if err != nil {
+			return Plan{}, err
+		}
+		plan, err := x.plan(estate, c)
+		if err != nil {
+			return plan, err
+		}
+		wave, limit := x.next(plan.Steps), refusalPatience
+		if awaited := x.awaited(wave, estate, c); awaited != "" {
+			err, limit = errors.New("waited in vain for "+awaited), patience
+		} else if len(wave) == 0 {
+			return plan, nil
+		} else {
+			err = x.carryOut(ctx, wave)
+		}
+		if err == nil {
+			continue
+		}
+		if time.Since(x.lastDone) > limit || !passes(err) {
+			return plan, err
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return plan, err
+		}
+	}
+}
+
+// awaited is what somebody else must do before the next wave, or "": the other operator must have stopped before anything of its is
+// touched, and of the last step, Warren must have written the copies of one wave before their next.
+func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
+	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake
+	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
+		return x.peer.title + " to stop: " + running + " still has replicas"
+	}
+	if len(wave) == 0 || wave[0].Phase == Finish {
+		return untaken(estate, c)
+	}
+	return ""
+}
+
+// next is the first wave of what is to be done.
+func (x *executor) next(steps []Step) []Step {
+	if len(steps) == 0 || x.until != "" && slices.Index(phaseOrder, steps[0].Phase) > slices.Index(phaseOrder, x.until) {
+		return nil
+	}
+	end := slices.IndexFunc(steps, func(s Step) bool { return s.Phase != steps[0].Phase || s.wave != steps[0].wave })
+	if end < 0 {
+		end = len(steps)
+	}
+	return steps[:end]
+}
+
+// untaken says for how many copies the operator has yet to do what their sources have asked for since the last step.
+func untaken(estate *Estate, c Cluster) string {
+	if !c.Peer.Record.isFinished() {
+		return ""
+	}
+	p := newPlanner(estate, c)
+	objects, modes, count := p.objectsBySlot(), p.kindModes(), 0
+	for slot := range estate.Copies {
+		object := objects[slot]
+		if object == nil || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+			continue
+		}
+		at := slot.At(object.Labels[v1alpha1.LabelInheritedFrom])
+		final := p.finalMode(at, modes)
+		if source := objects[at]; source != nil && final != v1alpha1.ModeCreate && source.Labels[v1alpha1.LabelPropagate] == final {
+			count++
+		}
+	}
+	if count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Warren to write %d copies that it has taken over: kubectl warren describe NAMESPACE says what stands in the way", count)
+}
+
+// carryOut does the steps of a wave at once, and returns the first error after all have been tried.
+func (x *executor) carryOut(ctx context.Context, wave []Step) error {
+	failures := make([]error, len(wave))
+	group := errgroup.Group{}
+	group.SetLimit(atOnce)
+	for i, step := range wave {
+		group.Go(func() error {
+			failures[i] = write(ctx, x.api, step)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions keep their errors
+	var first error
+	for i, step := range wave {
+		if failures[i] == nil {
+			x.lastDone = time.Now()
+			terminal.Fprintf(x.out, "%s: %s %s\n", step.Phase, step.Object, done[step.Verb])
+		} else if first == nil || passes(first) && !passes(failures[i]) {
+			first = fmt.Errorf("%s of %s: %w", step.Verb, step.Object, failures[i])
+		}
+	}
+	return first
+}
+
+var done = map[Verb]string{Create: "created", Patch: "patched", Delete: "deleted"}
+
+// write sends one request. What was changed since it was read is not written.
+func write(ctx context.Context, api client.Client, step Step) error {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(step.Object.APIVersion)
+	object.SetKind(step.Object.Kind)
+	object.SetNamespace(step.Object.Namespace)
+	object.SetName(step.Object.Name)
+	switch step.Verb {
+	case Delete:
+		uid := types.UID(step.uid)
+		return client.IgnoreNotFound(api.Delete(ctx, object, client.Preconditions{UID: &uid}))
+	case Create:
+		body, err := json.Marshal(step.Body)
+		if err == nil {
+			err = json.Unmarshal(body, &object.Object)
+		}
+		if err != nil {
+			return err
+		}
+		return api.Create(ctx, object)
+	}
+	body, kind, err := step.patch()
+	if err != nil {
+		return err
+	}
+	return api.Patch(ctx, object, client.RawPatch(kind, body))
+}
+
+// patch is the body of a patch that only holds for the object that was read.
+func (s Step) patch() ([]byte, types.PatchType, error) {
+	merge, ok := s.Body.(map[string]any)
+	if !ok {
+		body, err := json.Marshal(s.Body)
+		return body, types.JSONPatchType, err
+	}
+	guarded, metadata := map[string]any{}, map[string]any{"uid": s.uid, "resourceVersion": s.version}
+	for key, value := range merge {
+		guarded[key] = value
+	}
+	if given, ok := merge["metadata"].(map[string]any); ok {
+		for key, value := range given {
+			metadata[key] = value
+		}
+	}
+	guarded["metadata"] = metadata
+	body, err := json.Marshal(guarded)
+	return body, types.MergePatchType, err
+}
+
+// passes says that the same request may be accepted in a moment: somebody else was faster, or Warren hasn't yet seen the last write.
+func passes(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return !errors.Is(err, context.Canceled)
+	}
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonUnauthorized, metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotFound:
+		return false
+	}
+	return true
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,208 @@
+package migrate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// Commands is the group of commands "migrate …", one for each operator from which a cluster can move.
+func Commands(inv *invocation.Invocation) *cobra.Command {
+	group := &cobra.Command{Use: "migrate", Short: "Move a cluster from another operator of namespace trees to Warren"}
+	for _, p := range []peer{hncPeer, accuratePeer} {
+		group.AddCommand(command(inv, p))
+	}
+	return group
+}
+
+// options are the flags of a migration.
+type options struct {
+	apply, finish, undo, yes                     bool
+	peerNamespace, peerConfig, operator, ourFile string
+	output                                       *invocation.Choice
+}
+
+// document is the plan as it is printed.
+type document struct {
+	invocation.Document
+	From string `json:"from"`
+	Plan
+}
+
+func command(inv *invocation.Invocation, p peer) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   p.word,
+		Short: "Move a cluster from " + p.title + " to Warren",
+		Long: "Print what would be written so that Warren takes over the trees and copies of " + p.title + ", and what has no counterpart; nothing is done.\n" +
+			"--apply carries out all but the last step, --undo takes that back, --finish takes the last step. Each can be repeated when it was\n" +
+			"interrupted. All is done with your own rights. No namespace, copy or object of " + p.title + " is deleted: its objects are yours to remove in the end.",
+		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	o := &options{}
+	flags := cmd.Flags()
+	flags.BoolVar(&o.apply, "apply", false, "carry out all steps but the last")
+	flags.BoolVar(&o.finish, "finish", false, "take the last step: copies follow their sources again, and nothing can be undone")
+	flags.BoolVar(&o.undo, "undo", false, "take back what --apply did")
+	flags.BoolVar(&o.yes, "yes", false, "don't ask")
+	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")
+	flags.StringVar(&o.peerNamespace, "peer-namespace", p.namespace, "Namespace in which "+p.title+" runs")
+	flags.StringVar(&o.ourFile, "config", "", "Warren's configuration file, instead of the ConfigMap that the operator reads")
+	if p.needsFile {
+		flags.StringVar(&o.peerConfig, "peer-config", "", "configuration file of "+p.title)
+	}
+	operator := invocation.AddOperatorNamespace(cmd)
+	o.output = invocation.AddChoice(cmd, "output", "o", invocation.OutputYAML, "Output format of the plan", invocation.OutputYAML, invocation.OutputJSON)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		o.operator = *operator
+		return migrate(cmd.Context(), inv, p, o)
+	}
+	return cmd
+}
+
+func migrate(ctx context.Context, inv *invocation.Invocation, p peer, o *options) error {
+	r, err := o.connect(ctx, inv, p)
+	if err != nil {
+		return err
+	}
+	estate, c, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	plan := NewPlan(estate, c)
+	if o.undo {
+		if plan, err = NewUndo(estate, c); err != nil {
+			return err
+		}
+	}
+	if !o.apply && !o.finish && !o.undo {
+		return printPlan(inv, o, p, plan)
+	}
+	if err := o.check(p, c, plan); err != nil {
+		return err
+	}
+	return o.carryOut(ctx, inv, r, plan)
+}
+
+// connect makes a reader of the peer's objects, with Warren's configuration.
+func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p peer) (*reader, error) {
+	api, err := inv.ConnectDiscovering()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{api: api, peer: p, peerNamespace: o.peerNamespace, operatorNamespace: o.operator}
+	if o.peerConfig != "" {
+		if r.peerConfiguration, err = inv.ReadFile(o.peerConfig); err != nil {
+			return nil, err
+		}
+	}
+	name, text := o.ourFile, ""
+	if name != "" {
+		var data []byte
+		data, err = os.ReadFile(name)
+		text = string(data)
+	} else {
+		name, text, err = gather.ReadStoredConfig(ctx, api, o.operator)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Warren's configuration says which kinds are copied, and can't be read (--config names a file): %w", err)
+	}
+	if r.configuration, err = config.Parse(name, []byte(text)); err != nil {
+		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))
+	}
+	return r, nil
+}
+
+// check refuses what can't be carried out as a whole.
+func (o *options) check(p peer, c Cluster, plan Plan) error {
+	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 {
+		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or --peer-namespace='' where it is gone",
+			p.prefix, o.peerNamespace, p.title)
+	}
+	if !o.finish {
+		return nil
+	}
+	before := 0
+	for _, step := range plan.Steps {
+		if step.Phase != Finish {
+			before++
+		}
+	}
+	if before > 0 {
+		return fmt.Errorf("%d writes come before the last step: kubectl warren migrate %s --apply", before, p.word)
+	}
+	return nil
+}
+
+// carryOut asks, and does it.
+func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *reader, plan Plan) error {
+	x := &executor{reader: r, out: inv.Streams.Out, plan: func(e *Estate, c Cluster) (Plan, error) { return NewPlan(e, c), nil }}
+	switch {
+	case o.apply:
+		x.until = Hierarchy
+	case o.undo:
+		x.plan = NewUndo
+	}
+	writes := 0
+	for _, step := range plan.Steps {
+		if step.Phase != Finish || o.finish {
+			writes++
+		}
+	}
+	if writes > 0 && !o.yes && !confirm(inv, fmt.Sprintf("%s: %d writes. Go on? [y/N] ", r.peer.title, writes)) {
+		return errors.New("nothing was done")
+	}
+	left, err := x.run(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.apply && len(left.Steps) > 0:
+		terminal.Fprintf(inv.Streams.Out, "All but the last step is done. Look around, then: kubectl warren migrate %s --finish, or --undo\n", r.peer.word)
+	case o.undo:
+		terminal.Fprintf(inv.Streams.Out, "All is as %s left it\n", r.peer.title)
+	default:
+		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
+	}
+	return nil
+}
+
+// confirm asks the user.
+func confirm(inv *invocation.Invocation, question string) bool {
+	terminal.Fprintf(inv.Streams.ErrOut, "%s", question)
+	answer, _ := bufio.NewReader(inv.Streams.In).ReadString('\n')
+	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
+}
+
+// printPlan prints the plan, as YAML with a table of what has no counterpart in comments.
+func printPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error {
+	var out strings.Builder
+	if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word, plan}); err != nil {
+		return err
+	}
+	if o.output.Value == invocation.OutputYAML && len(plan.Gaps) > 0 {
+		fmt.Fprint(&out, "\n# What has no counterpart, or needs you\n")
+		table := printers.GetNewTabWriter(&out)
+		terminal.Fprintf(table, "# WHAT\tINSTEAD\n")
+		for _, gap := range plan.Gaps {
+			terminal.Fprintf(table, "# %s\t%s\n", gap.What, gap.Instead)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprint(inv.Streams.Out, out.String())
+	return err
+}

@@ -1,0 +1,119 @@
+package migrate
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Engine is the running part of the other operator.
+type Engine struct {
+	Deployments []Deployment
+	Webhooks    []Webhooks
+	// Record is what earlier runs have noted; nil where there is none yet.
+	Record *Record
+	// RecordAt names the ConfigMap that holds the record, RecordVersion guards it.
+	RecordAt                 Object
+	RecordUID, RecordVersion string
+}
+
+// Deployment is one of the other operator's.
+type Deployment struct {
+	*metav1.PartialObjectMetadata
+	// Wanted are the replicas asked for, Running those that are there.
+	Wanted, Running int64
+}
+
+// Webhooks is a configuration of webhooks that the other operator serves.
+type Webhooks struct {
+	*metav1.PartialObjectMetadata
+	// Policies are the failure policies, in the order of the webhooks.
+	Policies []string
+}
+
+// Record is what a migration must remember to be undone, and whether it may still be.
+type Record struct {
+	Finished bool `json:"finished"`
+	// Replicas and Policies are those of before, by object.
+	Replicas map[string]int64    `json:"replicas,omitempty"`
+	Policies map[string][]string `json:"policies,omitempty"`
+}
+
+func (r *Record) isFinished() bool { return r != nil && r.Finished }
+
+const failurePolicyIgnore = "Ignore"
+
+// running names the first Deployment that has a replica left, or "".
+func (e Engine) running() string {
+	for _, d := range e.Deployments {
+		if d.Running > 0 {
+			return objectOf(d.PartialObjectMetadata).String()
+		}
+	}
+	return ""
+}
+
+// planRest brings the other operator to rest: its webhooks let pass what it can't judge any more, and it has no replicas.
+func (p *planner) planRest() {
+	if p.Peer.Record == nil {
+		p.record(Rest, func(*Record) {})
+	}
+	for _, w := range p.Peer.Webhooks {
+		p.setPolicies(Rest, 1, w, slices.Repeat([]string{failurePolicyIgnore}, len(w.Policies)))
+	}
+	for _, d := range p.Peer.Deployments {
+		p.scale(Rest, 2, d, 0)
+	}
+}
+
+func (p *planner) scale(phase Phase, wave int, d Deployment, replicas int64) {
+	if d.Wanted != replicas {
+		p.patch(phase, wave, d.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
+	}
+}
+
+func (p *planner) setPolicies(phase Phase, wave int, w Webhooks, policies []string) {
+	var changes []any
+	for i, policy := range w.Policies {
+		if i < len(policies) && policies[i] != policy {
+			changes = append(changes, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policies[i]})
+		}
+	}
+	if len(changes) > 0 {
+		guard := map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": w.ResourceVersion}
+		p.patch(phase, wave, w.PartialObjectMetadata, append([]any{guard}, changes...))
+	}
+}
+
+// record notes a change in the record; the first note says how the other operator ran.
+func (p *planner) record(phase Phase, change func(*Record)) {
+	r := p.Peer.Record
+	verb, body := Patch, map[string]any{}
+	if r == nil {
+		r = &Record{Replicas: map[string]int64{}, Policies: map[string][]string{}}
+		for _, d := range p.Peer.Deployments {
+			r.Replicas[objectOf(d.PartialObjectMetadata).String()] = d.Wanted
+		}
+		for _, w := range p.Peer.Webhooks {
+			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
+		}
+		if phase == Rest {
+			at := p.Peer.RecordAt
+			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
+		}
+	}
+	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies)}
+	change(&noted)
+	text, err := json.Marshal(noted)
+	if err != nil {
+		panic(err) // a struct of numbers and strings
+	}
+	body["data"] = map[string]any{recordKey: string(text)}
+	p.steps = append(p.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
+}
+
+// recordKey is where in its ConfigMap a record stands.
+const recordKey = "record.json"

@@ -1,0 +1,126 @@
+// Package migrate moves a cluster from another operator of namespace trees to Warren: it reads what that operator's objects say, plans the
+// writes that say the same to Warren, and carries them out with the rights of whoever calls it.
+//
+// A peer's file (hnc.go, accurate.go) turns its objects into an Estate, which knows nothing of the peer any more. Plan and Undo are pure: from what
+// stands in the cluster they make the writes that are still missing, so that an interrupted migration goes on where it ended, and a
+// finished one has nothing left to do.
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Estate is what a peer's objects say, in Warren's words.
+type Estate struct {
+	// Places are the namespaces that stand in one of the peer's trees, or that are its templates or reference one.
+	Places map[string]Place
+	// Sources are the objects of which the peer says how they are copied. In kinds of mode All the others are copied, too.
+	Sources map[propagate.Slot]Source
+	// Copies are what the peer has written, with the namespace that it says they came from.
+	Copies map[propagate.Slot]string
+	// Gaps are what has no counterpart, or needs the admin.
+	Gaps []Gap
+}
+
+func newEstate() *Estate {
+	return &Estate{Places: map[string]Place{}, Sources: map[propagate.Slot]Source{}, Copies: map[propagate.Slot]string{}}
+}
+
+// Place is what a namespace is to be.
+type Place struct {
+	// Type is root, template or "".
+	Type string
+	// Parent is "" but for sub-namespaces, Template the template that a namespace references.
+	Parent, Template string
+	// Sub is the spec of the SubNamespace in the parent that owns the namespace; nil where it is only placed there.
+	Sub *v1alpha1.SubNamespaceSpec
+	// Cascading, Labels and Annotations are for the HierarchyConfiguration of the namespace.
+	Cascading           bool
+	Labels, Annotations []string
+}
+
+// labels are those of the Namespace; "" takes a label off.
+func (p Place) labels() map[string]string {
+	wanted := map[string]string{
+		v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template, v1alpha1.LabelBound: "",
+	}
+	if p.Sub != nil {
+		wanted[v1alpha1.LabelBound] = v1alpha1.True
+	}
+	return wanted
+}
+
+// Source says how an object is copied: its mode, or none, and to which of the namespaces below.
+type Source struct{ Mode, Select string }
+
+// Gap is something of the peer's that has no counterpart, and what to do instead.
+type Gap struct {
+	What    string `json:"what"`
+	Instead string `json:"instead"`
+}
+
+func (e *Estate) miss(what, instead string) { e.Gaps = append(e.Gaps, Gap{what, instead}) }
+
+// AllowedKeys says which labels and annotations of a SubNamespace the configuration lets through.
+type AllowedKeys struct{ Label, Annotation func(key string) bool }
+
+// subOf is the SubNamespace that stands for an object of the peer's that owns a namespace. A key that the configuration doesn't allow stays
+// on the Namespace as it is.
+func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map[string]string, allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
+	spec := &v1alpha1.SubNamespaceSpec{}
+	miss := func(what, key, field string) {
+		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()),
+			"the Namespace keeps its value; to have the SubNamespace say it, add the key to "+field+" of the configuration first")
+	}
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if !allowed.Label(key) {
+			miss("label", key, "subNamespaces.labels")
+			continue
+		}
+		if spec.Labels == nil {
+			spec.Labels = map[string]v1alpha1.LabelValue{}
+		}
+		spec.Labels[key] = v1alpha1.LabelValue(labels[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		if !allowed.Annotation(key) {
+			miss("annotation", key, "subNamespaces.annotations")
+			continue
+		}
+		if spec.Annotations == nil {
+			spec.Annotations = map[string]v1alpha1.AnnotationValue{}
+		}
+		spec.Annotations[key] = v1alpha1.AnnotationValue(annotations[key])
+	}
+	return spec
+}
+
+// hasBelow says whether anything stands below a namespace, or references it.
+func (e *Estate) hasBelow(namespace string) bool {
+	for _, place := range e.Places {
+		if place.Parent == namespace || place.Template == namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// Kind are the objects of a kind that Warren is configured to propagate.
+type Kind struct {
+	schema.GroupVersionKind
+	Resource string
+	Mode     propagate.KindMode
+	Objects  []*metav1.PartialObjectMetadata
+}
+
+func (k Kind) slot(object metav1.Object) propagate.Slot {
+	return propagate.Slot{Kind: k.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+}

@@ -1,0 +1,233 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// HNC is what the Hierarchical Namespace Controller's objects are, by kind.
+type HNC struct {
+	Anchors, Hierarchies, Configurations, Quotas []unstructured.Unstructured
+}
+
+// What HNC's documentation calls its API group, its keys and its modes.
+const (
+	hncGroup            = "hnc.x-k8s.io"
+	hncInheritedFrom    = hncGroup + "/inherited-from"
+	hncSubnamespaceOf   = hncGroup + "/subnamespace-of"
+	hncTreeSuffix       = ".tree." + hncGroup + "/depth"
+	hncSelect           = "propagate." + hncGroup + "/select"
+	hncTreeSelect       = "propagate." + hncGroup + "/treeSelect"
+	hncNone             = "propagate." + hncGroup + "/none"
+	hncAll              = "propagate." + hncGroup + "/all"
+	hncPropagate        = "Propagate"
+	hncAllowPropagate   = "AllowPropagate"
+	hncRemove           = "Remove"
+	hncIgnore           = "Ignore"
+	hncQuotaOfNamespace = "hrq." + hncGroup
+)
+
+// hncResource is a kind that HNC is configured for.
+type hncResource struct{ group, resource, mode string }
+
+// EstateOfHNC says in Warren's words what HNC's objects say. allowed are the labels and annotations that a SubNamespace may set.
+func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, kinds []Kind, allowed AllowedKeys) *Estate {
+	e := newEstate()
+	e.placeOfHNC(peer, namespaces, allowed)
+	e.configurationOfHNC(peer, kinds)
+	for _, quota := range peer.Quotas {
+		e.miss("HierarchicalResourceQuota "+quota.GetNamespace()+"/"+quota.GetName(),
+			"Warren has no quota over a whole tree: a ResourceQuota in a template limits each namespace, limits of the LNamespace their number; "+
+				"delete the ResourceQuotas "+hncQuotaOfNamespace+" that HNC left")
+	}
+	modes := modesOfHNC(peer)
+	for _, kind := range kinds {
+		mode := modes[schema.GroupResource{Group: kind.Group, Resource: kind.Resource}]
+		for _, object := range kind.Objects {
+			if from := object.Labels[hncInheritedFrom]; from != "" {
+				e.Copies[kind.slot(object)] = from
+				continue
+			}
+			e.sourceOfHNC(kind, object, mode)
+		}
+	}
+	return e
+}
+
+// placeOfHNC finds the trees: HierarchyConfigurations name the parents, anchors own the lives.
+func (e *Estate) placeOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, allowed AllowedKeys) {
+	hierarchies := map[string]unstructured.Unstructured{}
+	for _, hc := range peer.Hierarchies {
+		hierarchies[hc.GetNamespace()] = hc
+	}
+	parents := map[string]string{}
+	for name, n := range namespaces {
+		parent := n.Annotations[hncSubnamespaceOf]
+		if hc, ok := hierarchies[name]; ok && text(hc.Object, "spec", "parent") != "" {
+			parent = text(hc.Object, "spec", "parent")
+		}
+		if parent != "" {
+			parents[name] = parent
+		}
+	}
+	children := map[string]bool{}
+	for _, parent := range parents {
+		children[parent] = true
+	}
+	owned := map[string]unstructured.Unstructured{}
+	for _, anchor := range peer.Anchors {
+		owned[anchor.GetNamespace()+"/"+anchor.GetName()] = anchor
+	}
+	for _, name := range slices.Sorted(maps.Keys(namespaces)) {
+		parent, below := parents[name]
+		hc, configured := hierarchies[name]
+		if !below && !children[name] {
+			continue
+		}
+		if inCycle(parents, name) {
+			e.miss("Namespace "+name, "it stands in a cycle of HNC, or below one: say where it belongs, then plan again")
+			continue
+		}
+		place := Place{Type: v1alpha1.TypeRoot}
+		if below {
+			place = Place{Parent: parent}
+			if anchor, ok := owned[parent+"/"+name]; ok && namespaces[name].Annotations[hncSubnamespaceOf] == parent {
+				place.Sub = e.subOf("SubnamespaceAnchor", &anchor, pairsOf(anchor, "labels"), pairsOf(anchor, "annotations"), allowed)
+			}
+		}
+		if configured {
+			place.Cascading, _, _ = unstructured.NestedBool(hc.Object, "spec", "allowCascadingDeletion")
+			place.Labels, place.Annotations = keysOf(hc, "labels"), keysOf(hc, "annotations")
+		}
+		e.Places[name] = place
+	}
+}
+
+// inCycle says whether the way up from name never ends.
+func inCycle(parents map[string]string, name string) bool {
+	seen := map[string]bool{}
+	for at, ok := name, true; ok; at, ok = parents[at] {
+		if seen[at] {
+			return true
+		}
+		seen[at] = true
+	}
+	return false
+}
+
+// pairsOf is a list of keys and values, as HNC writes them.
+func pairsOf(object unstructured.Unstructured, field string) map[string]string {
+	pairs := map[string]string{}
+	list, _, _ := unstructured.NestedSlice(object.Object, "spec", field)
+	for _, item := range list {
+		if pair, ok := item.(map[string]any); ok {
+			pairs[text(pair, "key")] = text(pair, "value")
+		}
+	}
+	return pairs
+}
+
+func keysOf(object unstructured.Unstructured, field string) []string {
+	return slices.Sorted(maps.Keys(pairsOf(object, field)))
+}
+
+func text(object map[string]any, fields ...string) string {
+	value, _, _ := unstructured.NestedString(object, fields...)
+	return value
+}
+
+// resourcesOfHNC are the kinds that HNC is configured for. Roles and RoleBindings it always propagates.
+func resourcesOfHNC(peer HNC) []hncResource {
+	resources := []hncResource{{"rbac.authorization.k8s.io", "roles", hncPropagate}, {"rbac.authorization.k8s.io", "rolebindings", hncPropagate}}
+	for _, configuration := range peer.Configurations {
+		list, _, _ := unstructured.NestedSlice(configuration.Object, "spec", "resources")
+		for _, item := range list {
+			if r, ok := item.(map[string]any); ok {
+				resources = append(resources, hncResource{text(r, "group"), text(r, "resource"), text(r, "mode")})
+			}
+		}
+	}
+	return resources
+}
+
+func modesOfHNC(peer HNC) map[schema.GroupResource]string {
+	modes := map[schema.GroupResource]string{}
+	for _, r := range resourcesOfHNC(peer) {
+		modes[schema.GroupResource{Group: r.group, Resource: r.resource}] = r.mode
+	}
+	return modes
+}
+
+// counterparts of HNC's modes.
+var counterparts = map[string]propagate.KindMode{hncPropagate: propagate.All, hncAllowPropagate: propagate.OptIn, hncRemove: propagate.Remove}
+
+// configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for.
+func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
+	for _, r := range resourcesOfHNC(peer) {
+		name := schema.GroupResource{Group: r.group, Resource: r.resource}
+		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Group == r.group && k.Resource == r.resource })
+		wanted := counterparts[r.mode]
+		switch {
+		case wanted == "":
+			if i >= 0 && r.mode == hncIgnore && kinds[i].Mode == propagate.All {
+				e.miss(fmt.Sprintf("mode Ignore of %s", name), "propagation.kinds has it in mode All: take it out, or its objects are copied from now on")
+			}
+		case i < 0:
+			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), fmt.Sprintf("its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
+				"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
+		case kinds[i].Mode != wanted && wanted == propagate.All:
+			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), "propagation.kinds has it in mode OptIn: what is copied now gets a label and stays so; what comes later is copied "+
+				"only with label "+v1alpha1.LabelPropagate+", or set mode All")
+		case kinds[i].Mode != wanted:
+			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), fmt.Sprintf("propagation.kinds has it in mode %s: set mode %s", kinds[i].Mode, wanted))
+		}
+	}
+}
+
+// sourceOfHNC notes an object that HNC copies, or excepts from being copied.
+func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mode string) {
+	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate || object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
+		return
+	}
+	notes := object.Annotations
+	none, _ := strconv.ParseBool(notes[hncNone])
+	all, _ := strconv.ParseBool(notes[hncAll])
+	selector := selectorOfHNC(notes)
+	opted := all || selector != ""
+	switch {
+	case none && kind.Mode == propagate.All:
+		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
+	case none, mode == hncAllowPropagate && !opted:
+		if kind.Mode == propagate.All {
+			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
+		}
+	case selector != "" || kind.Mode != propagate.All && e.hasBelow(object.Namespace):
+		if (propagate.Rules{}).Excluded(kind.slot(object), object, "") == "" {
+			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
+		}
+	}
+}
+
+// selectorOfHNC is one selector for both of HNC's: by labels, and by trees, whose names become Warren's tree labels.
+func selectorOfHNC(notes map[string]string) string {
+	var parts []string
+	if s := strings.ReplaceAll(notes[hncSelect], hncTreeSuffix, v1alpha1.TreeLabelSuffix); s != "" {
+		parts = append(parts, s)
+	}
+	for name := range strings.SplitSeq(notes[hncTreeSelect], ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			parts = append(parts, name+v1alpha1.TreeLabelSuffix)
+		}
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,156 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// unread stands for the content of a source that is not read: a copy in mode create is never compared with it.
+var unread = strings.Repeat("0", 32)
+
+// planCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps that make it one of ours in
+// mode create. In the end its source is put back into its own mode, whereupon the operator writes the copy as it writes all others.
+func (p *planner) planCopies() {
+	objects := p.objectsBySlot()
+	world := p.worldAfter(objects)
+	copied := map[propagate.Slot]bool{}
+	for _, slot := range sortedSlots(p.Estate.Copies) {
+		object := objects[slot]
+		if object == nil {
+			continue // of a kind that isn't configured
+		}
+		action := world.Plan(slot)
+		if action.Verb != propagate.Create {
+			p.miss("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to be kept or deleted")
+			continue
+		}
+		copied[action.Source] = true
+		if hash := propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == action.Hash.Place {
+			continue
+		}
+		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: unread}
+		p.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
+			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
+	}
+	p.planSources(objects, copied)
+}
+
+// planSources has the objects say whether and where they are copied. Those that have copies to be taken over are in mode create until the
+// last step; that of RoleBindings comes after that of the Roles which they may name.
+func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMetadata, copied map[propagate.Slot]bool) {
+	modes := p.kindModes()
+	wanted := map[propagate.Slot]bool{}
+	for slot := range copied {
+		wanted[slot] = true
+	}
+	for slot := range p.Estate.Sources {
+		wanted[slot] = true
+	}
+	for _, slot := range sortedSlots(wanted) {
+		object := objects[slot]
+		if object == nil {
+			continue
+		}
+		final := p.finalMode(slot, modes)
+		selector := map[string]string{}
+		if s := p.Estate.Sources[slot].Select; s != "" {
+			selector[v1alpha1.AnnotationSelect] = s
+		}
+		wave := 1
+		if slot.Kind.Kind == "RoleBinding" {
+			wave = 2
+		}
+		before := map[string]string{}
+		if copied[slot] && final != v1alpha1.ModeNone && !p.Peer.Record.isFinished() {
+			before[v1alpha1.LabelPropagate] = v1alpha1.ModeCreate
+		} else if final == v1alpha1.ModeNone {
+			before[v1alpha1.LabelPropagate] = final
+		}
+		p.relabel(Sources, 0, object, before, selector)
+		after := object.DeepCopy()
+		after.Labels = relabelled(after.Labels, before)
+		p.relabel(Finish, wave, after, map[string]string{v1alpha1.LabelPropagate: final}, nil)
+	}
+}
+
+// finalMode is what the label propagate of an object says in the end; "" takes it off.
+func (p *planner) finalMode(slot propagate.Slot, modes map[schema.GroupKind]propagate.KindMode) string {
+	mode := p.Estate.Sources[slot].Mode
+	if mode == "" {
+		mode = v1alpha1.ModeUpdate
+	}
+	kind := modes[slot.Kind]
+	switch {
+	case kind == propagate.All && mode == v1alpha1.ModeUpdate:
+		return ""
+	case kind == propagate.OptIn && mode == v1alpha1.ModeNone:
+		return ""
+	}
+	return mode
+}
+
+func (p *planner) kindModes() map[schema.GroupKind]propagate.KindMode {
+	modes := map[schema.GroupKind]propagate.KindMode{}
+	for _, kind := range p.Kinds {
+		modes[kind.GroupKind()] = kind.Mode
+	}
+	return modes
+}
+
+func (p *planner) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadata {
+	objects := map[propagate.Slot]*metav1.PartialObjectMetadata{}
+	for _, kind := range p.Kinds {
+		for _, object := range kind.Objects {
+			objects[kind.slot(object)] = object
+		}
+	}
+	return objects
+}
+
+// worldAfter is what the operator will see in the end: the sources as they will be, and none of the peer's copies.
+func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMetadata) *propagate.World {
+	world := propagate.NewWorld(p.after)
+	modes := p.kindModes()
+	for kind, mode := range modes {
+		world.SetKind(kind, mode, true)
+	}
+	for slot, object := range objects {
+		if _, copied := p.Estate.Copies[slot]; copied {
+			continue
+		}
+		then := object.DeepCopy()
+		if said, says := p.Estate.Sources[slot]; says {
+			then.Labels = relabelled(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalMode(slot, modes)})
+			then.Annotations = relabelled(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
+		} else if modes[slot.Kind] == propagate.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
+			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
+		}
+		if source, ok := (propagate.Rules{}).SourceOf(slot, then, modes[slot.Kind]); ok {
+			source.Content = unread
+			world.PutSource(slot, source)
+		}
+	}
+	return world
+}
+
+// planFinish notes first that there is no way back.
+func (p *planner) planFinish() {
+	if record := p.Peer.Record; !record.isFinished() {
+		p.record(Finish, func(r *Record) { r.Finished = true })
+	}
+}
+
+func sortedSlots[V any](slots map[propagate.Slot]V) []propagate.Slot {
+	return slices.SortedFunc(maps.Keys(slots), func(a, b propagate.Slot) int { return strings.Compare(key(a), key(b)) })
+}
+
+func key(slot propagate.Slot) string {
+	return strings.Join([]string{slot.Kind.String(), slot.Namespace, slot.Name}, "/")
+}

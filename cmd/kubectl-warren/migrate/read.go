@@ -1,0 +1,238 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// peer is another operator from which a cluster can move.
+type peer struct {
+	// word names it on the command line, title in sentences.
+	word, title string
+	// namespace is where it usually runs; prefix begins the names of its Deployments and webhook configurations.
+	namespace, prefix string
+	// needsFile says that its configuration is a file, which the flag --peer-config names.
+	needsFile bool
+	// readEstate reads its objects, and says what they say.
+	readEstate func(ctx context.Context, r *reader, c Cluster) (*Estate, error)
+}
+
+// reader reads what a plan rests on, with the rights of the caller.
+type reader struct {
+	api               client.Client
+	peer              peer
+	peerNamespace     string
+	operatorNamespace string
+	configuration     *config.OperatorConfiguration
+	peerConfiguration []byte
+}
+
+// read reads everything anew.
+func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
+	c := Cluster{
+		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
+		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{},
+		IsProtected: func(name string) bool { return r.configuration.Protected(name, r.operatorNamespace) },
+	}
+	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine} {
+		if err := read(ctx, &c); err != nil {
+			return nil, c, err
+		}
+	}
+	estate, err := r.peer.readEstate(ctx, r, c)
+	return estate, c, err
+}
+
+func (r *reader) readNamespaces(ctx context.Context, c *Cluster) error {
+	return r.eachMetadata(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), func(object *metav1.PartialObjectMetadata) {
+		c.Namespaces[object.Name] = object
+	})
+}
+
+// readOurs reads Warren's own objects about trees.
+func (r *reader) readOurs(ctx context.Context, c *Cluster) error {
+	err := gather.Each(ctx, r.api, &v1alpha1.SubNamespaceList{}, func(object client.Object) {
+		c.Subs[object.GetNamespace()+"/"+object.GetName()] = object.(*v1alpha1.SubNamespace)
+	})
+	if err != nil {
+		return fmt.Errorf("list SubNamespaces: %w", err)
+	}
+	err = gather.Each(ctx, r.api, &v1alpha1.HierarchyConfigurationList{}, func(object client.Object) {
+		c.Hierarchies[object.GetNamespace()] = object.(*v1alpha1.HierarchyConfiguration)
+	})
+	if err != nil {
+		return fmt.Errorf("list HierarchyConfigurations: %w", err)
+	}
+	return nil
+}
+
+// readKinds reads the metadata of all objects of the configured kinds that the API server has.
+func (r *reader) readKinds(ctx context.Context, c *Cluster) error {
+	for _, k := range r.configuration.Propagation.Kinds {
+		mapping, err := r.api.RESTMapper().RESTMapping(k.GroupKind())
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, Mode: propagate.KindMode(k.Mode)}
+		err = r.eachMetadata(ctx, kind.GroupVersionKind, func(object *metav1.PartialObjectMetadata) { kind.Objects = append(kind.Objects, object) })
+		if err != nil {
+			return err
+		}
+		c.Kinds = append(c.Kinds, kind)
+	}
+	return nil
+}
+
+func (r *reader) eachMetadata(ctx context.Context, kind schema.GroupVersionKind, do func(*metav1.PartialObjectMetadata)) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	err := gather.Each(ctx, r.api, list, func(object client.Object) {
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		object.SetManagedFields(nil)
+		do(object.(*metav1.PartialObjectMetadata))
+	})
+	if err != nil {
+		return fmt.Errorf("list %s: %w", kind.Kind, err)
+	}
+	return nil
+}
+
+// objects are all objects of a kind of the peer's; served is false where the API server doesn't have the kind.
+func (r *reader) objects(ctx context.Context, group, kind string, scope ...client.ListOption) (found []unstructured.Unstructured, served bool, err error) {
+	mapping, err := r.api.RESTMapper().RESTMapping(schema.GroupKind{Group: group, Kind: kind})
+	if meta.IsNoMatchError(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
+	err = gather.Each(ctx, r.api, list, func(object client.Object) { found = append(found, *object.(*unstructured.Unstructured)) }, scope...)
+	if err != nil {
+		return nil, true, fmt.Errorf("list %s.%s: %w", kind, group, err)
+	}
+	return found, true, nil
+}
+
+// readEngine finds the peer's Deployments and webhooks, and the record of earlier runs.
+func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
+	deployments, _, err := r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace))
+	if err != nil {
+		return err
+	}
+	for _, d := range deployments {
+		if strings.HasPrefix(d.GetName(), r.peer.prefix) {
+			wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+			if !found {
+				wanted = 1 // what the API server sets where nothing is said
+			}
+			running, _, _ := unstructured.NestedInt64(d.Object, "status", "replicas")
+			c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running})
+		}
+	}
+	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+		configurations, _, err := r.objects(ctx, "admissionregistration.k8s.io", kind)
+		if err != nil {
+			return err
+		}
+		for _, w := range configurations {
+			if policies, theirs := r.policiesOf(w); theirs {
+				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies})
+			}
+		}
+	}
+	return r.readRecord(ctx, c)
+}
+
+// policiesOf are the failure policies of webhooks that the peer serves.
+func (r *reader) policiesOf(w unstructured.Unstructured) (policies []string, theirs bool) {
+	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
+	for _, item := range webhooks {
+		webhook, _ := item.(map[string]any)
+		theirs = theirs || text(webhook, "clientConfig", "service", "namespace") == r.peerNamespace
+		policies = append(policies, text(webhook, "failurePolicy"))
+	}
+	return policies, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
+}
+
+func metadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(u.GroupVersionKind())
+	m.Namespace, m.Name, m.UID, m.ResourceVersion = u.GetNamespace(), u.GetName(), u.GetUID(), u.GetResourceVersion()
+	return m
+}
+
+func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
+	c.Peer.RecordAt = Object{"v1", "ConfigMap", r.operatorNamespace, "warren-migration-" + r.peer.word}
+	stored := &corev1.ConfigMap{}
+	err := r.api.Get(ctx, client.ObjectKey{Namespace: r.operatorNamespace, Name: c.Peer.RecordAt.Name}, stored)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	record := &Record{}
+	if err := json.Unmarshal([]byte(stored.Data[recordKey]), record); err != nil {
+		return fmt.Errorf("%s can't be read (%w): without it nobody knows how %s ran; if nothing was begun, delete it", c.Peer.RecordAt, err, r.peer.title)
+	}
+	c.Peer.Record, c.Peer.RecordUID, c.Peer.RecordVersion = record, string(stored.UID), stored.ResourceVersion
+	return nil
+}
+
+var hncPeer = peer{
+	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-",
+	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
+		found := HNC{}
+		served := false
+		for kind, into := range map[string]*[]unstructured.Unstructured{
+			"SubnamespaceAnchor": &found.Anchors, "HierarchyConfiguration": &found.Hierarchies,
+			"HNCConfiguration": &found.Configurations, "HierarchicalResourceQuota": &found.Quotas,
+		} {
+			objects, here, err := r.objects(ctx, hncGroup, kind)
+			if err != nil {
+				return nil, err
+			}
+			*into, served = objects, served || here
+		}
+		if !served {
+			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here")
+		}
+		keys := r.configuration.SubNamespaces
+		return EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{keys.Labels.Match, keys.Annotations.Match}), nil
+	},
+}
+
+var accuratePeer = peer{
+	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", needsFile: true,
+	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
+		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
+		if err == nil && !served {
+			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here")
+		}
+		if err != nil {
+			return nil, err
+		}
+		return EstateOfAccurate(subs, r.peerConfiguration, c, r.configuration)
+	},
+}

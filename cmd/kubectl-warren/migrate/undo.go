@@ -1,0 +1,119 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// The phases of undoing, in their order.
+const (
+	Leave   Phase = "leave"   // namespaces leave Warren's trees, the deepest first
+	Owners  Phase = "owners"  // the SubNamespaces and HierarchyConfigurations that the migration made go
+	Release Phase = "release" // copies and sources lose Warren's keys
+	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
+)
+
+// NewUndo plans what takes the cluster back to where the other operator left it.
+func NewUndo(estate *Estate, c Cluster) (Plan, error) {
+	switch record := c.Peer.Record; {
+	case record == nil:
+		return Plan{}, fmt.Errorf("there is nothing to undo: no record of a migration in %s", c.Peer.RecordAt)
+	case record.Finished:
+		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone", c.Peer.RecordAt)
+	}
+	p := newPlanner(estate, c)
+	p.undoNamespaces()
+	p.undoHierarchy()
+	p.undoObjects()
+	p.undoRest()
+	return p.result(), nil
+}
+
+// undoNamespaces takes off the labels that placed the namespaces, from the leaves upwards: what has children can't leave.
+func (p *planner) undoNamespaces() {
+	deepest := len(p.joining)
+	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
+		now := p.Cluster.Namespaces[name]
+		off := map[string]string{}
+		for key, value := range p.joining[name].labels() {
+			if value != "" && now.Labels[key] == value {
+				off[key] = ""
+			}
+		}
+		p.relabel(Leave, deepest-p.depth(name), now, off, nil)
+	}
+}
+
+func (p *planner) undoHierarchy() {
+	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
+		place := p.joining[name]
+		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere && sub.DeletionTimestamp == nil {
+			p.remove(Owners, ours("SubNamespace", sub.Namespace, name), sub)
+		}
+		if hc := p.Hierarchies[name]; hc != nil && hc.Labels[v1alpha1.LabelCreatedBy] == madeHere && hc.DeletionTimestamp == nil {
+			p.remove(Owners, ours("HierarchyConfiguration", name, hc.Name), hc)
+		}
+	}
+}
+
+func (p *planner) remove(phase Phase, object Object, now metav1.Object) {
+	p.steps = append(p.steps, Step{Phase: phase, Verb: Delete, Object: object, uid: string(now.GetUID())})
+}
+
+// undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
+func (p *planner) undoObjects() {
+	objects := p.objectsBySlot()
+	sources := map[propagate.Slot]bool{}
+	for slot := range p.Estate.Sources {
+		sources[slot] = true
+	}
+	for _, slot := range sortedSlots(p.Estate.Copies) {
+		object := objects[slot]
+		if object == nil {
+			continue
+		}
+		from := object.Labels[v1alpha1.LabelInheritedFrom]
+		sources[slot.At(p.Estate.Copies[slot])] = true
+		if from == "" || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+			continue
+		}
+		sources[slot.At(from)] = true
+		p.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: ""}, map[string]string{v1alpha1.AnnotationSourceHash: ""})
+	}
+	for _, slot := range sortedSlots(sources) {
+		object := objects[slot]
+		if _, copied := p.Estate.Copies[slot]; object == nil || copied {
+			continue
+		}
+		labels, annotations := map[string]string{}, map[string]string{}
+		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && p.Estate.Sources[slot].Mode == mode {
+			labels[v1alpha1.LabelPropagate] = ""
+		}
+		if s := p.Estate.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
+			annotations[v1alpha1.AnnotationSelect] = ""
+		}
+		p.relabel(Release, 1, object, labels, annotations)
+	}
+}
+
+// undoRest wakes the other operator, and forgets the migration.
+func (p *planner) undoRest() {
+	record := p.Peer.Record
+	for _, d := range p.Peer.Deployments {
+		if replicas, known := record.Replicas[objectOf(d.PartialObjectMetadata).String()]; known {
+			p.scale(Wake, 0, d, replicas)
+		}
+	}
+	for _, w := range p.Peer.Webhooks {
+		if policies, known := record.Policies[objectOf(w.PartialObjectMetadata).String()]; known {
+			p.setPolicies(Wake, 1, w, policies)
+		}
+	}
+	p.steps = append(p.steps, Step{Phase: Wake, wave: 2, Verb: Delete, Object: p.Peer.RecordAt, uid: p.Peer.RecordUID})
+}

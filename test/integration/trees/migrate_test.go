@@ -1,0 +1,275 @@
+package trees_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const migrating = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+subNamespaces:
+  labels: [team]
+propagation:
+  kinds:
+  - {group: rbac.authorization.k8s.io, kind: Role, mode: All}
+  - {group: rbac.authorization.k8s.io, kind: RoleBinding, mode: All}
+  - {kind: Secret}
+  - {kind: ConfigMap, mode: All}
+`
+
+// migration is a cluster that has been filled with a peer's objects.
+type migration struct {
+	cluster
+	peer string
+	// config is the name of Warren's configuration file.
+	config string
+	kinds  []schema.GroupVersionKind
+	// copies are what the peer has written: kind namespace/name.
+	copies []string
+}
+
+var rbacKind = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}.WithKind
+
+// applied applies the peer's definitions and objects.
+func (s *migration) apply(ctx context.Context, files ...string) {
+	GinkgoHelper()
+	for _, file := range files {
+		Eventually(func() string {
+			_, problems, code := s.Kubectl(ctx, controlplane.Admin, "apply", "-f", filepath.Join("testdata", file))
+			if code == 0 {
+				return ""
+			}
+			return problems
+		}).WithContext(ctx).Should(BeEmpty(), file)
+	}
+}
+
+// copy writes copies as the peer does: kind, source, and the namespaces.
+func (s *migration) copy(ctx context.Context, kind schema.GroupVersionKind, name, from string, mark func(*unstructured.Unstructured), into ...string) {
+	GinkgoHelper()
+	for _, namespace := range into {
+		source := s.object(ctx, kind, from, name)
+		source.Object["metadata"] = map[string]any{"namespace": namespace, "name": name}
+		mark(source)
+		Expect(s.Admin().Create(ctx, source)).To(Succeed())
+		s.copies = append(s.copies, kind.Kind+" "+namespace+"/"+name)
+	}
+}
+
+func (s *migration) object(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
+	GinkgoHelper()
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	Expect(s.Admin().Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)).To(Succeed())
+	return object
+}
+
+// state is all that the users have in the namespaces whose names begin with prefix: what it is called, and its metadata.
+func (s *migration) state(ctx context.Context, prefix string) map[string]*metav1.PartialObjectMetadata {
+	GinkgoHelper()
+	found := map[string]*metav1.PartialObjectMetadata{}
+	for _, kind := range append(s.kinds, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind)
+		Expect(s.Admin().List(ctx, list)).To(Succeed())
+		for _, object := range list.Items {
+			if strings.HasPrefix(object.Namespace+object.Name, prefix) && object.Name != "kube-root-ca.crt" {
+				found[kind.Kind+" "+object.Namespace+"/"+object.Name] = &object
+			}
+		}
+	}
+	return found
+}
+
+func uidsOf(state map[string]*metav1.PartialObjectMetadata) map[string]types.UID {
+	uids := map[string]types.UID{}
+	for name, object := range state {
+		uids[name] = object.UID
+	}
+	return uids
+}
+
+// metadataOf is what a peer would find as it was: labels and annotations without kubectl's own.
+func metadataOf(state map[string]*metav1.PartialObjectMetadata) map[string]map[string]string {
+	found := map[string]map[string]string{}
+	for name, object := range state {
+		found[name] = maps.Clone(object.Labels)
+		if found[name] == nil {
+			found[name] = map[string]string{}
+		}
+		maps.Copy(found[name], object.Annotations)
+		delete(found[name], "kubectl.kubernetes.io/last-applied-configuration")
+	}
+	return found
+}
+
+func (s *migration) args(args ...string) []string {
+	return append([]string{"migrate", s.peer, "--config", s.config}, args...)
+}
+
+// planned is the plan as it is printed.
+func (s *migration) planned(ctx context.Context) (plan struct {
+	Steps []struct {
+		Phase, Verb string
+		Object      struct{ Kind, Namespace, Name string }
+	}
+	Gaps []struct{ What, Instead string }
+}) {
+	GinkgoHelper()
+	Expect(yaml.Unmarshal([]byte(s.done(ctx, controlplane.Admin, s.args()...)), &plan)).To(Succeed())
+	return plan
+}
+
+// pursue runs the plugin and kills it after each of its writes, until it ends by itself.
+func (s *migration) pursue(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	for range 100 {
+		if s.severed(ctx, 1, s.args(args...)...) == 0 {
+			return
+		}
+	}
+	Fail("it never ends")
+}
+
+func settle(ctx SpecContext, peer string, kinds ...schema.GroupVersionKind) *migration {
+	GinkgoHelper()
+	s := &migration{peer: peer, kinds: kinds, config: filepath.Join(GinkgoT().TempDir(), "config.yaml")}
+	s.cluster = startWorld(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: migrating}})
+	Expect(os.WriteFile(s.config, []byte(migrating), 0o600)).To(Succeed())
+	return s
+}
+
+// taken expects each copy to be one of Warren's, in mode update, with nothing of the peer's on it.
+func (s *migration) taken(ctx context.Context, domain string) {
+	GinkgoHelper()
+	state := s.state(ctx, "")
+	for _, name := range s.copies {
+		Expect(state[name]).NotTo(BeNil(), name)
+		Expect(state[name].Labels).To(HaveKey(v1alpha1.LabelInheritedFrom), name)
+		Expect(state[name].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("update:")), name)
+		Expect(fmt.Sprint(state[name].Labels)).NotTo(ContainSubstring(domain), name)
+	}
+}
+
+var _ = Describe("kubectl warren migrate hnc", Ordered, func() {
+	var s *migration
+	var before map[string]*metav1.PartialObjectMetadata
+	secret, configMap := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	mark := func(from string) func(*unstructured.Unstructured) {
+		return func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"hnc.x-k8s.io/inherited-from": from})
+		}
+	}
+
+	BeforeAll(func(ctx SpecContext) {
+		s = settle(ctx, "hnc", rbacKind("Role"), rbacKind("RoleBinding"), secret, configMap)
+		s.apply(ctx, "hnc-crds.yaml", "hnc.yaml")
+		for _, kind := range []struct {
+			schema.GroupVersionKind
+			name string
+			into []string
+		}{
+			{rbacKind("Role"), "reader", []string{"h-team", "h-svc", "h-lab"}},
+			{rbacKind("RoleBinding"), "readers", []string{"h-team", "h-svc", "h-lab"}},
+			{rbacKind("Role"), "team-only", []string{"h-team", "h-svc"}},
+			{secret, "registry", []string{"h-team", "h-svc"}},
+			{configMap, "settings", []string{"h-team", "h-svc", "h-lab"}},
+		} {
+			s.copy(ctx, kind.GroupVersionKind, kind.name, "h-org", mark("h-org"), kind.into...)
+		}
+		before = s.state(ctx, "h-")
+	})
+
+	It("MIG-P1 plans every write, says what has no counterpart, and does nothing", func(ctx SpecContext) {
+		plan := s.planned(ctx)
+		phases := map[string]int{}
+		for _, step := range plan.Steps {
+			phases[step.Phase]++
+		}
+		Expect(phases).To(Equal(map[string]int{"rest": 3, "sources": 6, "copies": 13, "namespaces": 4, "hierarchy": 2, "finish": 6}), "%+v", plan.Steps)
+		var gaps []string
+		for _, gap := range plan.Gaps {
+			gaps = append(gaps, gap.What)
+		}
+		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges", "label tier of SubnamespaceAnchor h-org/h-team"))
+		Expect(s.done(ctx, controlplane.Admin, s.args()...)).To(ContainSubstring("\n# HierarchicalResourceQuota h-org/budget   Warren has no quota over a whole tree"))
+		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
+	})
+
+	It("MIG-P2 asks, refuses where the other operator isn't found, and before its time the last step", func(ctx SpecContext) {
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--peer-namespace", "h-plain")...)).
+			To(ContainSubstring("name the namespace in which HNC runs with --peer-namespace"))
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("there is nothing to undo"))
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
+		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
+	})
+
+	// tree expects the namespaces in Warren's tree.
+	tree := func(ctx SpecContext) {
+		GinkgoHelper()
+		Eventually(s.ns("h-org")).WithContext(ctx).Should(And(standing("h-org", "0"), carry(v1alpha1.LabelType, v1alpha1.TypeRoot), noted(v1alpha1.AnnotationCascading, v1alpha1.True)))
+		Eventually(s.sub("h-org/h-team")).WithContext(ctx).Should(And(beReady(), HaveField("Spec.Labels", map[string]v1alpha1.LabelValue{"team": "a"})))
+		Eventually(s.ns("h-svc")).WithContext(ctx).Should(And(standing("h-org", "2"), lack(v1alpha1.LabelBound), carry("cost", "7")))
+		Eventually(s.ns("h-lab")).WithContext(ctx).Should(standing("h-org", "1"))
+		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
+	}
+
+	It("MIG-P3 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
+		s.pursue(ctx, "--apply", "--yes")
+		tree(ctx)
+		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
+		deployment := s.object(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "hnc-system", "hnc-controller-manager")
+		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(0)))
+		s.pursue(ctx, "--undo", "--yes")
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
+		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
+		deployment = s.object(ctx, deployment.GroupVersionKind(), "hnc-system", "hnc-controller-manager")
+		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
+		webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
+		Expect(webhooks.Object["webhooks"]).To(ConsistOf(HaveKeyWithValue("failurePolicy", "Fail")))
+		Expect(s.is(subNamespace("h-org/h-team"))(ctx)).To(gone())
+	})
+
+	It("MIG-P4 takes over every namespace and copy as it is, and has nothing left to do", func(ctx SpecContext) {
+		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(ContainSubstring("All but the last step is done"))
+		tree(ctx)
+		s.pursue(ctx, "--finish", "--yes")
+		s.taken(ctx, "hnc.x-k8s.io")
+		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
+		Expect(s.planned(ctx).Steps).To(BeEmpty())
+		Expect(s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)).To(Equal("The migration is done: nothing of HNC is needed any more\n"))
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("the last step has been taken"))
+		out, problems, code := s.warren(ctx, controlplane.Admin, "doctor")
+		Expect(code).To(BeZero(), out+problems)
+	})
+
+	It("MIG-P5 leaves copies that follow their sources", func(ctx SpecContext) {
+		edit(ctx, s.cluster, build.Secret("h-org", "registry", ""), func(o *corev1.Secret) {
+			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate, "changed": "yes"})
+		})
+		for _, name := range []string{"h-team", "h-svc"} {
+			Eventually(func() map[string]string { return s.object(ctx, secret, name, "registry").GetLabels() }).WithContext(ctx).Should(HaveKeyWithValue("changed", "yes"))
+		}
+		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")), Not(HaveKey("Role h-lab/team-only"))))
+	})
+})
