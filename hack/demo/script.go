@@ -47,7 +47,7 @@ const (
 
 // fullStory is the main job of a tenancy operator, from the first tenant to the last copy.
 func fullStory() []scene {
-	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal(), distribution()}
+	return []scene{tenants(), tree(), propagation(), hierarchy(), strangers(), raised(), attacks(), revoked(), sharedPair(), updates(), removal(), distribution(), migration()}
 }
 
 func tenants() scene {
@@ -201,6 +201,25 @@ func removal() scene {
 			{"alice", "delete subns pay-db -n pay-web", wantPrint("deleted")},
 			{"admin", "get namespace pay-db", gone},
 			{"alice", "warren tree payments", wantPrint("payments", "pay-web").without("pay-db")},
+		},
+	}
+}
+
+func migration() scene {
+	return scene{
+		name: "migration", story: "A cluster admin moves a tree from HNC to Warren. Nothing is deleted or made anew: org-web and its copy are the ones that HNC made.",
+		steps: []step{
+			{"admin", "apply -f hack/demo/hnc.yaml", wantPrint("org-web").soon()},
+			{"admin", "annotate secret registry -n org uid=$(kubectl get secret registry -n org-web -o jsonpath={.metadata.uid})", wantPrint("annotated")},
+			{"admin", "warren migrate hnc", wantPrint("phase: rest", "name: hnc-controller-manager", "phase: finish")},
+			{"admin", "warren migrate hnc --apply --yes", wantPrint("SubNamespace org/org-web created", "All but the last step is done")},
+			{"admin", "warren tree org", wantPrint("[s] org-web")},
+			{"admin", "warren migrate hnc --finish --yes", wantPrint("The migration is done")},
+			{"admin", "get secret registry -n org-web -o jsonpath={.metadata.labels}", wantPrint(`"tenancy.warren.dev/inherited-from":"org"`).without("hnc.x-k8s.io")},
+			{"admin", `get secrets -n org-web -o jsonpath={.items[?(@.metadata.uid=="$(kubectl get secret registry -n org -o jsonpath={.metadata.annotations.uid})")].metadata.name}`, wantPrint("registry")},
+			{"admin", `patch secret registry -n org -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
+			{"admin", "get secret registry -n org-web" + value, wantPrint("c2Vjb25k").soon()},
+			{"admin", "warren migrate hnc", wantPrint("steps: []")},
 		},
 	}
 }

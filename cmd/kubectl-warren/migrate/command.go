@@ -117,7 +117,7 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 		name, text, err = gather.ReadStoredConfig(ctx, api, o.operator)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Warren's configuration says which kinds are copied, and can't be read (--config names a file): %w", err)
+		return nil, fmt.Errorf("the configuration of Warren says which kinds are copied, and can't be read (--config names a file): %w", err)
 	}
 	if r.configuration, err = config.Parse(name, []byte(text)); err != nil {
 		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))

@@ -47,14 +47,13 @@ type Place struct {
 	Labels, Annotations []string
 }
 
-// labels are those of the Namespace; "" takes a label off.
+// labels are those that the Namespace gets.
 func (p Place) labels() map[string]string {
-	wanted := map[string]string{
-		v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template, v1alpha1.LabelBound: "",
-	}
+	wanted := map[string]string{v1alpha1.LabelType: p.Type, v1alpha1.LabelParent: p.Parent, v1alpha1.LabelTemplate: p.Template}
 	if p.Sub != nil {
 		wanted[v1alpha1.LabelBound] = v1alpha1.True
 	}
+	maps.DeleteFunc(wanted, func(_, value string) bool { return value == "" })
 	return wanted
 }
 

@@ -158,12 +158,12 @@ func (p *planner) canJoin(name string, now *metav1.PartialObjectMetadata, place 
 	case p.IsProtected(name) || labels[v1alpha1.LabelProtected] == v1alpha1.True:
 		p.miss("Namespace "+name, "it is protected and joins no tree: see protectedNamespaces of the configuration, and kubectl warren protect "+name+" --off")
 		return false
-	case place.Parent != "" && labels[v1alpha1.LabelParent] != "" && labels[v1alpha1.LabelParent] != place.Parent:
-		p.miss("Namespace "+name, fmt.Sprintf("it stands below %s already, and stays there instead of %s: kubectl warren sub move", labels[v1alpha1.LabelParent], place.Parent))
-		return false
-	case now.Annotations[v1alpha1.AnnotationLNamespaceUID] != "" && place.Type != v1alpha1.TypeRoot:
-		p.miss("Namespace "+name, "it is the root of a tenant, and stays one")
-		return false
+	}
+	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
+		if value := labels[key]; value != "" && value != place.labels()[key] {
+			p.miss("Namespace "+name, fmt.Sprintf("it has a place in Warren already (label %s=%s), and stays there: kubectl warren describe %s", key, value, name))
+			return false
+		}
 	}
 	return true
 }
@@ -201,7 +201,7 @@ func patchOf(now, changes map[string]string) map[string]any {
 }
 
 // relabel adds the step that changes labels and annotations of an object, where they aren't so yet.
-func (p *planner) relabel(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) bool {
+func (p *planner) relabel(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
 	metadata := map[string]any{}
 	if patch := patchOf(object.Labels, labels); patch != nil {
 		metadata["labels"] = patch
@@ -209,11 +209,9 @@ func (p *planner) relabel(phase Phase, wave int, object *metav1.PartialObjectMet
 	if patch := patchOf(object.Annotations, annotations); patch != nil {
 		metadata["annotations"] = patch
 	}
-	if len(metadata) == 0 {
-		return false
+	if len(metadata) > 0 {
+		p.patch(phase, wave, object, map[string]any{"metadata": metadata})
 	}
-	p.patch(phase, wave, object, map[string]any{"metadata": metadata})
-	return true
 }
 
 func (p *planner) patch(phase Phase, wave int, object *metav1.PartialObjectMetadata, body any) {
@@ -248,7 +246,7 @@ func (p *planner) planHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
 		if place.Sub != nil && p.Subs[place.Parent+"/"+name] == nil {
-			p.create(Hierarchy, "SubNamespace", place.Parent, name, place.Sub)
+			p.create("SubNamespace", place.Parent, name, place.Sub)
 		}
 		p.planHierarchyOf(name, place)
 	}
@@ -273,7 +271,7 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 	switch {
 	case len(spec) == 0:
 	case now == nil:
-		p.create(Hierarchy, "HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName, spec)
+		p.create("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName, spec)
 	default:
 		p.steps = append(p.steps, Step{Phase: Hierarchy, Verb: Patch, Body: map[string]any{"spec": spec},
 			Object: ours("HierarchyConfiguration", name, now.Name), uid: string(now.UID), version: now.ResourceVersion})
@@ -299,9 +297,9 @@ func ours(kind, namespace, name string) Object {
 }
 
 // create adds the step that makes an object of ours.
-func (p *planner) create(phase Phase, kind, namespace, name string, spec any) {
+func (p *planner) create(kind, namespace, name string, spec any) {
 	object := ours(kind, namespace, name)
-	p.steps = append(p.steps, Step{Phase: phase, Verb: Create, Object: object, Body: map[string]any{
+	p.steps = append(p.steps, Step{Phase: Hierarchy, Verb: Create, Object: object, Body: map[string]any{
 		"apiVersion": object.APIVersion, "kind": kind, "spec": spec,
 		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}},
 	}})

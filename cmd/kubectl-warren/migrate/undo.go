@@ -42,7 +42,7 @@ func (p *planner) undoNamespaces() {
 		now := p.Cluster.Namespaces[name]
 		off := map[string]string{}
 		for key, value := range p.joining[name].labels() {
-			if value != "" && now.Labels[key] == value {
+			if now.Labels[key] == value {
 				off[key] = ""
 			}
 		}
@@ -54,16 +54,17 @@ func (p *planner) undoHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
 		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere && sub.DeletionTimestamp == nil {
-			p.remove(Owners, ours("SubNamespace", sub.Namespace, name), sub)
+			p.remove(ours("SubNamespace", sub.Namespace, name), sub)
 		}
 		if hc := p.Hierarchies[name]; hc != nil && hc.Labels[v1alpha1.LabelCreatedBy] == madeHere && hc.DeletionTimestamp == nil {
-			p.remove(Owners, ours("HierarchyConfiguration", name, hc.Name), hc)
+			p.remove(ours("HierarchyConfiguration", name, hc.Name), hc)
 		}
 	}
 }
 
-func (p *planner) remove(phase Phase, object Object, now metav1.Object) {
-	p.steps = append(p.steps, Step{Phase: phase, Verb: Delete, Object: object, uid: string(now.GetUID())})
+// remove adds the step that deletes an object that the migration made.
+func (p *planner) remove(object Object, now metav1.Object) {
+	p.steps = append(p.steps, Step{Phase: Owners, Verb: Delete, Object: object, uid: string(now.GetUID())})
 }
 
 // undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
