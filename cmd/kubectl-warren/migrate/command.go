@@ -182,8 +182,12 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 // confirm asks the user.
 func confirm(inv *invocation.Invocation, question string) bool {
 	terminal.Fprintf(inv.Streams.ErrOut, "%s", question)
-	answer, _ := bufio.NewReader(inv.Streams.In).ReadString('\n')
-	return strings.EqualFold(strings.TrimSpace(answer), "y") || strings.EqualFold(strings.TrimSpace(answer), "yes")
+	answer, err := bufio.NewReader(inv.Streams.In).ReadString('\n')
+	if err != nil {
+		terminal.Fprintf(inv.Streams.ErrOut, "\n") // nobody has typed one
+	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
 }
 
 // printPlan prints the plan, as YAML with a table of what has no counterpart in comments.

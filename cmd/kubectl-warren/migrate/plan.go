@@ -230,8 +230,15 @@ func (p *planner) planNamespaces() {
 	}
 }
 
-// depth is how deep a namespace will stand; one whose place isn't sound comes last.
+// depth is how deep a namespace will stand; one whose place isn't sound comes last. Templates come before what references them.
 func (p *planner) depth(name string) int {
+	if p.joining[name].Type == v1alpha1.TypeTemplate {
+		above := 0
+		for at := p.joining[name].Template; at != "" && above < len(p.joining); at = p.joining[at].Template {
+			above++
+		}
+		return above - len(p.joining)
+	}
 	if place := p.after.Place(name); place.InTree() && !place.Halted() {
 		return place.Depth()
 	}
@@ -273,9 +280,13 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 	case now == nil:
 		p.create("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName, spec)
 	default:
-		p.steps = append(p.steps, Step{Phase: Hierarchy, Verb: Patch, Body: map[string]any{"spec": spec},
-			Object: ours("HierarchyConfiguration", name, now.Name), uid: string(now.UID), version: now.ResourceVersion})
+		p.patchHierarchy(Hierarchy, now, spec)
 	}
+}
+
+func (p *planner) patchHierarchy(phase Phase, hc *v1alpha1.HierarchyConfiguration, spec map[string]any) {
+	p.steps = append(p.steps, Step{Phase: phase, Verb: Patch, Object: ours("HierarchyConfiguration", hc.Namespace, hc.Name),
+		Body: map[string]any{"spec": spec}, uid: string(hc.UID), version: hc.ResourceVersion})
 }
 
 // addKeys are the keys that are there and those to come, sorted; added says whether any comes.

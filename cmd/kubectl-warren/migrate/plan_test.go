@@ -285,6 +285,29 @@ func TestUndo(t *testing.T) {
 	}
 }
 
+// Templates join before what references them, and leave after it; so do parents.
+func TestOrderOfNamespaces(t *testing.T) {
+	s := accurateSite()
+	s.Cluster.Namespaces["outer"] = namespace("outer", accurateType, "template")
+	s.Cluster.Namespaces["tmpl"].Labels[accurateTemplate] = "outer"
+	order := func(plan Plan, phase Phase) (names []string) {
+		for _, step := range plan.Steps {
+			if step.Phase == phase {
+				names = append(names, step.Object.Name)
+			}
+		}
+		return names
+	}
+	if diff := cmp.Diff([]string{"outer", "tmpl", "root", "sub", "deep", "instance"}, order(s.plan(), Namespaces)); diff != "" {
+		t.Errorf("joining (-want +got):\n%s", diff)
+	}
+	s.apply(t, Hierarchy, s.plan, 1000)
+	undo, err := NewUndo(s.estate(s.Cluster), s.Cluster)
+	if diff := cmp.Diff([]string{"instance", "deep", "sub", "root", "tmpl", "outer"}, order(undo, Leave)); err != nil || diff != "" {
+		t.Errorf("leaving, %v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestWhatCannotJoin(t *testing.T) {
 	s := hncSite(propagate.All, hncPropagate)
 	s.Cluster.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "elsewhere"

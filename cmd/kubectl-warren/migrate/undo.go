@@ -19,11 +19,11 @@ const (
 	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
 )
 
-// NewUndo plans what takes the cluster back to where the other operator left it.
+// NewUndo plans what takes the cluster back to where the other operator left it. Without a record nothing was begun, or all is undone.
 func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	switch record := c.Peer.Record; {
 	case record == nil:
-		return Plan{}, fmt.Errorf("there is nothing to undo: no record of a migration in %s", c.Peer.RecordAt)
+		return Plan{}, nil
 	case record.Finished:
 		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone", c.Peer.RecordAt)
 	}
@@ -58,8 +58,31 @@ func (p *planner) undoHierarchy() {
 		}
 		if hc := p.Hierarchies[name]; hc != nil && hc.Labels[v1alpha1.LabelCreatedBy] == madeHere && hc.DeletionTimestamp == nil {
 			p.remove(ours("HierarchyConfiguration", name, hc.Name), hc)
+		} else if hc != nil {
+			p.undoHierarchyOf(hc, place)
 		}
 	}
+}
+
+// undoHierarchyOf takes what the migration wrote out of a HierarchyConfiguration that the operator had made.
+func (p *planner) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
+	spec := map[string]any{}
+	if place.Cascading && hc.Spec.AllowCascadingDeletion {
+		spec["allowCascadingDeletion"] = false
+	}
+	if left := withoutKeys(hc.Spec.PropagatedLabels, place.Labels); len(left) < len(hc.Spec.PropagatedLabels) {
+		spec["propagatedLabels"] = left
+	}
+	if left := withoutKeys(hc.Spec.PropagatedAnnotations, place.Annotations); len(left) < len(hc.Spec.PropagatedAnnotations) {
+		spec["propagatedAnnotations"] = left
+	}
+	if len(spec) > 0 {
+		p.patchHierarchy(Owners, hc, spec)
+	}
+}
+
+func withoutKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.MetadataKey {
+	return slices.DeleteFunc(slices.Clone(have), func(key v1alpha1.MetadataKey) bool { return slices.Contains(taken, string(key)) })
 }
 
 // remove adds the step that deletes an object that the migration made.
