@@ -252,7 +252,7 @@ const madeHere = "kubectl-warren-migrate"
 func (p *planner) planHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
-		if place.Sub != nil && p.Subs[place.Parent+"/"+name] == nil {
+		if sub := p.Subs[place.Parent+"/"+name]; place.Sub != nil && (sub == nil || sub.DeletionTimestamp != nil) {
 			p.create("SubNamespace", place.Parent, name, place.Sub)
 		}
 		p.planHierarchyOf(name, place)

@@ -245,7 +245,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
 		webhooks := s.object(ctx, schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, "", "hnc-validating-webhook-configuration")
 		Expect(webhooks.Object["webhooks"]).To(ConsistOf(HaveKeyWithValue("failurePolicy", "Fail")))
-		Expect(s.is(subNamespace("h-org/h-team"))(ctx)).To(gone())
+		Eventually(s.is(subNamespace("h-org/h-team"))).WithContext(ctx).Should(gone())
 	})
 
 	It("MIG-P4 takes over every namespace and copy as it is, and has nothing left to do", func(ctx SpecContext) {
