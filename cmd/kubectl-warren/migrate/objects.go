@@ -21,7 +21,7 @@ func (p *planner) planCopies() {
 	objects := p.objectsBySlot()
 	world := p.worldAfter(objects)
 	copied := map[propagate.Slot]bool{}
-	for _, slot := range sortedSlots(p.Estate.Copies) {
+	for _, slot := range sortedSlots(p.Copies) {
 		object := objects[slot]
 		if object == nil {
 			continue // of a kind that isn't configured
@@ -50,7 +50,7 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 	for slot := range copied {
 		wanted[slot] = true
 	}
-	for slot := range p.Estate.Sources {
+	for slot := range p.Sources {
 		wanted[slot] = true
 	}
 	for _, slot := range sortedSlots(wanted) {
@@ -60,7 +60,7 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 		}
 		final := p.finalMode(slot, modes)
 		selector := map[string]string{}
-		if s := p.Estate.Sources[slot].Select; s != "" {
+		if s := p.Sources[slot].Select; s != "" {
 			selector[v1alpha1.AnnotationSelect] = s
 		}
 		wave := 1
@@ -82,7 +82,7 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 
 // finalMode is what the label propagate of an object says in the end; "" takes it off.
 func (p *planner) finalMode(slot propagate.Slot, modes map[schema.GroupKind]propagate.KindMode) string {
-	mode := p.Estate.Sources[slot].Mode
+	mode := p.Sources[slot].Mode
 	if mode == "" {
 		mode = v1alpha1.ModeUpdate
 	}
@@ -122,11 +122,11 @@ func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMet
 		world.SetKind(kind, mode, true)
 	}
 	for slot, object := range objects {
-		if _, copied := p.Estate.Copies[slot]; copied {
+		if _, copied := p.Copies[slot]; copied {
 			continue
 		}
 		then := object.DeepCopy()
-		if said, says := p.Estate.Sources[slot]; says {
+		if said, says := p.Sources[slot]; says {
 			then.Labels = relabelled(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalMode(slot, modes)})
 			then.Annotations = relabelled(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
 		} else if modes[slot.Kind] == propagate.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {

@@ -137,8 +137,8 @@ func (p *planner) miss(what, instead string) { p.gaps = append(p.gaps, Gap{what,
 func (p *planner) planPlaces() {
 	p.joining = map[string]Place{}
 	p.after = forest.New(forest.Rules{ProtectedName: p.IsProtected})
-	for _, name := range slices.Sorted(maps.Keys(p.Cluster.Namespaces)) {
-		now := p.Cluster.Namespaces[name]
+	for _, name := range slices.Sorted(maps.Keys(p.Namespaces)) {
+		now := p.Namespaces[name]
 		n := forest.NamespaceOf(now)
 		place, wanted := p.Places[name]
 		if wanted && p.canJoin(name, now, place) {
@@ -226,7 +226,7 @@ func objectOf(object *metav1.PartialObjectMetadata) Object {
 // planNamespaces brings the namespaces into their trees, parents first.
 func (p *planner) planNamespaces() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
-		p.relabel(Namespaces, p.depth(name), p.Cluster.Namespaces[name], p.joining[name].labels(), nil)
+		p.relabel(Namespaces, p.depth(name), p.Namespaces[name], p.joining[name].labels(), nil)
 	}
 }
 

@@ -53,7 +53,7 @@ func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata
 		Kinds: []Kind{{GroupVersionKind: secrets, Resource: "secrets", Mode: mode, Objects: objects}},
 	}}
 	for _, n := range namespaces {
-		s.Cluster.Namespaces[n.Name] = n
+		s.Namespaces[n.Name] = n
 	}
 	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "peer", "manager")
 	s.Peer = Engine{
@@ -119,7 +119,7 @@ func (s *site) do(t *testing.T, step Step) {
 
 func (s *site) relabel(t *testing.T, at Object, labels, annotations map[string]*string) {
 	t.Helper()
-	found := s.Cluster.Namespaces[at.Name]
+	found := s.Namespaces[at.Name]
 	if at.Kind != "Namespace" {
 		i := slices.IndexFunc(s.Kinds[0].Objects, func(o *metav1.PartialObjectMetadata) bool { return o.Namespace == at.Namespace && o.Name == at.Name })
 		found = s.Kinds[0].Objects[i]
@@ -150,7 +150,7 @@ func (s *site) apply(t *testing.T, until Phase, plan func() Plan, writes int) {
 func (s *site) keys() map[string]map[string]string {
 	found := map[string]map[string]string{}
 	for _, o := range append(slices.Clone(s.Kinds[0].Objects), slices.Collect(func(yield func(*metav1.PartialObjectMetadata) bool) {
-		for _, n := range s.Cluster.Namespaces {
+		for _, n := range s.Namespaces {
 			if !yield(n) {
 				return
 			}
@@ -288,8 +288,8 @@ func TestUndo(t *testing.T) {
 // Templates join before what references them, and leave after it; so do parents.
 func TestOrderOfNamespaces(t *testing.T) {
 	s := accurateSite()
-	s.Cluster.Namespaces["outer"] = namespace("outer", accurateType, "template")
-	s.Cluster.Namespaces["tmpl"].Labels[accurateTemplate] = "outer"
+	s.Namespaces["outer"] = namespace("outer", accurateType, "template")
+	s.Namespaces["tmpl"].Labels[accurateTemplate] = "outer"
 	order := func(plan Plan, phase Phase) (names []string) {
 		for _, step := range plan.Steps {
 			if step.Phase == phase {
@@ -310,8 +310,8 @@ func TestOrderOfNamespaces(t *testing.T) {
 
 func TestWhatCannotJoin(t *testing.T) {
 	s := hncSite(propagate.All, hncPropagate)
-	s.Cluster.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "elsewhere"
-	s.Cluster.Namespaces["plain"].Labels["x"] = "y"
+	s.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "elsewhere"
+	s.Namespaces["plain"].Labels["x"] = "y"
 	var gaps []string
 	for _, gap := range s.plan().Gaps {
 		gaps = append(gaps, gap.What)

@@ -39,7 +39,7 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 func (p *planner) undoNamespaces() {
 	deepest := len(p.joining)
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
-		now := p.Cluster.Namespaces[name]
+		now := p.Namespaces[name]
 		off := map[string]string{}
 		for key, value := range p.joining[name].labels() {
 			if now.Labels[key] == value {
@@ -94,16 +94,16 @@ func (p *planner) remove(object Object, now metav1.Object) {
 func (p *planner) undoObjects() {
 	objects := p.objectsBySlot()
 	sources := map[propagate.Slot]bool{}
-	for slot := range p.Estate.Sources {
+	for slot := range p.Sources {
 		sources[slot] = true
 	}
-	for _, slot := range sortedSlots(p.Estate.Copies) {
+	for _, slot := range sortedSlots(p.Copies) {
 		object := objects[slot]
 		if object == nil {
 			continue
 		}
 		from := object.Labels[v1alpha1.LabelInheritedFrom]
-		sources[slot.At(p.Estate.Copies[slot])] = true
+		sources[slot.At(p.Copies[slot])] = true
 		if from == "" || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
@@ -112,14 +112,14 @@ func (p *planner) undoObjects() {
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
-		if _, copied := p.Estate.Copies[slot]; object == nil || copied {
+		if _, copied := p.Copies[slot]; object == nil || copied {
 			continue
 		}
 		labels, annotations := map[string]string{}, map[string]string{}
-		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && p.Estate.Sources[slot].Mode == mode {
+		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && p.Sources[slot].Mode == mode {
 			labels[v1alpha1.LabelPropagate] = ""
 		}
-		if s := p.Estate.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
+		if s := p.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
 			annotations[v1alpha1.AnnotationSelect] = ""
 		}
 		p.relabel(Release, 1, object, labels, annotations)
