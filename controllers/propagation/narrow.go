@@ -101,6 +101,8 @@ func (f *narrowFeed) note(namespace string, now watchset.Status) (changed bool) 
 	case now.State == watchset.Pending && now.Err == nil:
 		delete(f.states, namespace)
 		return known && was.State != watchset.Synced
+	case now.State == watchset.NotServed:
+		f.complete = true // this watch ends: what is told later makes it active no more
 	}
 	f.states[namespace] = now
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)

@@ -183,7 +183,7 @@ func (r *rails) reportImpatience(slot propagate.Slot, action propagate.Action, m
 	if source == nil {
 		return
 	}
-	lacks := "not all kinds are known yet"
+	lacks := "not all kinds are known there yet"
 	if len(missing) > 0 {
 		lacks = fmt.Sprintf("%s %q still can't be copied there", missing[0].Kind.Kind, missing[0].Name)
 	}

@@ -47,6 +47,8 @@ type Store struct {
 	polling   sync.Mutex
 	settled   string // identifies the content that was judged last
 	candidate string // a content seen once
+	unjudged  string // a content that could not be judged, which is judged again at judgeAt
+	judgeAt   time.Time
 
 	subscribing sync.Mutex
 	subscribers []func(old, current *config.OperatorConfiguration)
@@ -136,6 +138,9 @@ func (s *Store) Poll() {
 		s.candidate = content
 		return
 	}
+	if content == s.unjudged && time.Now().Before(s.judgeAt) {
+		return
+	}
 	s.settled = content
 	if err != nil {
 		s.refuseFile(err)
@@ -149,7 +154,7 @@ func (s *Store) Poll() {
 	if s.Check != nil {
 		if err := s.Check(s.Current(), file); err != nil {
 			if errors.As(err, new(Unjudged)) {
-				s.settled = ""
+				s.settled, s.unjudged, s.judgeAt = "", content, time.Now().Add(judgePause)
 			}
 			s.refuseFile(err)
 			return
@@ -157,6 +162,9 @@ func (s *Store) Poll() {
 	}
 	s.takeFile(file, content)
 }
+
+// judgePause is how long a content rests that could not be judged: to judge it may take much of the API server.
+const judgePause = 30 * time.Second
 
 // Unjudged is why nothing could be said about a content yet.
 type Unjudged struct{ Cause error }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,11 +46,14 @@ func (r removals) check(ctx context.Context, old, now *config.OperatorConfigurat
 	}
 	ctx, cancel := context.WithTimeout(ctx, removalsTimeout)
 	defer cancel()
-	losses, err := preview.Losses(ctx, r.api, old, now, r.namespace)
+	losses, unread, err := preview.Losses(ctx, r.api, old, now, r.namespace)
 	if err != nil {
 		return configfile.Unjudged{Cause: fmt.Errorf("finding out what the configuration file would take away: %w", err)}
 	}
 	large := preview.TellLarge(losses)
+	if hidden := concerned(old, now, unread); large == "" && hidden != "" {
+		large = "copies of " + hidden + ", nobody knows how many, for the operator may not list them in all namespaces"
+	}
 	if large == "" {
 		return nil
 	}
@@ -57,6 +61,27 @@ func (r removals) check(ctx context.Context, old, now *config.OperatorConfigurat
 		"kubectl warren config diff FILE lists what it would write", large, now.RemovalsHash())
 	r.events.Event(guard.Deployment(r.namespace), corev1.EventTypeWarning, string(v1alpha1.ReasonRemovalsHeld), refusal.Error())
 	return refusal
+}
+
+// concerned names a kind among those that can't be listed whose copies the change may take away, or nothing.
+func concerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
+	for _, kind := range unread {
+		before, after := modeOf(old, kind), modeOf(now, kind)
+		if before != "" && (before != after || !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces)) {
+			return kind.Kind
+		}
+	}
+	return ""
+}
+
+// modeOf is how a kind is propagated, or "" where it is not.
+func modeOf(c *config.OperatorConfiguration, kind schema.GroupKind) config.KindMode {
+	for _, k := range c.Propagation.Kinds {
+		if k.Group == kind.Group && k.Kind == kind.Kind {
+			return k.Mode
+		}
+	}
+	return ""
 }
 
 // mayRemove says whether the two differ in what decides on places, keys and copies.

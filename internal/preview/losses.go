@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -31,16 +32,18 @@ func (l Loss) Large() bool { return l.Lost > fewLosses && l.Lost*lossFraction > 
 func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, l.What) }
 
 // Losses say what configuration now would take away from a cluster on which configuration old is in force: copies, copied RoleBindings,
-// and the places and keys of namespaces.
-func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) ([]Loss, error) {
+// and the places and keys of namespaces. unread are the kinds of whose copies nothing can be said, for they may not be listed.
+func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
 	before, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	after := before.WithRules(rules.ForForest(now, operatorNamespace))
-	plan, copies, err := planFor(ctx, api, after, now)
+	r := newReading(api, after, now)
+	r.deletions = true
+	plan, err := r.plan(ctx, after, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bindings, others := Loss{What: "copied RoleBindings"}, Loss{What: "other copies"}
 	of := func(kind string) *Loss {
@@ -49,7 +52,7 @@ func Losses(ctx context.Context, api client.Client, old, now *config.OperatorCon
 		}
 		return &others
 	}
-	for kind, number := range copies {
+	for kind, number := range r.copies {
 		of(kind).Of += number
 	}
 	for _, w := range plan.Writes {
@@ -57,7 +60,7 @@ func Losses(ctx context.Context, api client.Client, old, now *config.OperatorCon
 			of(w.Kind).Lost++
 		}
 	}
-	return []Loss{lossOfPlaces(before, after), bindings, others}, nil
+	return []Loss{lossOfPlaces(before, after), bindings, others}, r.unread, nil
 }
 
 // lossOfPlaces counts the namespaces that are acted on no longer, or lose a key.

@@ -62,17 +62,19 @@ func Make(ctx context.Context, api client.Client, c *config.OperatorConfiguratio
 	if err != nil {
 		return nil, err
 	}
-	plan, _, err := planFor(ctx, api, f, c)
-	return plan, err
+	return newReading(api, f, c).plan(ctx, f, c)
 }
 
-// planFor plans for a forest. It also says how many copies there are of each kind.
-func planFor(ctx context.Context, api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) (*Plan, map[string]int, error) {
+func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) *reading {
+	return &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f), copies: map[string]int{}}
+}
+
+// plan reads the configured kinds and plans for a forest.
+func (r *reading) plan(ctx context.Context, f *forest.Snapshot, c *config.OperatorConfiguration) (*Plan, error) {
 	plan := &Plan{Writes: namespaceWrites(f), Notes: []string{}}
-	r := &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f), copies: map[string]int{}}
 	for _, kind := range c.Propagation.Kinds {
 		if err := r.readKind(ctx, kind); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	plan.Notes = append(plan.Notes, r.notes...)
@@ -82,7 +84,7 @@ func planFor(ctx context.Context, api client.Client, f *forest.Snapshot, c *conf
 			Tenant: tenantOf(f, step.Slot.Namespace), Source: step.From, Reason: step.Why,
 		})
 	}
-	return plan, r.copies, nil
+	return plan, nil
 }
 
 // namespaceWrites are the writes to the labels and annotations of Namespaces.

@@ -20,12 +20,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
+// pageSize is how many objects one answer holds; each may be of a MiB.
+const pageSize = 100
+
 // each lists the objects of list's kind page by page and calls do with each.
 func each(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object) error, scope ...client.ListOption) error {
-	return pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		page := list.DeepCopyObject().(client.ObjectList)
 		return page, api.List(ctx, page, append([]client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}, scope...)...)
-	}).EachListItem(ctx, metav1.ListOptions{}, do)
+	})
+	pages.PageSize, pages.PageBufferSize = pageSize, 1
+	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
 }
 
 // readForest reads the namespaces and all that says what they should be.
@@ -62,6 +67,10 @@ type reading struct {
 	notes []string
 	// copies are how many there are of each kind.
 	copies map[string]int
+	// deletions says that only these are asked for: they don't depend on content, so metadata are read alone.
+	deletions bool
+	// unread are the kinds that may not be listed.
+	unread []schema.GroupKind
 }
 
 // readKind reads what is propagated of a kind, what was copied, and, by its metadata, what else could be in the way. A kind that can't be
@@ -83,22 +92,27 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 	bodies := map[propagate.Slot]*propagate.Body{}
 	source := func(object runtime.Object) error { return r.takeSource(gvk, mode, object, bodies) }
 	copied := func(object runtime.Object) error { return r.takeCopy(gvk, object, bodies) }
+	list := objectsOf(gvk)
+	if r.deletions {
+		list = metadataOf(gvk)
+	}
 	other := func(object runtime.Object) error { return r.takeOther(gvk, object) }
 	switch mode {
 	case propagate.All:
-		err = each(ctx, r.api, objectsOf(gvk), source)
+		err = each(ctx, r.api, list, source)
 	case propagate.OptIn:
-		err = each(ctx, r.api, objectsOf(gvk), source, client.HasLabels{v1alpha1.LabelPropagate})
+		err = each(ctx, r.api, list, source, client.HasLabels{v1alpha1.LabelPropagate})
 	}
 	if err == nil {
-		err = each(ctx, r.api, objectsOf(gvk), copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
+		err = each(ctx, r.api, list, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
 	}
-	if err == nil && mode != propagate.Remove {
+	if err == nil && mode != propagate.Remove && !r.deletions {
 		err = each(ctx, r.api, metadataOf(gvk), other)
 	}
 	switch {
 	case apierrors.IsForbidden(err):
 		r.world.ForgetKind(gk)
+		r.unread = append(r.unread, gk)
 		r.notes = append(r.notes, fmt.Sprintf("%s: you may not list this kind in all namespaces", gk))
 		return nil
 	case err != nil:
@@ -126,10 +140,15 @@ func slotOf(kind schema.GroupVersionKind, object metav1.Object) propagate.Slot {
 
 // takeSource takes an object in if it is a source, with what would be written from it.
 func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMode, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
-	object := read.(*unstructured.Unstructured)
-	slot := slotOf(kind, object)
-	s, ok := r.rules.SourceOf(slot, object, mode)
-	if !ok || r.world.UnlabelledFrom(slot, object) != "" {
+	of := read.(metav1.Object)
+	slot := slotOf(kind, of)
+	s, ok := r.rules.SourceOf(slot, of, mode)
+	if !ok || r.world.UnlabelledFrom(slot, of) != "" {
+		return nil
+	}
+	object, whole := read.(*unstructured.Unstructured)
+	if !whole {
+		r.world.PutSource(slot, s)
 		return nil
 	}
 	body, err := propagate.Render(slot, object.Object, r.rules)
@@ -147,9 +166,8 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 
 // takeCopy takes a copy in, and says whether it still is what its source says.
 func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
-	object := read.(*unstructured.Unstructured)
-	slot := slotOf(kind, object)
-	metadata, err := metadataOfObject(object)
+	slot := slotOf(kind, read.(metav1.Object))
+	metadata, err := metadataOfObject(read)
 	if err != nil {
 		return err
 	}
@@ -158,8 +176,9 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 		r.copies[slot.Kind.Kind]++
 	}
 	c.Drifted, c.Digest = c.Marked, 1 // compared below: nothing is left to be found out
+	object, isWhole := read.(*unstructured.Unstructured)
 	from := bodies[slot.At(c.From)]
-	if from == nil || !c.Ours {
+	if from == nil || !c.Ours || !isWhole {
 		r.world.PutCopy(slot, c)
 		return nil
 	}
@@ -198,8 +217,12 @@ func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) e
 	return nil
 }
 
-// metadataOfObject is the metadata of an object that was read whole.
-func metadataOfObject(object *unstructured.Unstructured) (*metav1.PartialObjectMetadata, error) {
+// metadataOfObject is the metadata of an object, read whole or not.
+func metadataOfObject(read runtime.Object) (*metav1.PartialObjectMetadata, error) {
+	object, whole := read.(*unstructured.Unstructured)
+	if !whole {
+		return read.(*metav1.PartialObjectMetadata), nil
+	}
 	metadata := &metav1.PartialObjectMetadata{}
 	content := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": object.Object["metadata"]}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, metadata); err != nil {

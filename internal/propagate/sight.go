@@ -71,8 +71,8 @@ func (w *World) sightOfSources(s *sights, namespace string) Sight {
 	return s.sources[namespace]
 }
 
-// AwaitsSight says whether copies of some kind that gives no rights are still to be planned in namespace, because what they rest on
-// is about to be listed.
+// AwaitsSight says whether copies of some kind that gives no rights can't be planned in namespace yet, because what they rest on is not
+// in sight: it is about to be listed, or may not be. Rights wait for that as they wait for rails, and no longer.
 func (w *World) AwaitsSight(namespace string) bool {
 	if len(w.sights) == 0 {
 		return false
@@ -84,7 +84,7 @@ func (w *World) AwaitsSight(namespace string) bool {
 	for kind, s := range w.sights {
 		switch {
 		case kind == roleBindings, !w.kinds[kind].synced, w.kinds[kind].mode == Remove:
-		case s.copies[namespace] == Awaited, slices.ContainsFunc(from.Names, func(name string) bool { return w.sightOfSources(s, name) == Awaited }):
+		case s.copies[namespace] != Seen, slices.ContainsFunc(from.Names, func(name string) bool { return w.sightOfSources(s, name) != Seen }):
 			return true
 		}
 	}

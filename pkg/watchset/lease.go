@@ -103,6 +103,7 @@ func (l *Lease) grace() time.Duration {
 
 // arrangeParts brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
 func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
+	waited := l.waiting
 	want, stays, renewed := l.wantedPlaces(), map[place]bool{}, map[string]bool{}
 	for _, at := range want {
 		stays[at], renewed[at.namespace] = true, true
@@ -129,7 +130,7 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	for _, p := range left {
 		p.expireAfter(0)
 	}
-	l.tellWaiting()
+	l.tellWaiting(waited, renewed)
 	l.wakeWaiters()
 	if cluster := l.parts[place{}]; cluster != nil {
 		l.partLost(cluster, nil) // which it may be for others already

@@ -1,6 +1,10 @@
 package watchset
 
-import "sigs.k8s.io/controller-runtime/pkg/client"
+import (
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
 
 // Sink takes what informers show, where it is kept by somebody else. It is called while the Set is locked: it must be quick, and
 // must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the order in which things happened.
@@ -32,10 +36,16 @@ func (p *part) tellState() {
 	}
 }
 
-// tellWaiting says which namespaces are not followed for want of room. The caller holds the Set's lock.
-func (l *Lease) tellWaiting() {
+// tellWaiting says which namespaces are not followed for want of room, and which have waited for it and need none any more. The caller
+// holds the Set's lock.
+func (l *Lease) tellWaiting(before []string, followed map[string]bool) {
 	if l.key.sink == nil {
 		return
+	}
+	for _, namespace := range before {
+		if !followed[namespace] && !slices.Contains(l.waiting, namespace) {
+			l.key.sink.State(namespace, Status{State: Pending})
+		}
 	}
 	for _, namespace := range l.waiting {
 		l.key.sink.State(namespace, l.pending(true))

@@ -14,10 +14,11 @@ const removalsHashSize = 12
 
 var removalsHash = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// RemovalsHash identifies what the file says, but for AcceptRemovals itself: two files that say the same have the same.
+// RemovalsHash identifies what the file says, but for AcceptRemovals itself: two files that say the same have the same. Feature gates,
+// which take effect at a start alone and may come from a flag, don't count.
 func (c *OperatorConfiguration) RemovalsHash() string {
 	same := *c
-	same.AcceptRemovals = ""
+	same.AcceptRemovals, same.FeatureGates = "", nil
 	data, err := json.Marshal(same)
 	if err != nil {
 		panic(err) // the types of the file hold nothing that JSON lacks

@@ -45,6 +45,9 @@ func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.Error
 		}
 		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
 		problems = append(problems, k.Scope.validate(at.Child("scope"))...)
+		if k.Scope == ScopeNamespaces && kind.Group == roleBinding.Group {
+			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope), "must be Cluster for kinds of "+kind.Group+": rights must end where they were given, whatever may be watched there"))
+		}
 	}
 	return problems
 }

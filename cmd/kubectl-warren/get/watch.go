@@ -28,7 +28,20 @@ type follower struct {
 	show func(runtime.Object) error
 
 	group *errgroup.Group
-	known map[string]bool // namespaces that are watched, or were
+	mu    sync.Mutex      // guards known
+	known map[string]bool // namespaces that are watched
+}
+
+func (f *follower) watches(namespace string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known[namespace]
+}
+
+func (f *follower) note(namespace string, watched bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known[namespace] = watched
 }
 
 // watch prints what changes in each namespace since it was listed, and what there is in those that come later, until ctx is done or a
@@ -51,11 +64,12 @@ func (f *follower) watch(ctx context.Context) error {
 
 // follow watches one namespace beside the others.
 func (f *follower) follow(ctx context.Context, one answer) {
-	f.known[one.namespace] = true
+	f.note(one.namespace, true)
 	f.group.Go(func() error {
 		err := f.followNamespace(ctx, one, f.show)
-		if failure.Refused(err) { // it is gone, or was taken away
-			f.warn("Warning: you may list %s in %s no longer: not followed\n", f.mapping.Resource.GroupResource(), one.namespace)
+		if failure.Refused(err) { // it is gone, or was taken away; it may come back
+			f.note(one.namespace, false)
+			f.warn("Warning: you may list %s in %s no longer: not followed until you may again\n", f.mapping.Resource.GroupResource(), one.namespace)
 			return nil
 		}
 		return err
@@ -70,7 +84,7 @@ func (f *follower) followNew(ctx context.Context) error {
 		}
 		names, _ := f.find(ctx)
 		for _, name := range names {
-			if f.known[name] {
+			if f.watches(name) {
 				continue
 			}
 			one, err := f.listNamespace(ctx, name)

@@ -40,8 +40,10 @@ type executor struct {
 	// until is the last phase that is carried out; "" is all.
 	until Phase
 	out   io.Writer
-	// lastDone is when the last write was accepted.
+	// lastDone is when the last write was accepted, or what is waited for came nearer.
 	lastDone time.Time
+	// lastAwaited is what was waited for then.
+	lastAwaited string
 }
 
 // run carries out all that is to be done, and returns what is left.
@@ -59,6 +61,9 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		wave, limit := x.next(plan.Steps), refusalPatience
 		if awaited := x.awaited(wave, estate, c); awaited != "" {
 			err, limit = errors.New("waited in vain for "+awaited), patience
+			if awaited != x.lastAwaited {
+				x.lastAwaited, x.lastDone = awaited, time.Now()
+			}
 		} else if len(wave) == 0 {
 			return plan, nil
 		} else {

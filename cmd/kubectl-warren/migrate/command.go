@@ -127,7 +127,7 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 
 // check refuses what can't be carried out as a whole.
 func (o *options) check(p peer, c Cluster, plan Plan) error {
-	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 {
+	if o.peerNamespace != "" && len(c.Peer.Deployments) == 0 && !o.undo {
 		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or --peer-namespace='' where it is gone",
 			p.prefix, o.peerNamespace, p.title)
 	}
@@ -167,6 +167,11 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 	left, err := x.run(ctx)
 	if err != nil {
 		return err
+	}
+	if !o.undo {
+		for _, gap := range left.Gaps {
+			terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s: %s\n", gap.What, gap.Instead)
+		}
 	}
 	switch {
 	case o.apply && len(left.Steps) > 0:

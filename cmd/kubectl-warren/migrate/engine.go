@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -30,8 +29,8 @@ type Deployment struct {
 // Webhooks is a configuration of webhooks that the other operator serves.
 type Webhooks struct {
 	*metav1.PartialObjectMetadata
-	// Policies are the failure policies, in the order of the webhooks.
-	Policies []string
+	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at rest.
+	Policies, AtRest []string
 }
 
 // Record is what a migration must remember to be undone, and whether it may still be.
@@ -44,7 +43,11 @@ type Record struct {
 
 func (r *Record) isFinished() bool { return r != nil && r.Finished }
 
-const failurePolicyIgnore = "Ignore"
+// What becomes of a request that a webhook doesn't answer.
+const (
+	failurePolicyIgnore = "Ignore"
+	failurePolicyFail   = "Fail"
+)
 
 // running names the first Deployment that has a replica left, or "".
 func (e Engine) running() string {
@@ -56,13 +59,14 @@ func (e Engine) running() string {
 	return ""
 }
 
-// planRest brings the other operator to rest: its webhooks let pass what it can't judge any more, and it has no replicas.
+// planRest brings the other operator to rest: its webhooks let pass what it can't judge any more, but for its own
+// objects, and it has no replicas.
 func (p *planner) planRest() {
 	if p.Peer.Record == nil {
 		p.record(Rest, func(*Record) {})
 	}
 	for _, w := range p.Peer.Webhooks {
-		p.setPolicies(Rest, 1, w, slices.Repeat([]string{failurePolicyIgnore}, len(w.Policies)))
+		p.setPolicies(Rest, 1, w, w.AtRest)
 	}
 	for _, d := range p.Peer.Deployments {
 		p.scale(Rest, 2, d, 0)

@@ -1,10 +1,12 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +29,8 @@ type peer struct {
 	word, title string
 	// namespace is where it usually runs; prefix begins the names of its Deployments and webhook configurations.
 	namespace, prefix string
+	// group is the API group of its own kinds.
+	group string
 	// needsFile says that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
 	// readEstate reads its objects, and says what they say.
@@ -136,9 +140,12 @@ func (r *reader) objects(ctx context.Context, group, kind string, scope ...clien
 
 // readEngine finds the peer's Deployments and webhooks, and the record of earlier runs.
 func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
-	deployments, _, err := r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace))
-	if err != nil {
-		return err
+	var deployments []unstructured.Unstructured
+	if r.peerNamespace != "" { // else the peer is gone, and a Deployment of such a name somewhere is somebody else's
+		var err error
+		if deployments, _, err = r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace)); err != nil {
+			return err
+		}
 	}
 	for _, d := range deployments {
 		if strings.HasPrefix(d.GetName(), r.peer.prefix) {
@@ -156,23 +163,42 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 			return err
 		}
 		for _, w := range configurations {
-			if policies, theirs := r.policiesOf(w); theirs {
-				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies})
+			if policies, atRest, theirs := r.policiesOf(w); theirs {
+				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies, atRest})
 			}
 		}
 	}
 	return r.readRecord(ctx, c)
 }
 
-// policiesOf are the failure policies of webhooks that the peer serves.
-func (r *reader) policiesOf(w unstructured.Unstructured) (policies []string, theirs bool) {
+// policiesOf are the failure policies of webhooks that the peer serves, and those that they have while it is at rest: what it can't judge
+// any more passes, but for its own objects. Those say where namespaces belong, and tenants may write them: nobody changes them then.
+func (r *reader) policiesOf(w unstructured.Unstructured) (policies, atRest []string, theirs bool) {
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
 	for _, item := range webhooks {
 		webhook, _ := item.(map[string]any)
-		theirs = theirs || text(webhook, "clientConfig", "service", "namespace") == r.peerNamespace
+		theirs = theirs || text(webhook, "clientConfig", "service", "namespace") == cmp.Or(r.peerNamespace, r.peer.namespace)
 		policies = append(policies, text(webhook, "failurePolicy"))
+		if r.judgesOwnKindsAlone(webhook) {
+			atRest = append(atRest, failurePolicyFail)
+		} else {
+			atRest = append(atRest, failurePolicyIgnore)
+		}
 	}
-	return policies, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
+	return policies, atRest, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
+}
+
+// judgesOwnKindsAlone says whether a webhook is asked about nothing but objects of the peer's API group.
+func (r *reader) judgesOwnKindsAlone(webhook map[string]any) bool {
+	rules, _, _ := unstructured.NestedSlice(webhook, "rules")
+	for _, item := range rules {
+		rule, _ := item.(map[string]any)
+		groups, _, _ := unstructured.NestedStringSlice(rule, "apiGroups")
+		if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return group != r.peer.group }) {
+			return false
+		}
+	}
+	return len(rules) > 0
 }
 
 func metadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
@@ -201,7 +227,7 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 }
 
 var hncPeer = peer{
-	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-",
+	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup,
 	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
 		found := HNC{}
 		served := false
@@ -224,7 +250,7 @@ var hncPeer = peer{
 }
 
 var accuratePeer = peer{
-	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", needsFile: true,
+	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, needsFile: true,
 	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
 		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served {

@@ -15,7 +15,7 @@ var _ = Describe("kubectl warren config", func() {
 	It("shows the file that is deployed, and which of it is a default", func(ctx SpecContext) {
 		Expect(shared.OperatorConfig).NotTo(BeEmpty())
 		Expect(shared.done(ctx, controlplane.Admin, "config", "view")).To(Equal(shared.OperatorConfig))
-		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("access:\n"), ContainSubstring("userClusterRole: admin")))
+		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("acceptRemovals: \"\"\naccess:\n"), ContainSubstring("userClusterRole: admin")))
 		Expect(shared.fails(ctx, controlplane.Admin, "config", "view", "--operator-namespace", "xv-none")).
 			To(HavePrefix("there is no ConfigMap xv-none/warren-config: --operator-namespace names another namespace"))
 		Expect(shared.fails(ctx, "alice", "config", "view")).To(ContainSubstring(`cannot get resource "configmaps"`))
