@@ -110,6 +110,32 @@ func TestStoreFollowsTheFile(t *testing.T) {
 		}
 	})
 
+	t.Run("a content takes away too much, or can't be judged yet", func(t *testing.T) { // the part of SUB-F10 that needs no cluster
+		m := newMount(t, header+"inheritance: {labels: [team]}\n")
+		s, told := follow(t, m)
+		verdict, asked := error(configfile.Unjudged{Cause: errors.New("no answer")}), 0
+		s.Check = func(old, now *config.OperatorConfiguration) error {
+			if asked++; !old.Inheritance.Labels.Match("team") || now.Inheritance.Labels.Match("team") {
+				t.Errorf("asked about %v -> %v", old.Inheritance.Labels, now.Inheritance.Labels)
+			}
+			return verdict
+		}
+		m.swap(header + "inheritance: {labels: [env]}\n")
+		poll(s, 9)
+		expect(t, "it rests before it is judged again", told(), "refused no answer")
+		verdict = errors.New("too much")
+		m.swap(header + "inheritance: {labels: [env, tier]}\n")
+		poll(s, 9)
+		expect(t, "another content is judged, once", told(), "refused too much")
+		verdict = nil
+		m.swap(header + "inheritance: {labels: [tier]}\n")
+		poll(s, 9)
+		expect(t, "what may come into force does", told(), "labels [team] -> [tier]", "accepted, restart []")
+		if asked != 3 {
+			t.Errorf("asked %d times, want 3", asked)
+		}
+	})
+
 	t.Run("the file is emptied or deleted", func(t *testing.T) { // SUB-F3
 		m := newMount(t, header+"inheritance: {labels: [team]}\n")
 		s, told := follow(t, m)
