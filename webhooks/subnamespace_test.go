@@ -49,8 +49,8 @@ func TestSubNamespaces(t *testing.T) {
 		"MisnamedButThere":  {"only what would be made is judged", payments().with(build.Child("legacy", "app-team1")), nil, build.SubNamespace("app-team1", "legacy"), allowed("is not bound")},
 		"TooDeep":           {"", grown(tenant(build.Tenant("t").Limits(-1, 1))...).with(bound("u", "t")), nil, build.SubNamespace("u", "v"), refused(403, "tenant t: depth 2 exceeds 1")},
 		"NoRoom":            {"", grown(tenant(build.Tenant("t").Limits(1, -1))...).with(ending(bound("u", "t"))), nil, build.SubNamespace("t", "v"), refused(403, "tenant t allows 1 sub-namespaces (1 in use, 1 terminating)")},
-		"RoomAwaited": {
-			"SEC-X32: who waits counts", grown(tenant(build.Tenant("t").Limits(2, -1))...).with(bound("u", "t"), build.Root("taken"), build.SubNamespace("t", "u"), build.SubNamespace("t", "taken")), nil,
+		"SEC-X32 RoomAwaited": {
+			"who waits counts", grown(tenant(build.Tenant("t").Limits(2, -1))...).with(bound("u", "t"), build.Root("taken"), build.SubNamespace("t", "u"), build.SubNamespace("t", "taken")), nil,
 			build.SubNamespace("t", "v"), refused(403, "tenant t allows 2 sub-namespaces (2 in use)"),
 		},
 		"RoomAwaitedItself": {"", grown(tenant(build.Tenant("t").Limits(1, -1))...).with(build.SubNamespace("t", "v")), nil, build.SubNamespace("t", "v"), allowed()},
@@ -58,7 +58,7 @@ func TestSubNamespaces(t *testing.T) {
 		"NoneAllowed":       {"", grown(tenant(build.Tenant("t").Limits(0, -1))...), nil, build.SubNamespace("t", "v"), refused(403, "tenant t allows 0 sub-namespaces (0 in use)")},
 		"Everything":        {"", grown(build.Root("app-team1")).configured(defaultLimit(0)), nil, build.SubNamespace("app-team1", "x", "foo", "a"), refused(403, "spec.labels[foo]", "must match", "allows 0")},
 		"Awaited":           {"", waiting(), nil, build.SubNamespace("payments", "p"), refused(403, `namespaces w, x wait for a parent named "p"`)},
-		"AwaitedByHis":      {"", waiting().allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), allowed()},
+		"AwaitedByTheirs":   {"", waiting().allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), allowed()},
 		"AwaitedByHisHalf":  {"", waiting().allowing("update hierarchyconfigurations w/hierarchy"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
 		"AwaitedByHC":       {"who may only create is out where there is one", waiting().with(build.Hierarchy("x")).allowing("update hierarchyconfigurations w/hierarchy", "create hierarchyconfigurations x"), nil, build.SubNamespace("payments", "p"), refused(403, "wait for")},
 		"AwaitedByAdmin":    {"", waiting().allowing("update namespaces"), nil, build.SubNamespace("payments", "p"), allowed()},

@@ -77,16 +77,16 @@ func TestSourceOf(t *testing.T) {
 		optIn, all    string // the mode of the source; nothing where it is none
 		invalid, says string
 	}{
-		"Unlabelled":   {reason: "opting in is a label, but in mode All", all: update},
-		"Update":       {reason: "labelled", meta: labelled(update), optIn: update, all: update},
-		"Create":       {reason: "labelled", meta: labelled(create), optIn: create, all: create},
-		"None":         {reason: "an object that opts out is known, so that nothing has to be looked for", meta: labelled(none), optIn: none, all: none},
-		"Typo":         {reason: "can't be judged", meta: labelled("Update"), optIn: "Update", all: "Update", invalid: `must be create, update or none, not "Update"`},
-		"EmptyValue":   {reason: "an empty value is none of the three", meta: labelled(""), optIn: "-", all: "-", invalid: `not ""`},
-		"Selector":     {reason: "parsed", meta: selecting(labelled(update), "tier=web,a!=b"), optIn: update, all: update, says: "a!=b,tier=web"},
-		"NoSelector":   {reason: "an empty one selects all", meta: selecting(labelled(update), ""), optIn: update, all: update},
-		"LongSelector": {reason: "PROP-S5: memory is everybody's", meta: selecting(labelled(update), strings.Repeat("a,", 2047)+"bbb"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select has 4097 bytes: at most 4096"},
-		"BadSelector":  {reason: "can't be judged", meta: selecting(labelled(update), "$foo"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select is no label selector"},
+		"Unlabelled":           {reason: "opting in is a label, but in mode All", all: update},
+		"Update":               {reason: "labelled", meta: labelled(update), optIn: update, all: update},
+		"Create":               {reason: "labelled", meta: labelled(create), optIn: create, all: create},
+		"None":                 {reason: "an object that opts out is known, so that nothing has to be looked for", meta: labelled(none), optIn: none, all: none},
+		"Typo":                 {reason: "can't be judged", meta: labelled("Update"), optIn: "Update", all: "Update", invalid: `must be create, update or none, not "Update"`},
+		"EmptyValue":           {reason: "an empty value is none of the three", meta: labelled(""), optIn: "-", all: "-", invalid: `not ""`},
+		"Selector":             {reason: "parsed", meta: selecting(labelled(update), "tier=web,a!=b"), optIn: update, all: update, says: "a!=b,tier=web"},
+		"NoSelector":           {reason: "an empty one selects all", meta: selecting(labelled(update), ""), optIn: update, all: update},
+		"PROP-S5 LongSelector": {reason: "memory is everybody's", meta: selecting(labelled(update), strings.Repeat("a,", 2047)+"bbb"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select has 4097 bytes: at most 4096"},
+		"BadSelector":          {reason: "can't be judged", meta: selecting(labelled(update), "$foo"), optIn: update, all: update, invalid: "annotation tenancy.warren.dev/select is no label selector"},
 		"Copy": {
 			reason: "a copy is never a source, whatever it is labelled with",
 			meta:   metav1.ObjectMeta{Labels: map[string]string{v1alpha1.LabelInheritedFrom: "acme", v1alpha1.LabelPropagate: update}},
