@@ -198,6 +198,7 @@ var _ = Describe("a right", func() {
 		By("a ClusterRole that a RoleBinding binds")
 		cr := build.ClusterRole(w.ns("bound"), right...)
 		create(ctx, cr, build.RoleBinding(names[1], "bound", cr.Name, build.RBACUser(w.name)))
+		w.may(ctx, names[1], right)
 		both(names[1], func() { edit(cr, func() { cr.Rules = nil }) }, func() { edit(cr, func() { cr.Rules = right }) })
 
 		By("an aggregated ClusterRole")
@@ -205,6 +206,7 @@ var _ = Describe("a right", func() {
 		whole := build.ClusterRole(w.ns("whole"))
 		whole.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{"aggregate-to": whole.Name}}}}
 		create(ctx, part, whole, build.RoleBinding(names[2], "whole", whole.Name, build.RBACUser(w.name)))
+		w.may(ctx, names[2], right)
 		both(names[2], func() { edit(part, func() { part.Rules = nil }) }, func() { edit(part, func() { part.Rules = right }) })
 	})
 
