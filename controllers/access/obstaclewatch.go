@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // mostObstacleWatches bounds the objects that are watched by name; of the others the back-off tells that they are gone.
@@ -87,33 +88,25 @@ func (o *obstacleWatch) watchUntilDone(ctx context.Context, key grants.Key) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
 	failing := o.backoff()
 	for ctx.Err() == nil {
-		pause := failing.Step()
+		rest := failing.Step()
 		w, err := o.client.Resource(resource).Namespace(key.Namespace).Watch(ctx, metav1.ListOptions{FieldSelector: selector})
 		if err == nil {
-			failing, pause = o.backoff(), o.pause
+			failing, rest = o.backoff(), o.pause
 			o.tell(key)
 			for event := range w.ResultChan() {
 				if event.Type == watch.Deleted || event.Type == watch.Modified {
 					o.tell(key)
-					sleep(ctx, o.pause/5) // somebody may change it all the time
+					_ = pause.For(ctx, o.pause/5) // somebody may change it all the time
 				}
 			}
 			w.Stop()
 		}
-		sleep(ctx, pause)
+		_ = pause.For(ctx, rest)
 	}
 }
 
 func (o *obstacleWatch) backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: o.pause, Cap: 30 * o.pause, Factor: 2, Jitter: 0.2, Steps: 32}
-}
-
-// sleep waits for d, or until ctx is done.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }
 
 // tell has every tenant looked at in whose way the object stands.

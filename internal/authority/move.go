@@ -179,7 +179,7 @@ func (m move) top(name string) string {
 	if name == "" || name != m.n.Parent() {
 		return ""
 	}
-	first, _, _ := strings.Cut(m.n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	first := m.n.FormerRoot()
 	if first == m.n.Name || m.s.Namespace(first) == nil {
 		return ""
 	}

@@ -1,11 +1,5 @@
 package forest
 
-import (
-	"strings"
-
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-)
-
 // BelongsTo says whether the namespace called name counts as part of the tree of root where something is refused because of
 // that: it is the root, its labels lead there, or its last sound path began there. Unlike InTree it asks nothing about soundness:
 // the users of a tree keep what they can do in a namespace that is halted, in a cycle or protected.
@@ -20,7 +14,7 @@ func (s *Snapshot) BelongsTo(name, root string) bool {
 		if n == nil || n.Parent() == "" {
 			return false
 		}
-		if top, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/"); top == root {
+		if n.FormerRoot() == root {
 			return true
 		}
 		name = n.Parent()

@@ -46,7 +46,7 @@ func (s *Snapshot) rootOf(name string) string {
 			return at
 		}
 		if s.Namespace(n.Parent()) == nil {
-			if top, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/"); top != "" {
+			if top := n.FormerRoot(); top != "" {
 				return top
 			}
 		}

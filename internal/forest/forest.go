@@ -8,6 +8,7 @@ package forest
 import (
 	"cmp"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/benbjohnson/immutable"
@@ -63,6 +64,12 @@ func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alph
 
 // TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".
 func (n *Namespace) TenantUID() string { return n.Annotations[v1alpha1.AnnotationLNamespaceUID] }
+
+// FormerRoot names the root of the tree in which the namespace stands, or stood last, by its ancestry; "" where it has none.
+func (n *Namespace) FormerRoot() string {
+	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	return root
+}
 
 type names = immutable.SortedSet[string]
 

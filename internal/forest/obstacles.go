@@ -97,8 +97,7 @@ func (s *Snapshot) RootOf(name string) string {
 	case n == nil || n.Parent() == "":
 		return ""
 	}
-	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
-	return root
+	return n.FormerRoot()
 }
 
 // NamingObstacle is the naming policies that the name of a new namespace below parent breaks. parent stands in a tree.

@@ -11,11 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/kubeconfig"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
@@ -24,7 +24,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is told once, by the caller
 	path := flags.String("config", "", "the configuration file; without it the defaults hold")
-	kubeconfig := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
+	access := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
 	namespace := flags.String("operator-namespace", "warren-system", "the operator's namespace, which is protected")
 	format := flags.String("o", preview.Table, "table, json or yaml")
 	switch err := flags.Parse(args); {
@@ -47,7 +47,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	api, err := planClient(*kubeconfig)
+	api, err := planClient(*access)
 	if err != nil {
 		return err
 	}
@@ -59,14 +59,11 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // planClient reads all kinds that a plan rests on.
-func planClient(kubeconfig string) (client.Client, error) {
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	loading.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+func planClient(path string) (client.Client, error) {
+	cfg, err := kubeconfig.Load(path)
 	if err != nil {
-		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG: %w", err)
+		return nil, err
 	}
-	cfg.QPS = -1 // the API server's own fairness is the limit
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, metav1.AddMetaToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {

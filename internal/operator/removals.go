@@ -66,19 +66,9 @@ func (r removals) check(ctx context.Context, old, now *config.OperatorConfigurat
 // concerned names a kind among those that can't be listed whose copies the change may take away, or nothing.
 func concerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
 	for _, kind := range unread {
-		before, after := modeOf(old, kind), modeOf(now, kind)
-		if before != "" && (before != after || !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces)) {
+		before, after := old.Propagated(kind), now.Propagated(kind)
+		if before != nil && (after == nil || before.Mode != after.Mode || !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces)) {
 			return kind.Kind
-		}
-	}
-	return ""
-}
-
-// modeOf is how a kind is propagated, or "" where it is not.
-func modeOf(c *config.OperatorConfiguration, kind schema.GroupKind) config.KindMode {
-	for _, k := range c.Propagation.Kinds {
-		if k.Group == kind.Group && k.Kind == kind.Kind {
-			return k.Mode
 		}
 	}
 	return ""
@@ -87,5 +77,5 @@ func modeOf(c *config.OperatorConfiguration, kind schema.GroupKind) config.KindM
 // mayRemove says whether the two differ in what decides on places, keys and copies.
 func mayRemove(old, now *config.OperatorConfiguration) bool {
 	return !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces) || !reflect.DeepEqual(old.Inheritance, now.Inheritance) ||
-		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || !reflect.DeepEqual(old.Propagation, now.Propagation)
+		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || propagationChanged(old, now)
 }

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"reflect"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -65,9 +64,8 @@ func distributionSettings(c *config.OperatorConfiguration, operatorNamespace str
 			Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, operatorNamespace) },
 		},
 		Covered: func(kind schema.GroupKind) bool {
-			return slices.ContainsFunc(c.Propagation.Kinds, func(k config.PropagatedKind) bool {
-				return k.Group == kind.Group && k.Kind == kind.Kind && propagate.KindMode(k.Mode) == propagate.All
-			})
+			propagated := c.Propagated(kind)
+			return propagated != nil && propagate.KindMode(propagated.Mode) == propagate.All
 		},
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
 		Scrub: copying.Scrub{

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -117,13 +116,10 @@ func describeKeys(what string, keys map[string]*string) []string {
 // tenantOf is the root of the tree in which a namespace stands, or stood last.
 func tenantOf(f *forest.Snapshot, name string) string {
 	n := f.Namespace(name)
-	if place := f.Place(name); place.InTree() {
-		return place.Path[0]
-	} else if n == nil {
+	if n == nil {
 		return ""
 	}
-	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
-	return root
+	return cmp.Or(f.RootOf(name), n.FormerRoot())
 }
 
 // Count is how many writes of each verb a kind and a tenant get. Its JSON form is an interface that scripts rely on.

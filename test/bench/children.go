@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -139,14 +140,9 @@ func awaitReady(ctx context.Context, events watch.Interface, n int, begin time.T
 func (b *bench) countWrites(ctx context.Context, mark audit.Position, into map[string]int) error {
 	all, err := b.Requests(ctx, mark)
 	for _, r := range all {
-		if r.User != operatorUser || r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" {
-			continue
+		if r.User == operatorUser && (r.IsWrite() || r.Resource == "events" && (r.Verb == "create" || r.Verb == "patch")) {
+			into[strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++
 		}
-		what := r.Resource
-		if r.Subresource != "" {
-			what += "/" + r.Subresource
-		}
-		into[what]++
 	}
 	return err
 }

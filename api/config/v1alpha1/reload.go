@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // restartFields are the keys that are read once, at start: those whose column "reload" says
@@ -57,7 +58,7 @@ func RestartRequired(running, file *OperatorConfiguration) []string {
 		}
 	}
 	for _, kind := range file.Propagation.Kinds {
-		if before := running.propagatedKind(kind); before != nil && before.Scope != kind.Scope {
+		if before := running.Propagated(kind.GroupKind()); before != nil && before.Scope != kind.Scope {
 			return append(names, kindScope)
 		}
 	}
@@ -73,17 +74,17 @@ func InForce(running, file *OperatorConfiguration) *OperatorConfiguration {
 	}
 	out.Propagation.Kinds = slices.Clone(file.Propagation.Kinds)
 	for i := range out.Propagation.Kinds {
-		if before := running.propagatedKind(out.Propagation.Kinds[i]); before != nil {
+		if before := running.Propagated(out.Propagation.Kinds[i].GroupKind()); before != nil {
 			out.Propagation.Kinds[i].Scope = before.Scope
 		}
 	}
 	return &out
 }
 
-// propagatedKind returns the entry of the same group and kind, nil if there is none.
-func (c *OperatorConfiguration) propagatedKind(kind PropagatedKind) *PropagatedKind {
+// Propagated returns how a kind is propagated, nil if it is not.
+func (c *OperatorConfiguration) Propagated(kind schema.GroupKind) *PropagatedKind {
 	for i := range c.Propagation.Kinds {
-		if c.Propagation.Kinds[i].GroupKind() == kind.GroupKind() {
+		if c.Propagation.Kinds[i].GroupKind() == kind {
 			return &c.Propagation.Kinds[i]
 		}
 	}

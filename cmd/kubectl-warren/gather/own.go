@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,13 +60,9 @@ func Own(ctx context.Context, api client.Client, root, home string) (found []Own
 
 func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 	n := f.Namespace(node.Name)
-	own := OwnNamespace{Name: node.Name, Parent: n.Parent(), Phase: node.Phase, Unread: n.UID == ""}
-	if place := f.Place(node.Name); place.InTree() {
-		own.Tenant = place.Path[0]
-	} else {
-		own.Tenant, _, _ = strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
+	return OwnNamespace{
+		Name: node.Name, Tenant: cmp.Or(f.RootOf(node.Name), n.FormerRoot()), Parent: n.Parent(), Phase: node.Phase, Unread: n.UID == "",
 	}
-	return own
 }
 
 // findTops are the namespaces at which the trees begin that a user without cluster-wide rights may read.

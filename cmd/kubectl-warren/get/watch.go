@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // lookAgain is how often a watch asks whether there are new namespaces.
@@ -79,7 +80,7 @@ func (f *follower) follow(ctx context.Context, one answer) {
 // followNew looks for new namespaces. What fails once may succeed the next time.
 func (f *follower) followNew(ctx context.Context) error {
 	for {
-		if err := sleep(ctx, lookAgain); err != nil {
+		if err := pause.For(ctx, lookAgain); err != nil {
 			return err
 		}
 		names, _ := f.find(ctx)
@@ -125,7 +126,7 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil:
-			if err := sleep(ctx, watchPause); err != nil {
+			if err := pause.For(ctx, watchPause); err != nil {
 				return err
 			}
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
@@ -138,16 +139,6 @@ func (r *requests) followNamespace(ctx context.Context, from answer, show func(r
 		default:
 			return fmt.Errorf("watch %s in %s: %w", r.mapping.Resource.Resource, from.namespace, err)
 		}
-	}
-}
-
-// sleep waits, unless ctx is done before.
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -133,7 +134,7 @@ func (e *Estate) configurationOfAccurate(theirs AccurateConfiguration, ours *con
 		}
 	}
 	for _, w := range theirs.Watches {
-		if !slices.ContainsFunc(ours.Propagation.Kinds, func(k config.PropagatedKind) bool { return k.Group == w.Group && k.Kind == w.Kind }) {
+		if ours.Propagated(schema.GroupKind{Group: w.Group, Kind: w.Kind}) == nil {
 			e.miss("watches "+strings.Trim(w.Kind+"."+w.Group, "."), "its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
 				"propagation.kinds, and apply what manager manifests prints")
 		}

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -29,7 +30,7 @@ const (
 	patience = 2 * time.Minute
 	// refusalPatience is how long a request is tried again that is refused: Warren's webhooks may not have seen the last write yet.
 	refusalPatience = 20 * time.Second
-	pause           = time.Second
+	retryPause      = time.Second
 )
 
 // executor carries out plans. After each wave it reads everything anew: what was interrupted, lost a race or was refused for a moment is
@@ -75,7 +76,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if time.Since(x.lastDone) > limit || !passes(err) {
 			return plan, err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := pause.For(ctx, retryPause); err != nil {
 			return plan, err
 		}
 	}
@@ -216,13 +217,4 @@ func passes(err error) bool {
 		return false
 	}
 	return true
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -109,10 +109,8 @@ func kindMode(ctx context.Context, api client.Reader, operator string, kind sche
 	if err != nil {
 		return "", false, invocation.Problems(strings.Split(err.Error(), "\n"))
 	}
-	for _, k := range c.Propagation.Kinds {
-		if k.Group == kind.Group && k.Kind == kind.Kind {
-			return propagate.KindMode(k.Mode), true, nil
-		}
+	if propagated := c.Propagated(kind); propagated != nil {
+		return propagate.KindMode(propagated.Mode), true, nil
 	}
 	return "", true, nil
 }

@@ -13,6 +13,8 @@ import (
 	"cloud.google.com/go/bigquery"
 	"github.com/google/uuid"
 	"google.golang.org/api/googleapi"
+
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // How long is waited before the same is asked again: doubled from the first to the last.
@@ -67,7 +69,7 @@ func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.C
 		case !isLost(err):
 			return nil, err
 		}
-		if pause(ctx, wait) != nil {
+		if pause.For(ctx, wait) != nil {
 			return nil, fmt.Errorf("%w, at last: %w", ctx.Err(), err)
 		}
 	}
@@ -77,7 +79,7 @@ func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.C
 func await(ctx context.Context, job *bigquery.Job) error {
 	status := job.LastStatus()
 	for wait := firstWait; !status.Done(); wait = min(2*wait, lastWait) {
-		if err := pause(ctx, wait); err != nil {
+		if err := pause.For(ctx, wait); err != nil {
 			return fmt.Errorf("job %s is not done: %w", job.ID(), err)
 		}
 		asked, err := job.Status(ctx)
@@ -105,15 +107,4 @@ func statusOf(err error) int {
 		return answer.Code
 	}
 	return 0
-}
-
-func pause(ctx context.Context, length time.Duration) error {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

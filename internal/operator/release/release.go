@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/kubeconfig"
 )
 
 const releaseHelp = `Takes the operator off a cluster: manager release [--kubeconfig FILE] [--operator-namespace NAME]
@@ -41,7 +41,7 @@ type releaser struct {
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error is told once, by the caller
-	kubeconfig := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
+	access := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
 	namespace := flags.String("operator-namespace", "warren-system", "the namespace of the operator's Deployment")
 	err := flags.Parse(args)
 	switch {
@@ -55,7 +55,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("release: unknown argument %q; see manager release --help", flags.Arg(0))
 	}
-	r, err := newReleaser(*kubeconfig, *namespace, out)
+	r, err := newReleaser(*access, *namespace, out)
 	if err != nil {
 		return err
 	}
@@ -67,14 +67,11 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-func newReleaser(kubeconfig, namespace string, out io.Writer) (*releaser, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+func newReleaser(path, namespace string, out io.Writer) (*releaser, error) {
+	cfg, err := kubeconfig.Load(path)
 	if err != nil {
-		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG: %w", err)
+		return nil, err
 	}
-	cfg.QPS = -1 // the API server's own fairness is the limit
 	return releaserOf(cfg, namespace, out)
 }
 

@@ -1,0 +1,22 @@
+// Package kubeconfig finds the API server for subcommands of the manager that people run by hand.
+package kubeconfig
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Load reads the kubeconfig at path, or with "" the one that kubectl would read. Requests have no limit: the API server's own fairness
+// is one.
+func Load(path string) (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = path
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG: %w", err)
+	}
+	cfg.QPS = -1
+	return cfg, nil
+}
