@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -73,7 +74,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 
 // release lets the LNamespace go.
 func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
-	err := r.setFinalizer(ctx, lns, controllerutil.RemoveFinalizer)
+	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
 	if err == nil {
 		r.Report.forget(lns.UID)
 		r.refusals.Clear(string(lns.UID))

@@ -17,12 +17,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/authority"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
@@ -116,10 +116,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if !lns.DeletionTimestamp.IsZero() {
 		return r.finalize(ctx, lns)
 	}
-	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
-		if err := r.setFinalizer(ctx, lns, controllerutil.AddFinalizer); err != nil {
-			return apianswer.AfterWrite(err)
-		}
+	if err := finalizers.Add(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace); err != nil {
+		return apianswer.AfterWrite(err)
 	}
 	v, err := r.settle(ctx, lns)
 	if err != nil {
@@ -309,10 +307,4 @@ func (r *Reconciler) terminating(ctx context.Context, name string) verdict {
 		}
 	}
 	return v
-}
-
-func (r *Reconciler) setFinalizer(ctx context.Context, lns *v1alpha1.LNamespace, change func(client.Object, string) bool) error {
-	before := lns.DeepCopy()
-	change(lns, v1alpha1.FinalizerLNamespace)
-	return r.Client.Patch(ctx, lns, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
 }

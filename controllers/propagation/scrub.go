@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/time/rate"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -92,8 +91,8 @@ func (s *scrub) compareCopies(ctx context.Context, mapping *meta.RESTMapping, na
 			return err
 		}
 		data, err := s.readPage(ctx, mapping.Resource, namespace, limit, from)
-		if expired, ok := continuation(err); ok {
-			from = expired
+		if next, expired := apianswer.Continuation(err); expired {
+			from = next
 			continue
 		}
 		if errors.Is(err, copying.ErrTooLarge) {
@@ -130,16 +129,6 @@ func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResour
 		most = 0
 	}
 	return s.writer.Page(ctx, resource, namespace, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
-}
-
-// continuation is where to go on when a page came so late that the list's own moment has been compacted away.
-func continuation(err error) (string, bool) {
-	var status apierrors.APIStatus
-	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
-		return "", false
-	}
-	from := status.Status().Continue
-	return from, from != ""
 }
 
 // compareCopy puts a copy right that is not what its source says, where the plan sees nothing to do.

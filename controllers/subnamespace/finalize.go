@@ -12,6 +12,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -47,7 +48,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 		}
 	}
 	r.announceEnd(sub, reason, message)
-	return r.release(ctx, sub)
+	return apianswer.AfterWrite(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
 // keep says why the namespace of a SubNamespace that goes is not deleted; "" if it is to be deleted.
@@ -88,14 +89,4 @@ func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest
 	}
 	yes := v1alpha1.True
 	return r.Namespaces.Patch(ctx, n, forest.Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}})
-}
-
-func (r *Reconciler) release(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
-	before := sub.DeepCopy()
-	controllerutil.RemoveFinalizer(sub, v1alpha1.FinalizerSubNamespace)
-	err := r.Client.Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
-	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-		return ctrl.Result{}, fmt.Errorf("taking the finalizer off SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
-	}
-	return apianswer.AfterWrite(err)
 }

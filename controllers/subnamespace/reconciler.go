@@ -3,7 +3,6 @@ package subnamespace
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -90,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil // its namespace exists, the watch is yet to bring it, and then it asks again
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
-		if err := r.addFinalizer(ctx, sub); err != nil {
+		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace); err != nil {
 			return apianswer.AfterWrite(err)
 		}
 		r.wrote(req.String(), sub.ResourceVersion)
@@ -196,13 +196,4 @@ func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) 
 		return verdict{reason: v1alpha1.ReasonCreating, message: "a namespace of this name has just appeared: the operator reads it before it decides"}
 	}
 	return v
-}
-
-func (r *Reconciler) addFinalizer(ctx context.Context, sub *v1alpha1.SubNamespace) error {
-	before := sub.DeepCopy()
-	controllerutil.AddFinalizer(sub, v1alpha1.FinalizerSubNamespace)
-	if err := r.Client.Patch(ctx, sub, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName)); err != nil {
-		return fmt.Errorf("adding the finalizer of SubNamespace %s/%s: %w", sub.Namespace, sub.Name, err)
-	}
-	return nil
 }

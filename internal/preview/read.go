@@ -11,27 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/paging"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// pageSize is how many objects one answer holds; each may be of a MiB.
+// pageSize is how many objects one answer holds; each may have a MiB.
 const pageSize = 100
-
-// each lists the objects of list's kind page by page and calls do with each.
-func each(ctx context.Context, api client.Reader, list client.ObjectList, do func(runtime.Object) error, scope ...client.ListOption) error {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page := list.DeepCopyObject().(client.ObjectList)
-		return page, api.List(ctx, page, append([]client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}, scope...)...)
-	})
-	pages.PageSize, pages.PageBufferSize = pageSize, 1
-	return pages.EachListItem(ctx, metav1.ListOptions{}, do)
-}
 
 // readForest reads the namespaces and all that says what they should be.
 func readForest(ctx context.Context, api client.Reader, r forest.Rules) (*forest.Snapshot, error) {
@@ -39,7 +29,7 @@ func readForest(ctx context.Context, api client.Reader, r forest.Rules) (*forest
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	for _, list := range []client.ObjectList{namespaces, &v1alpha1.SubNamespaceList{}, &v1alpha1.LNamespaceList{}, &v1alpha1.HierarchyConfigurationList{}} {
-		err := each(ctx, api, list, func(object runtime.Object) error {
+		err := paging.Each(ctx, api, list, pageSize, func(object client.Object) error {
 			switch o := object.(type) {
 			case *metav1.PartialObjectMetadata:
 				f = f.WithNamespace(forest.NamespaceOf(o))
@@ -90,24 +80,24 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 	}
 	gvk := mapping.GroupVersionKind
 	bodies := map[propagate.Slot]*propagate.Body{}
-	source := func(object runtime.Object) error { return r.takeSource(gvk, mode, object, bodies) }
-	copied := func(object runtime.Object) error { return r.takeCopy(gvk, object, bodies) }
+	source := func(object client.Object) error { return r.takeSource(gvk, mode, object, bodies) }
+	copied := func(object client.Object) error { return r.takeCopy(gvk, object, bodies) }
 	list := objectsOf(gvk)
 	if r.deletions {
 		list = metadataOf(gvk)
 	}
-	other := func(object runtime.Object) error { return r.takeOther(gvk, object) }
+	other := func(object client.Object) error { return r.takeOther(gvk, object) }
 	switch mode {
 	case propagate.All:
-		err = each(ctx, r.api, list, source)
+		err = paging.Each(ctx, r.api, list, pageSize, source)
 	case propagate.OptIn:
-		err = each(ctx, r.api, list, source, client.HasLabels{v1alpha1.LabelPropagate})
+		err = paging.Each(ctx, r.api, list, pageSize, source, client.HasLabels{v1alpha1.LabelPropagate})
 	}
 	if err == nil {
-		err = each(ctx, r.api, list, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
+		err = paging.Each(ctx, r.api, list, pageSize, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
 	}
 	if err == nil && mode != propagate.Remove && !r.deletions {
-		err = each(ctx, r.api, metadataOf(gvk), other)
+		err = paging.Each(ctx, r.api, metadataOf(gvk), pageSize, other)
 	}
 	switch {
 	case apierrors.IsForbidden(err):

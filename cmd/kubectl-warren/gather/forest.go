@@ -8,16 +8,14 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // Forest reads all namespaces, and all HierarchyConfigurations if the user may and the cluster has them: two paged lists,
@@ -55,16 +53,10 @@ func protectedName(name string) bool {
 	return name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-")
 }
 
+// pageSize is how many objects one answer holds: kubectl's own.
+const pageSize = 500
+
 // Each lists the objects of list's kind page by page and calls do with each.
 func Each(ctx context.Context, api client.Reader, list client.ObjectList, do func(client.Object), scope ...client.ListOption) error {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		page := list.DeepCopyObject().(client.ObjectList)
-		paging := []client.ListOption{client.Limit(options.Limit), client.Continue(options.Continue)}
-		return page, api.List(ctx, page, append(paging, scope...)...)
-	})
-	all, _, err := pages.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	return meta.EachListItem(all, func(object runtime.Object) error { do(object.(client.Object)); return nil })
+	return paging.Each(ctx, api, list, pageSize, func(object client.Object) error { do(object); return nil }, scope...)
 }

@@ -1,0 +1,38 @@
+// Package finalizers puts a finalizer on an object of ours and takes it off again, for every controller that has one.
+package finalizers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Add puts a finalizer on the object that was read, and takes the API server's answer over into object. It fails with a
+// conflict (409) if somebody has changed the object since it was read. Where the finalizer stands already, no request is sent.
+func Add(ctx context.Context, api client.Client, object client.Object, finalizer string) error {
+	return patchFinalizers(ctx, api, object, finalizer, "adding", controllerutil.AddFinalizer)
+}
+
+// Remove takes a finalizer off the object that was read, under the same guard as Add. The error of an object that is gone (404) is
+// returned like any other: the caller says what that means.
+func Remove(ctx context.Context, api client.Client, object client.Object, finalizer string) error {
+	return patchFinalizers(ctx, api, object, finalizer, "removing", controllerutil.RemoveFinalizer)
+}
+
+func patchFinalizers(ctx context.Context, api client.Client, object client.Object, finalizer, verb string, change func(client.Object, string) bool) error {
+	before := object.DeepCopyObject().(client.Object)
+	if !change(object, finalizer) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := api.Patch(ctx, object, patch, client.FieldOwner(v1alpha1.OperatorName)); err != nil {
+		kind, _ := api.GroupVersionKindFor(object)
+		return fmt.Errorf("%s finalizer %s of %s %s: %w", verb, finalizer, kind.Kind, strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), err)
+	}
+	return nil
+}
