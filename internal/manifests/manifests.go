@@ -34,11 +34,15 @@ func For(c *config.OperatorConfiguration) []File {
 	resources := resourcesOf(c)
 	groups := byGroup(resources)
 	everyWrite := rulesOf(groups, true, "CREATE", "UPDATE", "DELETE")
+	cage, role := fill("policy/operator_cage_objects.yaml", everyWrite), rightsOf(withoutGranted(resources))
+	if c.FeatureEnabled(config.PropagateGenerated) {
+		cage.Text, role = openForGenerated(cage.Text), strings.TrimSuffix(role, none)+rightsOnGenerated(c)
+	}
 	return []File{
 		fill("policy/copy.yaml", everyWrite),
 		fill("policy/rail_names.yaml", rulesOf(groups, false, "CREATE")),
-		fill("policy/operator_cage_objects.yaml", everyWrite),
-		fill("rbac/kinds_configured_role.yaml", rightsOf(withoutGranted(resources))),
+		cage,
+		fill("rbac/kinds_configured_role.yaml", role),
 	}
 }
 
@@ -70,10 +74,13 @@ func rulesOf(groups []group, status bool, operations ...string) string {
 	return text.String()
 }
 
+// none is a list of no rules.
+const none = " []"
+
 // rightsOf are the rules of the operator's role for the kinds.
 func rightsOf(resources []resource) string {
 	if len(resources) == 0 {
-		return " []"
+		return none
 	}
 	text := &strings.Builder{}
 	for _, r := range resources {

@@ -10,6 +10,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/distribution"
+	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
@@ -39,6 +40,18 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 			Mode:             propagate.KindMode(k.Mode),
 			ByNamespace:      k.Scope == config.ScopeNamespaces,
 		})
+	}
+	return s
+}
+
+// generatedSettings leave out kinds of RBAC, which give rights: who may annotate a generator need not hold those that it hands out.
+func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
+	s := generated.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
+	for _, k := range c.LabelledKinds() {
+		s.Kinds = append(s.Kinds, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
+	}
+	for _, g := range c.Propagation.Generators {
+		s.Generators = append(s.Generators, schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})
 	}
 	return s
 }

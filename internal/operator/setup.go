@@ -17,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/certificate"
 	"github.com/warren-tenancy/warren/controllers/distribution"
+	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
@@ -34,6 +35,7 @@ import (
 // Timing holds the time constants of the operator, so that tests can shrink them.
 type Timing struct {
 	Propagation  propagation.Timing
+	Generated    generated.Timing
 	Distribution distribution.Timing
 	Access       access.Timing
 	Guard        guard.Timing
@@ -50,7 +52,7 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Propagation: propagation.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Propagation: propagation.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second,
 	}
@@ -228,7 +230,31 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	s.mgr.AddNotes(engine.Unobserved)
 	s.hierarchyReporter.Copies = engine
 	s.access.AwaitsRails = engine.AwaitsRails
+	if s.store.Current().FeatureEnabled(config.PropagateGenerated) {
+		if err := s.addGenerated(); err != nil {
+			return err
+		}
+	}
 	return engine.SetupWithManager(s.mgr)
+}
+
+// addGenerated makes sources of what is generated, for the engine to copy.
+func (s *setup) addGenerated() error {
+	informers := informerOptions(s.store.Current())
+	informers.Registerer = nil // the engine's set has the metrics
+	labeller, err := generated.New(generated.Options{
+		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(), Index: s.index, Events: s.events, Timing: s.timing.Generated, Informers: informers,
+	}, generatedSettings(s.store.Current()))
+	if err != nil {
+		return err
+	}
+	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
+		if propagationChanged(old, now) {
+			labeller.Reconfigure(generatedSettings(now))
+		}
+	})
+	s.mgr.AddNotes(labeller.Notes)
+	return labeller.SetupWithManager(s.mgr)
 }
 
 // copiesUnprotected says whether the policy that keeps everybody off the copies is missing.

@@ -40,8 +40,6 @@ func ParseFeatureGates(flag string) (map[string]bool, error) {
 			problems = append(problems, fmt.Errorf("--feature-gates: %q must be NAME=true or NAME=false", entry))
 		case !isKnownGate(name):
 			problems = append(problems, fmt.Errorf("--feature-gates: %q: %s", name, unknownGate()))
-		case open && opensNothing(name):
-			problems = append(problems, fmt.Errorf("--feature-gates: %q: %s", name, nothingBehind))
 		default:
 			gates[name] = open
 		}
@@ -57,18 +55,10 @@ func validateFeatureGates(at *field.Path, gates map[string]bool) field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(gates)) {
 		if !isKnownGate(name) {
 			problems = append(problems, field.Invalid(at.Key(name), name, unknownGate()))
-		} else if gates[name] && opensNothing(name) {
-			problems = append(problems, field.Forbidden(at.Key(name), nothingBehind))
 		}
 	}
 	return problems
 }
-
-// nothingBehind is why a gate can't be opened: whoever relied on it would wait for what never comes.
-const nothingBehind = "this version has nothing behind this gate: leave it closed"
-
-// opensNothing says whether what the gate is to open is not built yet.
-func opensNothing(gate string) bool { return gate == PropagateGenerated }
 
 func isKnownGate(name string) bool {
 	_, known := knownGates[name]

@@ -17,7 +17,6 @@ func TestFeatureGates(t *testing.T) {
 	}{
 		"None":     {reason: "an empty flag sets nothing", flag: "", want: map[string]bool{}},
 		"One":      {reason: "a known gate", flag: "PropagateGenerated=false", want: map[string]bool{"PropagateGenerated": false}},
-		"Nothing":  {reason: "a gate with nothing behind it", flag: "PropagateGenerated=true", err: `--feature-gates: "PropagateGenerated": this version has nothing behind this gate: leave it closed`},
 		"Unknown":  {reason: "names what is known", flag: "Foo=true", err: `--feature-gates: "Foo": unknown feature gate: known are PropagateGenerated`},
 		"NotABool": {reason: "both problems in one answer", flag: "PropagateGenerated=on,Bar", err: "--feature-gates: \"PropagateGenerated=on\" must be NAME=true or NAME=false\n--feature-gates: \"Bar\" must be NAME=true or NAME=false"},
 	}
@@ -38,10 +37,6 @@ func TestFeatureGates(t *testing.T) {
 	}
 
 	t.Run("the flag wins over the file", func(t *testing.T) {
-		want := []string{"featureGates[PropagateGenerated]: Forbidden: this version has nothing behind this gate: leave it closed"}
-		if diff := cmp.Diff(want, problems(t, "featureGates: {PropagateGenerated: true}\n")); diff != "" {
-			t.Errorf("a gate with nothing behind it: -want, +got:\n%s", diff)
-		}
 		c, err := config.Parse("f", []byte(header+"featureGates: {PropagateGenerated: true}\n"), config.WithFeatureGates(map[string]bool{config.PropagateGenerated: false}))
 		if err != nil || c.FeatureEnabled(config.PropagateGenerated) {
 			t.Errorf("the flag closes what the file opens, got %v, %v", c, err)

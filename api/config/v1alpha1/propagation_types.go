@@ -24,7 +24,8 @@ type Propagation struct {
 	Scrub Scrub `json:"scrub"`
 	Retry Retry `json:"retry"`
 
-	// Generators are kinds whose controlled objects may become sources, by annotation. Not built yet: [] alone is accepted.
+	// Generators are kinds whose controlled objects become sources where an annotation asks for it. They need the gate
+	// PropagateGenerated.
 	Generators []Generator `json:"generators"`
 }
 

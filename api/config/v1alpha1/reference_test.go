@@ -80,10 +80,7 @@ func TestReferenceListsEveryKey(t *testing.T) {
 }
 
 // refusedValues are values of keys that this version refuses but for their defaults.
-var refusedValues = map[string]string{
-	"propagation.generators": "propagation: {generators: [{group: apps, kind: Deployment}]}\n",
-	"featureGates":           "featureGates: {PropagateGenerated: true}\n",
-}
+var refusedValues = map[string]string{}
 
 // TestRefusedKeysAreRefused has a value refused for each key of which the reference says so.
 func TestRefusedKeysAreRefused(t *testing.T) {

@@ -25,6 +25,7 @@ func (c *OperatorConfiguration) validate() field.ErrorList {
 		c.Access.validate(field.NewPath("access")),
 		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, SudoAuto),
 		c.Propagation.validate(field.NewPath("propagation")),
+		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(PropagateGenerated)),
 		c.Distribution.validate(field.NewPath("distribution")),
 		c.Informers.validate(field.NewPath("informers")),
 		c.Billing.validate(field.NewPath("billing")),

@@ -94,10 +94,19 @@ func TestValidateKinds(t *testing.T) {
 			},
 		},
 		"Generators": {
-			reason: "not built",
+			reason: "sound kinds, each once",
+			body:   "featureGates: {PropagateGenerated: true}\npropagation: {generators: [{group: apps, kind: Deployment}, {kind: Deployment}, {group: example.com}, {group: apps, kind: Deployment}]}\n",
+			want: []string{
+				`propagation.generators[1].group: Required value: Deployment is in group apps`,
+				`propagation.generators[2].kind: Required value: a kind such as Secret`,
+				`propagation.generators[3]: Duplicate value: "Deployment.apps"`,
+			},
+		},
+		"GeneratorsWithoutGate": {
+			reason: "a gate that is closed",
 			body:   "propagation: {generators: [{group: apps, kind: Deployment}]}\n",
 			want: []string{
-				`propagation.generators: Forbidden: this version makes no sources of what is generated: leave it out, and have the generator's template set the label propagate`,
+				`propagation.generators: Forbidden: needs featureGates.PropagateGenerated: true, with which the operator may label what is generated`,
 			},
 		},
 	}.check(t)

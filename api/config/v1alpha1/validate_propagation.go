@@ -19,8 +19,7 @@ func (p *Propagation) validate(at *field.Path) field.ErrorList {
 		problems = append(problems, excluded.validate(at.Child("neverPropagate").Index(i))...)
 	}
 	problems = append(problems, p.Scrub.validate(at.Child("scrub"))...)
-	problems = append(problems, p.Retry.validate(at.Child("retry"))...)
-	return append(problems, validateGenerators(at.Child("generators"), p.Generators)...)
+	return append(problems, p.Retry.validate(at.Child("retry"))...)
 }
 
 func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.ErrorList {
@@ -91,12 +90,19 @@ func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
 	return problems
 }
 
-// validateGenerators refuses all: whoever relied on one would wait for copies that never come.
-func validateGenerators(at *field.Path, generators []Generator) field.ErrorList {
-	if len(generators) == 0 {
-		return nil
+// validateGenerators wants the gate open: whoever relied on a generator behind a closed one would wait for copies that never come.
+func validateGenerators(at *field.Path, generators []Generator, open bool) field.ErrorList {
+	if len(generators) > 0 && !open {
+		return field.ErrorList{field.Forbidden(at, "needs featureGates.PropagateGenerated: true, with which the operator may label what is generated")}
 	}
-	return field.ErrorList{field.Forbidden(at, "this version makes no sources of what is generated: leave it out, and have the generator's template set the label propagate")}
+	var problems field.ErrorList
+	for i, g := range generators {
+		problems = append(problems, validateKind(at.Index(i), schema.GroupVersionKind{Group: g.Group, Kind: g.Kind})...)
+		if slices.Contains(generators[:i], g) {
+			problems = append(problems, field.Duplicate(at.Index(i), schema.GroupKind{Group: g.Group, Kind: g.Kind}.String()))
+		}
+	}
+	return problems
 }
 
 func (s *Scrub) validate(at *field.Path) field.ErrorList {

@@ -96,7 +96,7 @@ func (e *Estate) objectOfAccurate(kind Kind, object *metav1.PartialObjectMetadat
 	slot, notes := kind.slot(object), object.Annotations
 	if notes[accurateGenerator] != "" {
 		e.miss("annotation propagate-generated of "+slot.String(), "label what it generates by the generator's own means, such as secretTemplate of a Certificate: "+
-			v1alpha1.LabelPropagate+"=update")
+			v1alpha1.LabelPropagate+"=update; or add its kind to propagation.generators, and annotate it with "+v1alpha1.AnnotationPropagateGenerated)
 	}
 	mode := notes[accuratePropagate]
 	_, placed := e.Places[object.Namespace]

@@ -65,6 +65,8 @@ type setup struct {
 	Kinds []string
 	// Propagation are further lines of that section.
 	Propagation string
+	// Gates are entries of featureGates.
+	Gates string
 	// WithoutOperator starts none, WithoutPolicies leaves the admission policies out.
 	WithoutOperator, WithoutPolicies bool
 	// Webhooks are served too.
@@ -73,7 +75,7 @@ type setup struct {
 
 // config is the configuration of its operator. PROPAGATION_SCOPE is the scope of every kind that says none.
 func (s setup) config() string {
-	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\npropagation:\n" +
+	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nfeatureGates: {" + s.Gates + "}\npropagation:\n" +
 		"  retry: {min: 200ms, max: 2s}\n" + s.Propagation + "  kinds:\n"
 	if s.Kinds == nil {
 		s.Kinds = usualKinds

@@ -1,0 +1,170 @@
+// Package generated makes sources of what other controllers generate: an object whose controller has the annotation
+// propagate-generated gets the label propagate (docs/behaviour/propagation.md, 2.8).
+//
+// A generator or an object changes: its watch brings the metadata (watch.go), which the tables keep as far as it counts (tables.go), and
+// queues the objects concerned; a worker asks the pure planner, and applies that one label (label.go).
+package generated
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Settings are what the configuration says of generated objects.
+type Settings struct {
+	// Kinds are those whose objects may be labelled, Generators those whose annotation asks for it.
+	Kinds, Generators []schema.GroupVersionKind // an empty version means the one that the server prefers
+	// RetryMin and RetryMax bound the back-off of labels that the API server refuses.
+	RetryMin, RetryMax time.Duration
+}
+
+// Timing holds time constants, so that tests can shrink them.
+type Timing struct {
+	// LookMin and LookMax bound the back-off of looks for a kind that is not served.
+	LookMin, LookMax time.Duration
+	// LoopWindow is how long an object is left as it is whose label somebody takes off in a loop.
+	LoopWindow time.Duration
+	// Write bounds one request.
+	Write time.Duration
+}
+
+// DefaultTiming is what production uses.
+func DefaultTiming() Timing {
+	return Timing{LookMin: time.Second, LookMax: time.Minute, LoopWindow: 10 * time.Minute, Write: 30 * time.Second}
+}
+
+// Options are what a Labeller is made of.
+type Options struct {
+	Config *rest.Config
+	Mapper meta.RESTMapper
+	Index  *view.View
+	Events record.EventRecorder
+	Timing Timing
+	// Informers are the options of the watches; their metrics must have no registerer that another set uses.
+	Informers watchset.Options
+}
+
+// Labeller labels what is generated, on the leader alone. Nothing is watched elsewhere.
+type Labeller struct {
+	Options
+	client   metadata.Interface
+	repairs  *copying.Repairs
+	settings atomic.Pointer[Settings]
+	changed  chan struct{} // holds one token when other settings are to be put in force
+	current  atomic.Pointer[round]
+}
+
+// New returns a Labeller.
+func New(o Options, s Settings) (*Labeller, error) {
+	client, err := metadata.NewForConfig(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for labels: %w", err)
+	}
+	l := &Labeller{Options: o, client: client, repairs: copying.NewRepairs(), changed: make(chan struct{}, 1)}
+	l.settings.Store(&s)
+	return l, nil
+}
+
+// Reconfigure puts other settings in force: all is watched anew.
+func (l *Labeller) Reconfigure(s Settings) {
+	l.settings.Store(&s)
+	select {
+	case l.changed <- struct{}{}:
+	default: // the token that is there already stands for both
+	}
+}
+
+// SetupWithManager runs the labeller with mgr.
+func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
+	l.Index.Subscribe(func(c view.Change) {
+		if r := l.current.Load(); r != nil {
+			r.add(r.tables.in(c.Namespaces)...)
+		}
+	})
+	return mgr.Add(l)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (l *Labeller) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable: one round for each configuration.
+func (l *Labeller) Start(ctx context.Context) error {
+	if err := l.Index.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the manager is stopping
+	}
+	for ctx.Err() == nil {
+		if err := l.runRound(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// round is what runs under one configuration.
+type round struct {
+	*Labeller
+	settings *Settings
+	set      *watchset.Set
+	tables   *tables
+	queue    workqueue.TypedRateLimitingInterface[propagate.Slot]
+}
+
+func (r *round) add(slots ...propagate.Slot) {
+	for _, slot := range slots {
+		r.queue.Add(slot)
+	}
+}
+
+// runRound labels by the settings of now, until they change or ctx is done.
+func (l *Labeller) runRound(ctx context.Context) error {
+	set, err := watchset.New(l.Config, l.Informers)
+	if err != nil {
+		return err
+	}
+	s := l.settings.Load()
+	r := &round{Labeller: l, settings: s, set: set, tables: newTables(), queue: workqueue.NewTypedRateLimitingQueue(
+		workqueue.NewTypedItemExponentialFailureRateLimiter[propagate.Slot](s.RetryMin, s.RetryMax))}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() { _ = set.Start(ctx) }) // it fails only when it is started twice
+	for _, kind := range slices.Concat(s.Kinds, s.Generators) {
+		running.Go(func() { r.followKind(ctx, kind) })
+	}
+	running.Go(func() { r.work(ctx) })
+	l.current.Store(r)
+	select {
+	case <-ctx.Done():
+	case <-l.changed:
+	}
+	l.current.Store(nil)
+	cancel()
+	r.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+// Notes are sentences on kinds that can't be watched.
+func (l *Labeller) Notes() []string {
+	if r := l.current.Load(); r != nil {
+		return r.tables.describeUnseen()
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package generated
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Of
+// everything else in the cluster nothing is kept. Methods return what is to be looked at again.
+type tables struct {
+	mu         sync.Mutex // guards all below; nothing else is called while it is held
+	generators map[types.UID]generator
+	objects    map[propagate.Slot]*propagate.Generated
+	controlled map[types.UID]map[propagate.Slot]bool // the slots of objects, by controller
+	states     map[schema.GroupKind]watchset.Status
+	mappings   map[schema.GroupKind]*meta.RESTMapping
+	applied    map[propagate.Slot]types.UID // the objects that were labelled in this round
+}
+
+// generator is an object that asks for its controlled objects to be propagated.
+type generator struct {
+	kind      schema.GroupKind
+	namespace string
+	mode      string
+}
+
+func newTables() *tables {
+	return &tables{
+		generators: map[types.UID]generator{}, objects: map[propagate.Slot]*propagate.Generated{}, controlled: map[types.UID]map[propagate.Slot]bool{},
+		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[propagate.Slot]types.UID{},
+	}
+}
+
+// putGenerator takes in an object of a generator's kind.
+func (t *tables) putGenerator(kind schema.GroupKind, object metav1.Object) []propagate.Slot {
+	now := generator{kind, object.GetNamespace(), propagate.GeneratedMode(object)}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if was := t.generators[object.GetUID()]; was.mode == now.mode {
+		return nil
+	}
+	if t.generators[object.GetUID()] = now; now.mode == "" {
+		delete(t.generators, object.GetUID())
+	}
+	return t.slotsOf(object.GetUID())
+}
+
+func (t *tables) removeGenerator(uid types.UID) []propagate.Slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.generators, uid)
+	return t.slotsOf(uid)
+}
+
+// slotsOf are the objects of a controller. The caller holds the lock.
+func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
+	slots := make([]propagate.Slot, 0, len(t.controlled[controller]))
+	for slot := range t.controlled[controller] {
+		slots = append(slots, slot)
+	}
+	return slots
+}
+
+// putObject takes in what counts of an object, and says whether there is something to be looked at. An answer to an apply may have been
+// newer already.
+func (t *tables) putObject(slot propagate.Slot, now *propagate.Generated) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.objects[slot]
+	if was != nil && now != nil && was.UID == now.UID && view.Newer(was.ResourceVersion, now.ResourceVersion) {
+		return false
+	}
+	t.drop(slot)
+	if now == nil {
+		return false
+	}
+	t.objects[slot] = now
+	if t.controlled[now.Controller] == nil {
+		t.controlled[now.Controller] = map[propagate.Slot]bool{}
+	}
+	t.controlled[now.Controller][slot] = true
+	return true
+}
+
+func (t *tables) removeObject(slot propagate.Slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(slot)
+	delete(t.applied, slot)
+}
+
+// drop forgets an object. The caller holds the lock.
+func (t *tables) drop(slot propagate.Slot) {
+	if known := t.objects[slot]; known != nil {
+		delete(t.objects, slot)
+		if delete(t.controlled[known.Controller], slot); len(t.controlled[known.Controller]) == 0 {
+			delete(t.controlled, known.Controller)
+		}
+	}
+}
+
+// forget drops all objects of a kind: what there is follows.
+func (t *tables) forget(kind schema.GroupKind) (concerned []propagate.Slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for uid, g := range t.generators {
+		if g.kind == kind {
+			delete(t.generators, uid)
+			concerned = append(concerned, t.slotsOf(uid)...)
+		}
+	}
+	for slot := range t.objects {
+		if slot.Kind == kind {
+			t.drop(slot)
+		}
+	}
+	return concerned
+}
+
+// setState says how far the watch of a kind is. What had to wait for it is looked at again.
+func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []propagate.Slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states[kind] = now
+	for slot, object := range t.objects {
+		if object.ControllerKind == kind {
+			concerned = append(concerned, slot)
+		}
+	}
+	return concerned
+}
+
+func (t *tables) setMapping(kind schema.GroupKind, mapping *meta.RESTMapping) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mappings[kind] = mapping
+}
+
+// noteApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
+func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
+	now := propagate.GeneratedOf(answer)
+	t.putObject(slot, now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if delete(t.applied, slot); now != nil && now.Ours {
+		t.applied[slot] = now.UID
+	}
+}
+
+// wasApplied says whether this object was labelled in this round: that its label is missing is somebody's doing.
+func (t *tables) wasApplied(slot propagate.Slot, uid types.UID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.applied[slot] == uid
+}
+
+// in are the objects in these namespaces.
+func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for slot := range t.objects {
+		if slices.Contains(namespaces, slot.Namespace) {
+			slots = append(slots, slot)
+		}
+	}
+	return slots
+}
+
+// look is what is known of an object, and which mode its generator asks for. It is nil where nothing is known of it, or where its
+// generator may exist and not be seen: absence means something in a watch that works alone.
+func (t *tables) look(slot propagate.Slot) (object *propagate.Generated, wanted string, mapping *meta.RESTMapping) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if object = t.objects[slot]; object == nil {
+		return nil, "", nil
+	}
+	if state, followed := t.states[object.ControllerKind]; followed && state.State != watchset.Synced {
+		return nil, "", nil
+	}
+	if g, ok := t.generators[object.Controller]; ok && g.kind == object.ControllerKind && g.namespace == slot.Namespace {
+		wanted = g.mode
+	}
+	return object, wanted, t.mappings[slot.Kind]
+}
+
+// describeUnseen is a sentence for each kind that can't be watched, in alphabetical order.
+func (t *tables) describeUnseen() (sentences []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for kind, status := range t.states {
+		why := ""
+		switch status.State {
+		case watchset.Forbidden:
+			why = "the operator may not " + strings.Join(status.Missing, " and ") + " it in the whole cluster; apply what `manager manifests` prints"
+		case watchset.NotServed:
+			why = "the API server doesn't serve it"
+		case watchset.Degraded:
+			why = status.Err.Error()
+		default:
+			continue
+		}
+		sentences = append(sentences, fmt.Sprintf("%s: nothing generated is labelled because of it: %s", kind, why))
+	}
+	slices.Sort(sentences)
+	return sentences
+}

@@ -1,0 +1,112 @@
+package generated
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// followKind watches a kind in the whole cluster whenever the API server serves it, until ctx is done. A kind may be both a generator
+// and generated, as a Secret by a Certificate.
+func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
+	backoff := wait.Backoff{Duration: r.Timing.LookMin, Cap: r.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
+	for ctx.Err() == nil {
+		mapping, err := r.findMapping(kind)
+		switch {
+		case err == nil:
+			r.watchServed(ctx, kind.GroupKind(), mapping)
+		case meta.IsNoMatchError(err):
+			r.tables.setState(kind.GroupKind(), watchset.Status{State: watchset.NotServed})
+		default:
+			ctrl.Log.WithName("generated").Error(err, "looking for a kind", "kind", kind.GroupKind().String())
+		}
+		meta.MaybeResetRESTMapper(r.Mapper) // it keeps what is served no more
+		select {
+		case <-ctx.Done():
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+func (r *round) findMapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if kind.Version == "" {
+		return r.Mapper.RESTMapping(kind.GroupKind())
+	}
+	return r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+}
+
+// watchServed watches a kind until ctx is done or the API server serves it no more.
+func (r *round) watchServed(ctx context.Context, kind schema.GroupKind, mapping *meta.RESTMapping) {
+	sink := &sink{round: r, kind: kind, gone: make(chan struct{}, 1)}
+	r.tables.setMapping(kind, mapping)
+	lease, err := r.set.Acquire(watchset.Static("generated"), watchset.Request{Resource: mapping.Resource, Sink: sink})
+	if err != nil {
+		ctrl.Log.WithName("generated").Error(err, "watching a kind", "kind", kind.String())
+		return // the set has stopped, as the round does
+	}
+	select {
+	case <-ctx.Done():
+	case <-sink.gone:
+	}
+	lease.Release()
+}
+
+// sink takes what the watch of a kind sees. It implements watchset.Sink.
+type sink struct {
+	*round
+	kind schema.GroupKind
+	gone chan struct{} // holds a token when the kind is served no more
+}
+
+func (s *sink) isGenerator() bool { return slices.ContainsFunc(s.settings.Generators, s.isOf) }
+func (s *sink) isGenerated() bool { return slices.ContainsFunc(s.settings.Kinds, s.isOf) }
+
+func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind() == s.kind }
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *sink) Replace(_ string, all []client.Object) {
+	s.add(s.tables.forget(s.kind)...)
+	for _, object := range all {
+		s.Put(object)
+	}
+}
+
+func (s *sink) Put(object client.Object) {
+	if s.isGenerator() {
+		s.add(s.tables.putGenerator(s.kind, object)...)
+	}
+	if s.isGenerated() {
+		slot := s.slotOf(object)
+		if s.tables.putObject(slot, propagate.GeneratedOf(object)) {
+			s.add(slot)
+		}
+	}
+}
+
+func (s *sink) Gone(object client.Object) {
+	s.add(s.tables.removeGenerator(object.GetUID())...)
+	s.tables.removeObject(s.slotOf(object))
+}
+
+func (s *sink) State(_ string, now watchset.Status) {
+	s.add(s.tables.setState(s.kind, now)...)
+	if now.State == watchset.NotServed {
+		select {
+		case s.gone <- struct{}{}:
+		default: // the token that is there already stands for both
+		}
+	}
+}
+
+func (s *sink) slotOf(object client.Object) propagate.Slot {
+	return propagate.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}

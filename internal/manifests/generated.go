@@ -1,0 +1,50 @@
+package manifests
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// What gate PropagateGenerated adds. It goes with the configuration, as the kinds do, so that nothing that is printed for the one closes
+// what was opened for the other.
+
+// labelled is the value of the cage's variable of that name while the gate is open: an object that has a controller gets or loses the
+// label propagate, and nothing else of it changes. Objects of RBAC are out: a label on one would hand out rights.
+const labelled = `>-
+      request.operation == 'UPDATE' && variables.sub == '' && request.resource.group != 'rbac.authorization.k8s.io' && !variables.own
+      && !['tenancy.warren.dev/inherited-from', 'tenancy.warren.dev/access', 'tenancy.warren.dev/distributed-by'].exists(k, k in object.metadata.?labels.orValue({}) || k in oldObject.metadata.?labels.orValue({}))
+      && (oldObject.metadata.?labels[?'tenancy.warren.dev/propagate'].hasValue() || oldObject.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)))
+      && object.metadata.?labels[?'tenancy.warren.dev/propagate'].orValue('create') in ['create', 'update']
+      && object.metadata.?labels.orValue({}).all(k, k == 'tenancy.warren.dev/propagate' || oldObject.metadata.?labels[?k] == object.metadata.?labels[?k])
+      && oldObject.metadata.?labels.orValue({}).all(k, k == 'tenancy.warren.dev/propagate' || k in object.metadata.?labels.orValue({}))
+      && object.metadata.?annotations == oldObject.metadata.?annotations && object.metadata.?finalizers == oldObject.metadata.?finalizers
+      && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && size(dyn(object)) == size(dyn(oldObject))
+      && dyn(object).all(f, f == 'metadata' || dyn(object)[?f] == dyn(oldObject)[?f])`
+
+// closed is what stands in the cage while the gate is closed.
+const closed = "- name: labelled\n    expression: 'false'"
+
+// openForGenerated opens the cage.
+func openForGenerated(cage []byte) []byte {
+	return []byte(strings.Replace(string(cage), closed, "- name: labelled\n    expression: "+labelled, 1))
+}
+
+// rightsOnGenerated are the rules by which the operator finds generators and labels what they control.
+func rightsOnGenerated(c *config.OperatorConfiguration) string {
+	text := &strings.Builder{}
+	grant := func(kind schema.GroupKind, verbs string) {
+		fmt.Fprintf(text, "\n- apiGroups: [%s]\n  resources: [%s]\n  verbs: [%s]", cmp.Or(kind.Group, `""`), pluralOf(kind), verbs)
+	}
+	for _, kind := range c.LabelledKinds() {
+		grant(kind.GroupKind(), "patch")
+	}
+	for _, g := range c.Propagation.Generators {
+		grant(schema.GroupKind{Group: g.Group, Kind: g.Kind}, "list, watch")
+	}
+	return text.String()
+}

@@ -1,0 +1,81 @@
+package propagate
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// GeneratedManager is the field manager that labels generated objects, and nothing else. Whether a label is the operator's is told
+// by it alone, so that a label of the same value that somebody else has set stays theirs.
+const GeneratedManager = v1alpha1.OperatorName + "-generated"
+
+// Generated is what is kept of an object that has a controller, or that bears the operator's label from when it had one.
+type Generated struct {
+	UID             types.UID
+	ResourceVersion string
+	Controller      types.UID        // empty if it has none
+	ControllerKind  schema.GroupKind // of the owner that Controller names
+	Mode            string           // the value of label propagate, if it has that
+	Labelled        bool
+	Ours            bool // the label is the operator's
+	Untouchable     bool // it is on its way out, or what Warren wrote
+}
+
+// GeneratedOf reads what counts of an object's metadata; nil if neither a controller nor the operator has a hand in it.
+func GeneratedOf(meta metav1.Object) *Generated {
+	g := &Generated{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(), Ours: ownsLabel(meta.GetManagedFields())}
+	g.Mode, g.Labelled = meta.GetLabels()[v1alpha1.LabelPropagate]
+	if owner := metav1.GetControllerOfNoCopy(meta); owner != nil {
+		version, err := schema.ParseGroupVersion(owner.APIVersion)
+		if err == nil {
+			g.Controller, g.ControllerKind = owner.UID, version.WithKind(owner.Kind).GroupKind()
+		}
+	}
+	for _, mark := range []string{v1alpha1.LabelInheritedFrom, v1alpha1.LabelDistributedBy, v1alpha1.LabelAccess} {
+		if _, ours := meta.GetLabels()[mark]; ours {
+			g.Untouchable = true
+		}
+	}
+	g.Untouchable = g.Untouchable || meta.GetDeletionTimestamp() != nil
+	if g.Controller == "" && !g.Ours {
+		return nil
+	}
+	return g
+}
+
+// ownsLabel says whether the label propagate was applied by GeneratedManager.
+func ownsLabel(entries []metav1.ManagedFieldsEntry) bool {
+	for _, entry := range entries {
+		if entry.Manager == GeneratedManager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&
+			strings.Contains(string(entry.FieldsV1.GetRawBytes()), `"f:`+v1alpha1.LabelPropagate+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// GeneratedMode is the mode that a generator asks for; empty if it asks for none that there is.
+func GeneratedMode(generator metav1.Object) string {
+	switch mode := generator.GetAnnotations()[v1alpha1.AnnotationPropagateGenerated]; mode {
+	case v1alpha1.ModeCreate, v1alpha1.ModeUpdate:
+		return mode
+	}
+	return ""
+}
+
+// PlanLabel says whether the label of a generated object is to be applied, and with which value; the empty one takes it off. wanted is
+// the mode that its generator asks for. A label that somebody else has set is never touched, whatever its value.
+func (g *Generated) PlanLabel(wanted string) (apply bool) {
+	switch {
+	case g.Untouchable:
+		return false
+	case g.Ours:
+		return g.Mode != wanted
+	}
+	return wanted != "" && !g.Labelled
+}

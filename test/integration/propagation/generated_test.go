@@ -1,0 +1,149 @@
+package propagation_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("what is generated", Ordered, func() {
+	var f *family
+	BeforeAll(func(ctx SpecContext) {
+		f = grow(ctx, start(ctx, setup{
+			Propagation: "  generators: [{group: example.com, kind: Widget}, {group: example.com, kind: Missing}]\n", Gates: "PropagateGenerated: true",
+		}))
+	})
+	BeforeEach(func(ctx SpecContext) { f = grow(ctx, f.World) })
+
+	It("PROP-G1 is copied if its generator says so and the gate is open", func(ctx SpecContext) {
+		closed := grow(ctx, world)
+		unlabelled := closed.generator(ctx, closed.acme, "w")
+		generator := f.generator(ctx, f.acme, "w")
+		s, m := f.generated(generator, "s"), build.ConfigMap(f.acme, "m", "1")
+		m.OwnerReferences = s.OwnerReferences
+		f.staysAbsent(ctx, s, f.acme) // the generator takes its time
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, s, m)
+		f.copied(ctx, s, f.tree()...)
+		f.copied(ctx, m, f.tree()...)
+		l.rests(ctx, counts{"patch": 1, "create": 3})
+		Expect(at(ctx, f, s, f.acme).Labels).To(HaveKeyWithValue(v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
+		Expect(at(ctx, f, s, f.a).OwnerReferences).To(BeEmpty(), "a copy has no owner in another namespace")
+
+		s = closed.generated(unlabelled, "s")
+		closed.create(ctx, s)
+		closed.staysAbsent(ctx, s, closed.tree()...)
+		Expect(at(ctx, closed, s, closed.acme).Labels).NotTo(HaveKey(v1alpha1.LabelPropagate))
+	})
+
+	It("PROP-G2 is labelled for its controller's sake alone, and nobody else's label is touched", func(ctx SpecContext) {
+		generator, elsewhere := f.generator(ctx, f.acme, "w"), f.generator(ctx, f.zeta, "w")
+		plain := f.generated(generator, "plain")
+		plain.OwnerReferences[0].Controller = nil
+		foreign := f.generated(elsewhere, "foreign") // the garbage collector takes it, as no such owner is in its namespace
+		foreign.Namespace = f.acme
+		excepted := build.Source(f.generated(generator, "excepted"), v1alpha1.ModeNone)
+		wanted := build.Source(f.generated(generator, "wanted"), v1alpha1.ModeUpdate)
+		outside := f.generated(f.generator(ctx, f.solo, "w"), "outside")
+		ours := f.generated(generator, "ours")
+		l := f.ledger(ctx, "secrets")
+		f.create(ctx, plain, foreign, excepted, wanted, outside, ours)
+		f.copied(ctx, wanted, f.tree()...)
+		f.copied(ctx, ours, f.tree()...)
+		l.rests(ctx, counts{"patch": 1, "create": 6})
+		Expect(f.labelOf(ctx, plain)).To(BeEmpty())
+		Expect(f.labelOf(ctx, excepted)).To(Equal(v1alpha1.ModeNone))
+
+		change(ctx, f, generator, func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{v1alpha1.AnnotationPropagateGenerated: v1alpha1.ModeCreate})
+		})
+		Eventually(ctx, f.labelOf).WithArguments(ours).Should(Equal(v1alpha1.ModeCreate), explain(f.World))
+		change(ctx, f, generator, func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{v1alpha1.AnnotationPropagateGenerated: v1alpha1.ModeUpdate})
+		})
+		Eventually(ctx, f.labelOf).WithArguments(ours).Should(Equal(v1alpha1.ModeUpdate), explain(f.World))
+		f.copied(ctx, ours, f.tree()...)
+		change(ctx, f, generator, func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })
+		Eventually(ctx, f.labelOf).WithArguments(ours).Should(BeEmpty(), explain(f.World))
+		f.absent(ctx, ours, f.tree()...)
+		f.staysCopied(ctx, wanted, f.tree()...)
+		Expect(f.labelOf(ctx, wanted)).To(Equal(v1alpha1.ModeUpdate))
+		Expect(f.labelOf(ctx, excepted)).To(Equal(v1alpha1.ModeNone))
+	})
+
+	It("PROP-G3 gets a label back that somebody takes off, and is left alone in a loop", func(ctx SpecContext) {
+		s := f.generated(f.generator(ctx, f.acme, "w"), "s")
+		f.create(ctx, s)
+		for range 5 {
+			Eventually(ctx, f.labelOf).WithArguments(s).Should(Equal(v1alpha1.ModeUpdate), explain(f.World))
+			f.label(ctx, s, v1alpha1.LabelPropagate, "")
+		}
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonDriftLoop).Should(HaveLen(1), explain(f.World))
+		Eventually(ctx, f.labelOf).WithArguments(s).Should(Equal(v1alpha1.ModeUpdate), explain(f.World))
+		f.label(ctx, s, v1alpha1.LabelPropagate, "")
+		Consistently(ctx, f.labelOf).WithArguments(s).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
+	})
+
+	It("PROP-G4 the operator's token may change nothing but that label", func(ctx SpecContext) {
+		generator := f.generator(ctx, f.acme, "w")
+		change(ctx, f, generator, func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })
+		s, plain := f.generated(generator, "s"), build.Secret(f.acme, "plain", "1")
+		role := build.Role(f.acme, "r", "get")
+		role.OwnerReferences = s.OwnerReferences
+		f.create(ctx, s, plain, role)
+		apply := func(object client.Object, body string) error {
+			object = object.DeepCopyObject().(client.Object)
+			return f.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll, client.FieldOwner(propagate.GeneratedManager))
+		}
+		label := func(value string) string { return `"labels":{"` + v1alpha1.LabelPropagate + `":` + value + `}` }
+		Expect(apply(s, `{"metadata":{`+label(`"update"`)+`}}`)).To(Succeed())
+		const refused = "the operator may change and delete only what it wrote"
+		for reason, err := range map[string]error{
+			"no controller": apply(plain, `{"metadata":{`+label(`"update"`)+`}}`),
+			"mode none":     apply(s, `{"metadata":{`+label(`"none"`)+`}}`),
+			"content":       apply(s, `{"metadata":{`+label(`"update"`)+`},"data":{"more":"eA=="}}`),
+			"another label": apply(s, `{"metadata":{"labels":{"team":"x"}}}`),
+			"annotations":   apply(s, `{"metadata":{`+label(`"update"`)+`,"annotations":{"a":"b"}}}`),
+			"owners":        apply(s, `{"metadata":{`+label(`"update"`)+`,"ownerReferences":null}}`),
+		} {
+			Expect(err).To(MatchError(ContainSubstring(refused)), reason)
+		}
+		Expect(apply(role, `{"metadata":{`+label(`"update"`)+`}}`)).To(MatchError(ContainSubstring("cannot patch")), "rights are never handed on")
+	})
+})
+
+// generator makes a Widget that wants what it controls to be propagated.
+func (f *family) generator(ctx context.Context, namespace, name string) *unstructured.Unstructured {
+	GinkgoHelper()
+	w := widget("Widget", namespace, name, "red")
+	w.SetAnnotations(map[string]string{v1alpha1.AnnotationPropagateGenerated: v1alpha1.ModeUpdate})
+	f.create(ctx, w)
+	return w
+}
+
+// generated is a Secret that a Widget controls, as its controller would make it.
+func (f *family) generated(by *unstructured.Unstructured, name string) *corev1.Secret {
+	s := build.Secret(by.GetNamespace(), name, "1")
+	s.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: by.GetAPIVersion(), Kind: by.GetKind(), Name: by.GetName(), UID: by.GetUID(), Controller: ptr.To(true),
+	}}
+	return s
+}
+
+// labelOf is the value of label propagate on a source.
+func (f *family) labelOf(ctx context.Context, object client.Object) (string, error) {
+	u, err := f.whole(ctx, object, object.GetNamespace())
+	return u.GetLabels()[v1alpha1.LabelPropagate], err
+}
