@@ -100,7 +100,7 @@ type Controller struct {
 func New(o Options, s Settings) (*Controller, error) {
 	c := &Controller{
 		Options: o, settings: s, reader: distribute.NewReader(), restart: func() {},
-		queue: copying.NewQueue(urgencyOf), repairs: copying.NewRepairs(),
+		queue: copying.NewQueue(turnOf), repairs: copying.NewRepairs(),
 		kinds: map[schema.GroupKind]*kind{}, runs: map[string]*run{},
 		named: map[distribute.Family]map[string]bool{},
 	}

@@ -42,21 +42,23 @@ type lane struct {
 // queue holds the keys that are to be looked at.
 type queue = copying.Queue[key, lane]
 
-// newQueue returns a queue in which plan says what a slot needs, and so how urgent its key is.
-func newQueue(plan func(propagate.Slot) propagate.Action) *queue {
-	return copying.NewQueue(func(k key) (int, lane) { return urgencyOf(k, plan) })
+// newQueue returns a queue in which plan says what a slot needs, and so how urgent its key is, and rootOf to whose tree a namespace
+// belongs.
+func newQueue(plan func(propagate.Slot) propagate.Action, rootOf func(namespace string) string) *queue {
+	return copying.NewQueue(func(k key) copying.Turn[lane] { return turnOf(k, plan, rootOf) })
 }
 
-// urgencyOf says what a key is worth: whatever costs no write of a copy first, then deletions, then the rest, in turns by
-// source.
-func urgencyOf(k key, plan func(propagate.Slot) propagate.Action) (class int, of lane) {
+// turnOf says when a key is worked on. Its tenant is the tree in which something may be written or, for a source, was written.
+// Within a tenant whatever costs no write of a copy comes first, then deletions, then the rest, in turns by source.
+func turnOf(k key, plan func(propagate.Slot) propagate.Action, rootOf func(namespace string) string) copying.Turn[lane] {
+	turn := copying.Turn[lane]{Tenant: rootOf(k.slot.Namespace)}
 	if k.what != aSlot {
-		return 0, lane{}
+		return turn
 	}
 	action := plan(k.slot)
-	of = lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
+	turn.Class, turn.Lane = 2, lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
 	if action.Verb == propagate.Delete {
-		return 1, of
+		turn.Class = 1
 	}
-	return 2, of
+	return turn
 }

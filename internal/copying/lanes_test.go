@@ -5,17 +5,34 @@ import (
 	"testing"
 )
 
-// Keys are words: their first letter is the class, their second the lane.
 func TestLanes(t *testing.T) {
-	q := newLanes(func(word string) (int, byte) { return int(word[0] - '0'), word[1] })
-	for _, word := range strings.Fields("2a1 2a2 2a3 2b1 1c1 2b2 0d1 1c2 1e1") {
-		q.Push(word)
-	}
-	var order []string
-	for q.Len() > 0 {
-		order = append(order, q.Pop())
-	}
-	if got, want := strings.Join(order, " "), "0d1 1c1 1e1 1c2 2a1 2b1 2a2 2b2 2a3"; got != want {
-		t.Errorf("the order is %s, want %s", got, want)
+	for name, test := range map[string]struct{ pushed, popped string }{
+		"PROP-Q5 classes of a tenant in order, lanes of a class in turns": {
+			pushed: "A2a1 A2a2 A2a3 A2b1 A1c1 A2b2 A0d1 A1c2 A1e1",
+			popped: "A0d1 A1c1 A1e1 A1c2 A2a1 A2b1 A2a2 A2b2 A2a3",
+		},
+		"PROP-Q5 many lanes of one tenant delay another by one key each": {
+			pushed: "A2a1 A2b1 A2c1 A2d1 B2a1 B2a2 A2e1",
+			popped: "A2a1 B2a1 A2b1 B2a2 A2c1 A2d1 A2e1",
+		},
+		"PROP-Q5 what is urgent of one tenant doesn't hold up what is not of another": {
+			pushed: "A0a1 A0a2 A0a3 A0a4 B0b1 B2b1",
+			popped: "A0a1 B0b1 A0a2 B2b1 A0a3 A0a4",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Keys are words: their first letter is the tenant, their second the class, their third the lane.
+			q := newLanes(func(word string) Turn[byte] { return Turn[byte]{word[:1], int(word[1] - '0'), word[2]} })
+			for word := range strings.FieldsSeq(test.pushed) {
+				q.Push(word)
+			}
+			var order []string
+			for q.Len() > 0 {
+				order = append(order, q.Pop())
+			}
+			if got := strings.Join(order, " "); got != test.popped {
+				t.Errorf("the order is %s, want %s", got, test.popped)
+			}
+		})
 	}
 }

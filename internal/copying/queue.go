@@ -1,4 +1,4 @@
-// Package copying carries out plans of copies, for whoever plans them: a queue that is fair to all sources (queue.go), guarded
+// Package copying carries out plans of copies, for whoever plans them: a queue that is fair to all tenants, and to all sources of each (queue.go), guarded
 // requests (writer.go) with what their answers mean (answers.go), repairs of what others change in a loop (repairs.go), and passes
 // over all copies (passes.go).
 package copying
@@ -11,18 +11,18 @@ import (
 )
 
 // Queue holds the keys K that are to be looked at, on the leader alone: a standby keeps tables, but no work. Equal keys are done
-// once. Keys of one lane L share a turn.
+// once. Tenants take turns, and lanes L within a tenant; see Turn.
 type Queue[K, L comparable] struct {
 	delaying workqueue.TypedDelayingInterface[K]
 	leading  atomic.Bool
 	working  atomic.Int64 // keys that are worked on
 }
 
-// NewQueue returns a queue of a standby. urgency says in which class (0 to 2, the lowest first) and in which lane a key waits; it is
-// asked under the queue's lock when the key comes, and must not call the queue.
-func NewQueue[K, L comparable](urgency func(K) (class int, lane L)) *Queue[K, L] {
+// NewQueue returns a queue of a standby. turnOf says where a key waits; it is asked under the queue's lock when the key comes, and must
+// not call the queue.
+func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
 	return &Queue[K, L]{delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(urgency)}),
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf)}),
 	})}
 }
 

@@ -160,6 +160,37 @@ var _ = Describe("many copies", Ordered, func() {
 			To(BeNumerically("<", fleetSize*fleetSources/2), "most of the fan-out comes after it")
 	})
 
+	It("PROP-Q5 of many sources delay no other tenant", func(ctx SpecContext) {
+		f.settles(ctx)
+		other := build.Secret(f.zeta, "other-tenant", "1")
+		f.create(ctx, other)
+		many := make([]*corev1.Secret, 200)
+		for i := range many {
+			many[i] = build.Secret(f.acme, fmt.Sprint("many", i), "1")
+			many[i].Annotations = map[string]string{v1alpha1.AnnotationSelect: "kubernetes.io/metadata.name=" + f.a}
+			f.create(ctx, many[i])
+		}
+		known := fleetSources + 1 // with the source of zeta that is there already
+		f.HoldBack(gate.OfSecrets)
+		l := f.ledger(ctx, "secrets")
+		for _, s := range many {
+			f.label(ctx, s, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		}
+		f.knows(ctx, known+len(many), "Secret")
+		f.isHeld(ctx)
+		f.label(ctx, other, v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+		f.knows(ctx, known+1+len(many), "Secret")
+		f.Release()
+		f.reaches(ctx, fleetSize*fleetSources+len(many))
+		Expect(f.differs(ctx, other, f.z)).To(Succeed())
+		Expect(l.before(ctx, "create", l.last(ctx, "create", f.z))).
+			To(BeNumerically("<", 4*writers), "each source of the other tenant would have its turn before it")
+		for _, s := range many {
+			f.remove(ctx, s)
+		}
+		f.reaches(ctx, fleetSize*fleetSources)
+	})
+
 	restarts := func(ctx context.Context, stop func() error) {
 		GinkgoHelper()
 		mark, err := f.Mark(ctx)
