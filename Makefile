@@ -160,6 +160,10 @@ test-scopes: build controlplane ## The cases of propagation that hold in every s
 	@PROPAGATION_SCOPE=Namespaces go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
 		--focus='PROP-(P|V|C|K[1-5]|T|D[1-8]|R1|R2|X1|O|N)' ./test/integration/propagation
 
+.PHONY: test-fault
+test-fault: build controlplane ## The operator killed before and after each of its writes, and each answer lost: minutes to an hour.
+	@WARREN_FAULTS=all go run github.com/onsi/ginkgo/v2/ginkgo --keep-going --timeout=60m ./test/integration/fault
+
 .PHONY: e2e-node
 e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, root, Debian's containerd and CNI plugins.
 	@go build -o bin/e2e-node ./test/e2e

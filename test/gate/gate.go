@@ -3,6 +3,7 @@
 package gate
 
 import (
+	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
@@ -29,12 +31,38 @@ import (
 type Gate struct {
 	server *httptest.Server
 
-	mu   sync.Mutex
-	hold func(*http.Request) bool
-	lose func(*http.Request) bool
-	open chan struct{} // closed when held requests may go on
-	held int
+	mu     sync.Mutex
+	hold   func(*http.Request) bool
+	lose   func(*http.Request) bool
+	script func(Request) Fault
+	open   chan struct{} // closed when held requests may go on
+	held   int
+	frozen func(*http.Request) bool
+	thawed chan struct{} // closed when the watches that are frozen may go on
+	gap    chan struct{} // what the watches waited for that lose their events
 }
+
+// Request is a request of the operator with its body.
+type Request struct {
+	*http.Request
+	Body []byte
+}
+
+// Fault is what becomes of a request. The zero value passes it on.
+type Fault struct {
+	// Code is answered in place of the API server, with RetryAfter in seconds unless that is empty.
+	Code       int
+	RetryAfter string
+	// LoseRequest breaks the connection before the API server sees the request, LoseAnswer after it has answered.
+	LoseRequest, LoseAnswer bool
+	// Then is done before the connection is broken.
+	Then func()
+	// Ends is when the answer to a watch ends, as the API server would end it.
+	Ends time.Duration
+}
+
+// faultKey is where the context of a request has its Fault.
+type faultKey struct{}
 
 // New returns a gate before the API server of w, which lets everything through.
 func New(w *devcluster.World) *Gate {
@@ -44,14 +72,20 @@ func New(w *devcluster.World) *Gate {
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
 	transport, err := rest.TransportFor(&rest.Config{Host: config.Host, TLSClientConfig: config.TLSClientConfig})
 	gomega.Expect(err).NotTo(gomega.HaveOccurred())
-	g := &Gate{open: make(chan struct{})}
+	g := &Gate{open: make(chan struct{}), thawed: make(chan struct{})}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
 		FlushInterval: -1, // watches come one event at a time
 		ModifyResponse: func(answer *http.Response) error {
-			if g.loses(answer.Request) {
+			if fault, _ := answer.Request.Context().Value(faultKey{}).(Fault); fault.LoseAnswer || g.loses(answer.Request) {
+				if fault.Then != nil {
+					fault.Then()
+				}
 				return errors.New("lost")
+			}
+			if answer.Request.URL.Query().Get("watch") == "true" {
+				answer.Body = &stream{ReadCloser: answer.Body, gate: g, of: answer.Request}
 			}
 			return nil
 		},
@@ -65,7 +99,9 @@ func New(w *devcluster.World) *Gate {
 			case <-r.Context().Done():
 			}
 		}
-		proxy.ServeHTTP(w, r)
+		if r = g.judge(w, r); r != nil {
+			proxy.ServeHTTP(w, r)
+		}
 	}))
 	g.server.EnableHTTP2 = true
 	g.server.StartTLS()
@@ -80,6 +116,106 @@ func (g *Gate) loses(r *http.Request) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.lose != nil && g.lose(r)
+}
+
+// judge lets the script decide about a request. It returns the request that is passed on, nil if it has answered it.
+func (g *Gate) judge(w http.ResponseWriter, r *http.Request) *http.Request {
+	g.mu.Lock()
+	script := g.script
+	g.mu.Unlock()
+	if script == nil {
+		return r
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	fault := script(Request{Request: r, Body: body})
+	switch {
+	case fault.LoseRequest:
+		if fault.Then != nil {
+			fault.Then()
+		}
+		panic(http.ErrAbortHandler)
+	case fault.Code != 0:
+		if fault.RetryAfter != "" {
+			w.Header().Set("Retry-After", fault.RetryAfter)
+		}
+		http.Error(w, http.StatusText(fault.Code), fault.Code)
+		return nil
+	}
+	ctx := context.WithValue(r.Context(), faultKey{}, fault)
+	if fault.Ends > 0 {
+		ended, cancel := context.WithCancel(ctx)
+		time.AfterFunc(fault.Ends, cancel)
+		ctx = ended
+	}
+	return r.WithContext(ctx)
+}
+
+// Script has of decide about every request, nil about none. It is called for many requests at once.
+func (g *Gate) Script(of func(Request) Fault) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.script = of
+}
+
+// stream is the answer to a watch.
+type stream struct {
+	io.ReadCloser
+	gate *Gate
+	of   *http.Request
+}
+
+// Read holds back what comes while the watch is frozen. A watch whose time is over ends without an error.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if s.of.Context().Err() != nil {
+		return 0, io.EOF
+	}
+	s.gate.mu.Lock()
+	frozen, thawed := s.gate.frozen != nil && s.gate.frozen(s.of), s.gate.thawed
+	s.gate.mu.Unlock()
+	if !frozen {
+		return n, err
+	}
+	select {
+	case <-thawed:
+	case <-s.of.Context().Done():
+	}
+	s.gate.mu.Lock()
+	defer s.gate.mu.Unlock()
+	if s.gate.gap == thawed {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// Freeze holds the events of these watches back until Thaw or ThawWithGap.
+func (g *Gate) Freeze(these func(*http.Request) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.frozen, g.thawed = these, make(chan struct{})
+}
+
+// Thaw delivers the events that Freeze held back.
+func (g *Gate) Thaw() { g.thaw(false) }
+
+// ThawWithGap ends the watches that have events which Freeze held back. Those events are lost.
+func (g *Gate) ThawWithGap() { g.thaw(true) }
+
+func (g *Gate) thaw(gap bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.frozen == nil {
+		return
+	}
+	if gap {
+		g.gap = g.thawed
+	}
+	g.frozen = nil
+	close(g.thawed)
 }
 
 // stops returns what a request has to wait for, nil if it may go on.
@@ -140,6 +276,8 @@ func (g *Gate) releaseAnyway() {
 	if holds {
 		g.Release()
 	}
+	g.Thaw()
+	g.Script(nil)
 }
 
 // LoseAnswers carries these requests out, and breaks the connection in place of an answer.

@@ -1,0 +1,290 @@
+package fault_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/gate"
+)
+
+// watches tells watches of a resource whose label selector begins so.
+func watches(resource, selector string) func(*http.Request) bool {
+	return func(r *http.Request) bool {
+		query := r.URL.Query()
+		return query.Get("watch") == "true" && strings.HasSuffix(r.URL.Path, "/"+resource) && strings.HasPrefix(query.Get("labelSelector"), selector)
+	}
+}
+
+// playAll plays stories at once, each to the end that it has without a fault.
+func playAll(ctx context.Context, st *stage, key string, endings map[string]map[string]string) {
+	GinkgoHelper()
+	var all sync.WaitGroup
+	for _, story := range stories {
+		if ending := endings[story.id]; ending != nil {
+			all.Go(func() {
+				defer GinkgoRecover()
+				s := &scene{stage: st, key: strings.ToLower(story.id) + "-" + key}
+				story.given(ctx, s)
+				story.steps(ctx, s)
+				Eventually(ctx, func() error {
+					state, err := s.state(ctx)
+					if err != nil {
+						return err
+					}
+					return differs(state, ending)
+				}).Should(Succeed(), s.explain)
+			})
+		}
+	}
+	all.Wait()
+}
+
+// pair is two tenants with a source each, and a namespace that moves from the first to the second.
+type pair struct {
+	*scene
+	first, second, moves string
+}
+
+func newPair(ctx context.Context, st *stage, key string) *pair {
+	GinkgoHelper()
+	p := &pair{scene: &scene{stage: st, key: key}}
+	p.first, p.second, p.moves = p.own("first"), p.own("second"), p.own("moves")
+	p.create(ctx, build.Root(p.first), build.Root(p.second))
+	p.create(ctx, build.Child(p.moves, p.first))
+	p.create(ctx, p.source(p.first, "of-first", "old-value"), p.source(p.second, "of-second", "old-value"))
+	p.has(ctx, "of-first", "old-value")
+	return p
+}
+
+func (p *pair) source(namespace, name, value string) *corev1.Secret {
+	return build.Source(build.Secret(namespace, name, value), v1alpha1.ModeUpdate)
+}
+
+// move places the namespace below the second tenant.
+func (p *pair) move(ctx context.Context) {
+	GinkgoHelper()
+	change(ctx, p.scene, build.Namespace(p.moves), func(n *corev1.Namespace) { n.Labels[v1alpha1.LabelParent] = p.second })
+}
+
+// has waits until the namespace has that copy.
+func (p *pair) has(ctx context.Context, name, value string) *corev1.Secret {
+	GinkgoHelper()
+	object := build.Secret(p.moves, name, "")
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(p.Admin().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
+		g.Expect(string(object.Data["key"])).To(Equal(value))
+	}).Should(Succeed(), p.explain)
+	return object
+}
+
+// wrote gives the first tenant's source another value.
+func (p *pair) wrote(ctx context.Context, value string) {
+	GinkgoHelper()
+	change(ctx, p.scene, p.source(p.first, "of-first", ""), func(s *corev1.Secret) { s.Data["key"] = []byte(value) })
+}
+
+// contains tells whether a request writes a Secret with that value, in whatever encoding.
+func contains(r gate.Request, value string) bool {
+	return bytes.Contains(r.Body, []byte(value)) || bytes.Contains(r.Body, []byte(base64.StdEncoding.EncodeToString([]byte(value))))
+}
+
+var _ = Describe("an operator whose view of the cluster is late or broken", Ordered, ContinueOnFailure, func() {
+	endings := map[string]map[string]string{}
+
+	BeforeAll(func(ctx SpecContext) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for _, story := range stories {
+			if story.id == "S3o" {
+				continue
+			}
+			all.Go(func() {
+				defer GinkgoRecover()
+				s := &script{stage: guarded, writes: map[string]int{}, at: map[string]crashPoint{}, met: map[string]bool{}}
+				ending, _ := s.rehearse(ctx, story)
+				mu.Lock()
+				defer mu.Unlock()
+				endings[story.id] = ending
+			})
+		}
+		all.Wait()
+	})
+
+	AfterEach(func() {
+		guarded.Thaw()
+		guarded.Script(nil)
+	})
+
+	// bystands looks at the end of the case that nothing was done to a copy with which it has nothing to do.
+	bystands := func(ctx context.Context, key string) {
+		GinkgoHelper()
+		p := newPair(ctx, guarded, key)
+		before := p.has(ctx, "of-first", "old-value")
+		DeferCleanup(func(ctx SpecContext) {
+			now := p.has(ctx, "of-first", "old-value")
+			Expect([]any{now.UID, now.ResourceVersion}).To(Equal([]any{before.UID, before.ResourceVersion}))
+		})
+	}
+
+	It("FLT-F06 meets 5xx at a fifth of its requests", func(ctx SpecContext) {
+		bystands(ctx, "f06")
+		seed := GinkgoRandomSeed()
+		random := rand.New(rand.NewPCG(uint64(seed), 0))
+		var mu sync.Mutex
+		end := time.Now().Add(test.Quiet(time.Minute))
+		guarded.Script(func(r gate.Request) gate.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().After(end) || strings.Contains(r.URL.Path, "/leases/") || random.IntN(5) > 0 {
+				return gate.Fault{}
+			}
+			return gate.Fault{Code: []int{500, 502, 503, 504}[random.IntN(4)]}
+		})
+		playAll(ctx, guarded, "errors", endings)
+	})
+
+	It("FLT-F09 meets watches that end each second", func(ctx SpecContext) {
+		bystands(ctx, "f09")
+		end := time.Now().Add(test.Quiet(time.Minute))
+		mark, err := guarded.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		begin := time.Now()
+		guarded.Script(func(r gate.Request) gate.Fault {
+			if r.URL.Query().Get("watch") != "true" || time.Now().After(end) {
+				return gate.Fault{}
+			}
+			return gate.Fault{Ends: time.Second}
+		})
+		guarded.Freeze(watches("", "")) // those that are open end with their next event
+		guarded.ThawWithGap()
+		playAll(ctx, guarded, "ends", endings)
+		requests, err := guarded.Requests(ctx, mark)
+		Expect(err).NotTo(HaveOccurred())
+		lists := map[string]int{}
+		for _, r := range requests {
+			if r.Verb == "list" && strings.HasPrefix(r.User, "system:serviceaccount:") {
+				lists[r.Event.RequestURI]++
+			}
+		}
+		for uri, n := range lists {
+			Expect(n).To(BeNumerically("<=", 1+int(time.Since(begin).Seconds())), uri)
+		}
+	})
+
+	It("FLT-F11 is blind to Namespaces while one moves and the source of its old tree changes", func(ctx SpecContext) {
+		p := newPair(ctx, guarded, "f11")
+		guarded.Freeze(watches("namespaces", ""))
+		p.move(ctx)
+		p.wrote(ctx, "new-value")
+		p.has(ctx, "of-first", "new-value") // what the operator knows is the old tree
+		guarded.Thaw()
+		p.gone(ctx, build.Secret(p.moves, "of-first", ""))
+		p.has(ctx, "of-second", "old-value")
+		p.wrote(ctx, "newer-value")
+		Consistently(ctx, func() error {
+			return p.Admin().Get(ctx, client.ObjectKey{Namespace: p.moves, Name: "of-first"}, &corev1.Secret{})
+		}).WithTimeout(test.Quiet(soon)).ShouldNot(Succeed())
+	})
+
+	It("FLT-F12 is blind to a source that is made anew", func(ctx SpecContext) {
+		p := newPair(ctx, guarded, "f12")
+		guarded.Freeze(watches("secrets", v1alpha1.LabelPropagate))
+		source := p.source(p.first, "of-first", "")
+		p.remove(ctx, source)
+		p.create(ctx, p.source(p.first, "of-first", "new-value"))
+		var mu sync.Mutex
+		var seen bool
+		var stale []string
+		guarded.Script(func(r gate.Request) gate.Fault {
+			if r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/"+p.moves+"/secrets") {
+				mu.Lock()
+				defer mu.Unlock()
+				seen = seen || contains(r, "new-value")
+				if seen && contains(r, "old-value") && contains(r, "of-first") {
+					stale = append(stale, r.Method+" "+r.URL.Path)
+				}
+			}
+			return gate.Fault{}
+		})
+		guarded.Thaw()
+		p.has(ctx, "of-first", "new-value")
+		Consistently(ctx, func(g Gomega) {
+			mu.Lock()
+			defer mu.Unlock()
+			g.Expect(stale).To(BeEmpty())
+		}).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		Expect(seen).To(BeTrue())
+	})
+
+	It("FLT-F10 misses events of Namespaces, sources and copies, and is told that they are gone", func(ctx SpecContext) {
+		resources := map[string]func(*http.Request) bool{
+			"namespaces": watches("namespaces", ""), "sources": watches("secrets", v1alpha1.LabelPropagate), "copies": watches("secrets", v1alpha1.LabelInheritedFrom),
+		}
+		var all sync.WaitGroup
+		pairs := map[string]*pair{}
+		for name := range resources {
+			pairs[name] = newPair(ctx, guarded, "f10-"+name)
+			pairs[name].create(ctx, pairs[name].source(pairs[name].second, "stays", "old-value"))
+		}
+		for name, of := range resources {
+			p := pairs[name]
+			guarded.Freeze(of)
+			p.move(ctx)
+			p.remove(ctx, p.source(p.second, "of-second", ""))
+			// The list that starts after the gap is told 410 once: what the watch asks for is compacted.
+			var once sync.Once
+			guarded.Script(func(r gate.Request) (fault gate.Fault) {
+				if of(r.Request) {
+					once.Do(func() { fault.Code = http.StatusGone })
+				}
+				return fault
+			})
+			guarded.ThawWithGap()
+			all.Go(func() {
+				defer GinkgoRecover()
+				p.gone(ctx, build.Secret(p.moves, "of-first", ""))
+				p.has(ctx, "stays", "old-value")
+				p.gone(ctx, build.Secret(p.moves, "of-second", ""))
+			})
+			all.Wait()
+			guarded.Script(nil)
+		}
+	})
+
+	It("FLT-F13 is blind to a copy in whose place a user puts an object of their own", func(ctx SpecContext) {
+		st := newStage(ctx, devcluster.Options{WithoutPolicies: true})
+		p := newPair(ctx, st, "f13")
+		st.Freeze(watches("secrets", v1alpha1.LabelInheritedFrom))
+		p.remove(ctx, build.Secret(p.moves, "of-first", ""))
+		own := build.Secret(p.moves, "of-first", "own-value")
+		p.create(ctx, own)
+		untouched := func(g Gomega) {
+			now := build.Secret(p.moves, "of-first", "")
+			g.Expect(p.Admin().Get(ctx, client.ObjectKeyFromObject(now), now)).To(Succeed())
+			g.Expect([]any{now.UID, now.ResourceVersion}).To(Equal([]any{own.UID, own.ResourceVersion}))
+		}
+		p.wrote(ctx, "new-value")
+		p.create(ctx, p.source(p.first, "proof", "1"))
+		p.has(ctx, "proof", "1") // a copy that is made needs no watch of copies
+		Consistently(ctx, untouched).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		p.remove(ctx, p.source(p.first, "of-first", ""))
+		Consistently(ctx, untouched).WithTimeout(test.Quiet(soon)).Should(Succeed())
+		st.Thaw()
+		Consistently(ctx, untouched).WithTimeout(test.Quiet(soon)).Should(Succeed())
+	})
+})
