@@ -24,7 +24,7 @@ OPTIONS (description = 'warren billing events, append-only', labels = [('managed
   recorded_at TIMESTAMP NOT NULL)`,
 		createView: `CREATE OR REPLACE VIEW `,
 		// Whether a view keeps the comments of its text is documented nowhere.
-		viewOptions: "\nOPTIONS (description = '" + viewMark + "2')",
+		viewOptions: "\nOPTIONS (description = '" + viewMark + "{{version}}')",
 		viewVersion: `SELECT option_value FROM {{d}}INFORMATION_SCHEMA.TABLE_OPTIONS WHERE table_name = {{p1}} AND option_name = 'description'`,
 		instant:     `TIMESTAMP({{p}})`,
 		now:         `CURRENT_TIMESTAMP()`,
@@ -34,6 +34,11 @@ SELECT ` + each(func(column string) string { return "s." + column }) + `, CURREN
   FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
 WHERE NOT EXISTS (SELECT 1 FROM {{t}} AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN {{i2}} AND {{i3}})`,
 		insertBounds: true,
+		usageTable: usageTableText(bigqueryUsage, `)
+PARTITION BY TIMESTAMP_TRUNC(hour, DAY) CLUSTER BY cluster, namespace
+OPTIONS (description = 'warren hours, append-only', labels = [('managed-by', 'warren')])`),
+		usageInsert: bigqueryUsageInsert,
+		usageTypes:  usageTypes(bigqueryUsage),
 		columns: `SELECT column_name, data_type, CASE WHEN is_nullable = 'NO' AND COALESCE(column_default, 'NULL') = 'NULL' THEN 1 ELSE 0 END
 FROM {{d}}INFORMATION_SCHEMA.COLUMNS WHERE table_name = {{p1}} ORDER BY ordinal_position`,
 		types: map[string]string{"event_id": "STRING", "cluster": "STRING", "namespace": "STRING", "namespace_uid": "STRING", "tenant": "STRING",

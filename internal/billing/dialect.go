@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -23,6 +24,7 @@ type Dialect struct {
 
 	// dropView stands before the view's text where a view of an older version is there; describeView, or viewOptions in the text
 	// itself, say the version where the engine doesn't keep the comment of the text. All may be empty.
+	// In them {{v}} stands for the view, {{version}} for its version.
 	dropView, createView, viewOptions, describeView string
 
 	// viewVersion takes the view's name and gives a text that has viewMark and a number in it.
@@ -35,6 +37,11 @@ type Dialect struct {
 	// least and the greatest effective_at of them too, between which the engine looks for what is there.
 	insert       string
 	insertBounds bool
+
+	// usageTable creates the table of hours, and usageInsert writes into it, as table and insert do; usageTypes are the types of
+	// its columns. Its index is made where the engine has indexes.
+	usageTable, usageInsert string
+	usageTypes              map[string]string
 
 	// columns takes the name of a table or view; it gives name and type of its columns, and 1 where a row must state
 	// the column.
@@ -86,7 +93,7 @@ var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", 
 // is a SET and what comes up to the next one: an END counts only for the tenant and the incarnation of the namespace that the
 // SET names, its holder, and only then repeats vanish, so that an END that doesn't count hides nothing. All windows are
 // partitioned by cluster and namespace first, so that the engines read the rows of that namespace alone where a query names one.
-const viewText = `{{t}}_periods{{viewOptions}} AS /* ` + viewMark + `2 */
+const viewText = `{{v}}{{viewOptions}} AS /* ` + viewMark + `{{version}} */
 WITH dedup AS (
   SELECT e.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, event_id ORDER BY recorded_at) AS rn FROM {{t}} AS e
 ), eras AS (
@@ -123,6 +130,8 @@ type statements struct {
 	history, export, holders                                  string
 	startRun, moveWatermark, recentRuns                       string
 	giveReason, corrections                                   string
+	usageTable, usageIndex, usageInsert                       string
+	dropHours, hoursView, describeHours                       string
 }
 
 func (d Dialect) statements(table string) (statements, error) {
@@ -134,19 +143,36 @@ func (d Dialect) statements(table string) (statements, error) {
 			longest, len(periodsSuffix))
 	}
 	fill := d.filler(table)
+	usageIndex := ""
+	if d.index != "" {
+		usageIndex = fill(usageIndexText)
+	}
+	periods := func(text string) string { return fill(ofView(text, periodsSuffix, viewVersion)) }
+	hours := func(text string) string { return fill(ofView(text, hoursSuffix, hoursVersion)) }
 	return statements{
-		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: fill(d.dropView),
-		view: fill(d.createView + viewText), describeView: fill(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
+		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: periods(d.dropView),
+		view: periods(d.viewStatement(viewText)), describeView: periods(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
 		viewVersion: fill(d.viewVersion), open: fill(openText), latest: fill(latestText), history: fill(historyText),
 		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
 		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
+		usageTable: fill(d.usageTable), usageIndex: usageIndex, usageInsert: fill(d.usageInsert), dropHours: hours(d.dropView),
+		hoursView: hours(d.viewStatement(hoursText)), describeHours: hours(d.describeView),
 	}, nil
+}
+
+func (d Dialect) viewStatement(text string) string {
+	return d.createView + strings.ReplaceAll(text, "{{viewOptions}}", d.viewOptions)
+}
+
+// ofView names the view in a text about one.
+func ofView(text, suffix string, version int) string {
+	return strings.NewReplacer("{{v}}", "{{t}}"+suffix, "{{version}}", strconv.Itoa(version)).Replace(text)
 }
 
 // filler puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}
 // into a text.
 func (d Dialect) filler(table string) func(string) string {
-	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{viewOptions}}", d.viewOptions, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
+	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
 	for n := 1; n <= 6; n++ {
 		p := d.placeholder(n)
 		pairs = append(pairs, fmt.Sprintf("{{p%d}}", n), p, fmt.Sprintf("{{i%d}}", n), strings.ReplaceAll(d.instant, "{{p}}", p))
@@ -160,13 +186,20 @@ func (d Dialect) DDL(table string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := []string{text.table, text.view, text.describeView, text.index, text.runs, text.reasons}
-	return slices.DeleteFunc(all, func(s string) bool { return s == "" }), nil
+	return present(text.table, text.view, text.describeView, text.index, text.runs, text.reasons), nil
+}
+
+// present are the texts that the engine has.
+func present(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
 // each writes the columns that an event states, all but recorded_at, in a form.
-func each(form func(column string) string) string {
-	stated := slices.DeleteFunc(slices.Clone(eventColumns), func(c string) bool { return c == "recorded_at" })
+func each(form func(column string) string) string { return eachOf(eventColumns, form) }
+
+// eachOf does so with the columns of any table.
+func eachOf(columns []string, form func(column string) string) string {
+	stated := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "recorded_at" })
 	for i, column := range stated {
 		stated[i] = form(column)
 	}

@@ -18,7 +18,7 @@ func (s *Store) Ensure(ctx context.Context) error {
 	if err := s.create(ctx, s.options.Table, s.text.table); err != nil {
 		return err
 	}
-	if err := s.verifyTable(ctx); err != nil {
+	if err := s.verifyEvents(ctx); err != nil {
 		return err
 	}
 	for _, part := range []struct{ suffix, text string }{
@@ -31,27 +31,46 @@ func (s *Store) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.ensureView(ctx); err != nil {
+	if err := s.ensureView(ctx, s.periodsView()); err != nil {
 		return err
 	}
 	return s.Verify(ctx)
 }
 
+// EnsureUsage does for the table of hours what Ensure does for that of events, and comes after it.
+func (s *Store) EnsureUsage(ctx context.Context) error {
+	if err := s.create(ctx, s.options.Table+usageSuffix, s.text.usageTable); err != nil {
+		return err
+	}
+	if err := s.verifyTable(ctx, s.options.Table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
+		return err
+	}
+	if s.text.usageIndex != "" {
+		if err := s.create(ctx, s.options.Table+usageIndexSuffix, s.text.usageIndex); err != nil {
+			return err
+		}
+	}
+	if err := s.ensureView(ctx, s.hoursView()); err != nil {
+		return err
+	}
+	return s.VerifyUsage(ctx)
+}
+
+// VerifyUsage is EnsureUsage for somebody who may make nothing.
+func (s *Store) VerifyUsage(ctx context.Context) error {
+	if err := s.verifyTable(ctx, s.options.Table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
+		return err
+	}
+	return s.verifyView(ctx, s.hoursView())
+}
+
 // Verify is Ensure for somebody who may make nothing.
 func (s *Store) Verify(ctx context.Context) error {
-	if err := s.verifyTable(ctx); err != nil {
+	if err := s.verifyEvents(ctx); err != nil {
 		return err
 	}
-	if err := s.verifyView(ctx); err != nil {
+	if err := s.verifyView(ctx, s.periodsView()); err != nil {
 		return err
-	}
-	version, err := s.versionOfView(ctx)
-	if err != nil {
-		return err
-	}
-	if version < viewVersion {
-		return &SchemaError{Table: s.view(), Problems: []string{fmt.Sprintf("it is of version %d, this program needs version %d: "+
-			"run what `manager billing ddl` prints", version, viewVersion)}}
 	}
 	for suffix, columns := range map[string][]string{runsSuffix: runColumns, reasonsSuffix: reasonColumns} {
 		found, err := s.columns(ctx, s.options.Table+suffix)
@@ -65,7 +84,21 @@ func (s *Store) Verify(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) view() string { return s.options.Table + periodsSuffix }
+// view is one of ours: its name, the version of its text, its columns, and the statements that put it in the place of an older one.
+type view struct {
+	name    string
+	version int
+	columns []string
+	steps   []string
+}
+
+func (s *Store) periodsView() view {
+	return view{s.options.Table + periodsSuffix, viewVersion, periodColumns, present(s.text.dropView, s.text.view, s.text.describeView)}
+}
+
+func (s *Store) hoursView() view {
+	return view{s.options.Table + hoursSuffix, hoursVersion, hoursColumns, present(s.text.dropHours, s.text.hoursView, s.text.describeHours)}
+}
 
 // create runs the text unless the table, view or index is there. That somebody else was quicker is no error.
 func (s *Store) create(ctx context.Context, name, text string) error {
@@ -83,27 +116,26 @@ func (s *Store) create(ctx context.Context, name, text string) error {
 }
 
 // ensureView makes the view, or replaces an older version of ours. A view of somebody else's is left, for verifyView to tell of.
-func (s *Store) ensureView(ctx context.Context) error {
-	found, err := s.columns(ctx, s.view())
-	if err != nil || len(found) > 0 && len(missing(found, periodColumns)) > 0 {
+func (s *Store) ensureView(ctx context.Context, v view) error {
+	found, err := s.columns(ctx, v.name)
+	if err != nil || len(found) > 0 && len(missing(found, v.columns)) > 0 {
 		return err
 	}
-	version, err := s.versionOfView(ctx)
-	if err != nil || version >= viewVersion {
+	version, err := s.versionOfView(ctx, v)
+	if err != nil || version >= v.version {
 		return err
 	}
-	if err := s.replaceView(ctx); err != nil {
-		if version, again := s.versionOfView(ctx); again == nil && version >= viewVersion {
+	if err := s.replaceView(ctx, v.steps); err != nil {
+		if version, again := s.versionOfView(ctx, v); again == nil && version >= v.version {
 			return nil // somebody else was quicker
 		}
-		return fmt.Errorf("creating %s: %w", s.view(), err)
+		return fmt.Errorf("creating %s: %w", v.name, err)
 	}
 	return nil
 }
 
 // replaceView is one transaction where the engine needs two statements, so that no reader finds the view missing.
-func (s *Store) replaceView(ctx context.Context) error {
-	steps := slices.DeleteFunc([]string{s.text.dropView, s.text.view, s.text.describeView}, func(text string) bool { return text == "" })
+func (s *Store) replaceView(ctx context.Context, steps []string) error {
 	if len(steps) == 1 {
 		_, err := s.db.ExecContext(ctx, steps[0])
 		return err
@@ -124,14 +156,14 @@ func (s *Store) replaceView(ctx context.Context) error {
 var versionText = regexp.MustCompile(viewMark + `(\d+)`)
 
 // versionOfView is 0 where there is no view, and 1 where ours bears no version, as the first didn't.
-func (s *Store) versionOfView(ctx context.Context) (int, error) {
-	found, err := s.columns(ctx, s.view())
+func (s *Store) versionOfView(ctx context.Context, v view) (int, error) {
+	found, err := s.columns(ctx, v.name)
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
 	var text string
-	if err := s.db.QueryRowContext(ctx, s.text.viewVersion, s.view()).Scan(&text); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("reading the version of %s: %w", s.view(), err)
+	if err := s.db.QueryRowContext(ctx, s.text.viewVersion, v.name).Scan(&text); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("reading the version of %s: %w", v.name, err)
 	}
 	if match := versionText.FindStringSubmatch(text); match != nil {
 		return strconv.Atoi(match[1])
@@ -167,14 +199,18 @@ func (s *Store) columns(ctx context.Context, table string) (columns []column, er
 	return columns, nil
 }
 
-func (s *Store) verifyTable(ctx context.Context) error {
-	found, err := s.columns(ctx, s.options.Table)
+func (s *Store) verifyEvents(ctx context.Context) error {
+	return s.verifyTable(ctx, s.options.Table, eventColumns, s.dialect.types)
+}
+
+func (s *Store) verifyTable(ctx context.Context, table string, columns []string, types map[string]string) error {
+	found, err := s.columns(ctx, table)
 	if err != nil {
 		return err
 	}
-	problems := missing(found, eventColumns)
+	problems := missing(found, columns)
 	for _, c := range found {
-		want, ours := s.dialect.types[c.name]
+		want, ours := types[c.name]
 		switch {
 		case ours && c.kind != want:
 			problems = append(problems, fmt.Sprintf("column %s is %s, it must be %s", c.name, cmp.Or(c.kind, "without a type"), want))
@@ -182,15 +218,24 @@ func (s *Store) verifyTable(ctx context.Context) error {
 			problems = append(problems, fmt.Sprintf("column %s is not ours: it must allow NULL or have a default", c.name))
 		}
 	}
-	return schemaError(s.options.Table, found, problems)
+	return schemaError(table, found, problems)
 }
 
-func (s *Store) verifyView(ctx context.Context) error {
-	found, err := s.columns(ctx, s.view())
+// verifyView tells of columns that are missing, and of a text that is too old.
+func (s *Store) verifyView(ctx context.Context, v view) error {
+	found, err := s.columns(ctx, v.name)
 	if err != nil {
 		return err
 	}
-	return schemaError(s.view(), found, missing(found, periodColumns))
+	if err := schemaError(v.name, found, missing(found, v.columns)); err != nil {
+		return err
+	}
+	version, err := s.versionOfView(ctx, v)
+	if err != nil || version >= v.version {
+		return err
+	}
+	return &SchemaError{Table: v.name, Problems: []string{fmt.Sprintf("it is of version %d, this program needs version %d: "+
+		"run what `manager billing ddl` prints", version, v.version)}}
 }
 
 func missing(found []column, want []string) (problems []string) {

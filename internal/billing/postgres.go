@@ -20,7 +20,7 @@ var Postgres = Dialect{
   recorded_at timestamptz NOT NULL)`,
 	createView: `CREATE OR REPLACE VIEW `,
 	// The server keeps no comment of the text.
-	describeView: `COMMENT ON VIEW {{t}}_periods IS '` + viewMark + `2'`,
+	describeView: `COMMENT ON VIEW {{v}} IS '` + viewMark + `{{version}}'`,
 	viewVersion:  `SELECT coalesce(obj_description(to_regclass({{p1}}), 'pg_class'), '')`,
 	instant:      `{{p}}::timestamptz`,
 	now:          `clock_timestamp()`,
@@ -38,6 +38,9 @@ FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + each(func(column string) string 
 		return column + " text"
 	}) + `)
 ON CONFLICT (event_id) DO NOTHING`,
+	usageTable:  usageTableText(postgresUsage, `, PRIMARY KEY (usage_id))`),
+	usageInsert: postgresUsageInsert,
+	usageTypes:  usageTypes(map[string]string{"text": "text", "number": "bigint", "instant": "timestamp with time zone"}),
 	// information_schema shows only what one has a right on; this finds the table on the search path.
 	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
   CASE WHEN attnotnull AND NOT atthasdef AND attidentity = '' THEN 1 ELSE 0 END

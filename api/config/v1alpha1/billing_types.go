@@ -34,6 +34,8 @@ type Billing struct {
 	Postgres BillingPostgres `json:"postgres"`
 	BigQuery BillingBigQuery `json:"bigquery"`
 
+	Usage BillingUsage `json:"usage"`
+
 	// Defaults fill the billing of an LNamespace at its creation: the first that names its maker and agrees with what is stated.
 	// Default [].
 	Defaults []BillingDefault `json:"defaults"`
@@ -90,6 +92,15 @@ type BillingOutbox struct {
 
 	// MaxRows is at least 1. Default 1000000.
 	MaxRows int `json:"maxRows"`
+}
+
+// BillingUsage says whether the exporter measures what each namespace has reserved, hour by hour.
+type BillingUsage struct {
+	// Enabled: Pods and PersistentVolumeClaims are watched, for which component billing-usage brings the right. Default false.
+	Enabled bool `json:"enabled"`
+
+	// GPUs are the extended resources that count as GPUs. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe.
+	GPUs []string `json:"gpus"`
 }
 
 // BillingSQLite configures driver sqlite.

@@ -38,6 +38,8 @@ var restartFields = []struct {
 	{"billing.bigquery.endpoint", func(c *OperatorConfiguration) any { return &c.Billing.BigQuery.Endpoint }},
 	{"billing.bigquery.statementTimeout", func(c *OperatorConfiguration) any { return &c.Billing.BigQuery.StatementTimeout }},
 	{"billing.bigquery.maximumBytesBilled", func(c *OperatorConfiguration) any { return &c.Billing.BigQuery.MaximumBytesBilled }},
+	{"billing.usage.enabled", func(c *OperatorConfiguration) any { return &c.Billing.Usage.Enabled }},
+	{"billing.usage.gpus", func(c *OperatorConfiguration) any { return &c.Billing.Usage.GPUs }},
 	{"controllers", func(c *OperatorConfiguration) any { return &c.Controllers }},
 	{"clientConnection.qps", func(c *OperatorConfiguration) any { return &c.ClientConnection.QPS }},
 	{"clientConnection.burst", func(c *OperatorConfiguration) any { return &c.ClientConnection.Burst }},

@@ -40,7 +40,8 @@ var everyKey = map[string]bool{
 	"billing.bigquery.project": restart, "billing.bigquery.dataset": restart, "billing.bigquery.location": restart,
 	"billing.bigquery.credentialsFile": restart, "billing.bigquery.endpoint": restart, "billing.bigquery.statementTimeout": restart,
 	"billing.bigquery.maximumBytesBilled": restart,
-	"billing.defaults":                    live, "billing.required": live, "billing.costCenterPattern": live,
+	"billing.usage.enabled":               restart, "billing.usage.gpus": restart,
+	"billing.defaults": live, "billing.required": live, "billing.costCenterPattern": live,
 	"controllers": restart, "clientConnection.qps": restart, "clientConnection.burst": restart, "concurrency": restart,
 	"featureGates": restart,
 }

@@ -20,6 +20,15 @@ func TestValidateBilling(t *testing.T) {
 			reason: "sqlite is complete by default; it needs no clusterID and no outbox",
 			body:   "billing: {driver: sqlite, outbox: {path: \"\"}}\n",
 		},
+		"BILL-63 hours without a ledger, GPUs that are no resource": {
+			reason: "a setting that does nothing is refused",
+			body:   "billing: {usage: {enabled: true, gpus: [gpu, nvidia.com/gpu, \"a b/c\"]}}\n",
+			want: []string{
+				`billing.usage.enabled: Invalid value: true: there is no ledger for hours: choose billing.driver sqlite, postgres or bigquery`,
+				`billing.usage.gpus[0]: Invalid value: "gpu": must be the name of an extended resource, such as nvidia.com/gpu`,
+				`billing.usage.gpus[2]: Invalid value: "a b/c": must be the name of an extended resource, such as nvidia.com/gpu`,
+			},
+		},
 		"BillingSQLiteNoPath": {
 			reason: "an empty path is none",
 			body:   "billing: {driver: sqlite, sqlite: {path: \"\"}}\n",

@@ -28,6 +28,10 @@ var (
 	parkedRows     = counter("parked_total", "Changes that the ledger refused as data.")
 	driftRows      = counter("drift_rows_total", "Changes that only a comparison after the first found: the watches missed them.")
 	outboxFailures = counter("outbox_failures_total", "Attempts to put changes into the outbox that failed.")
+
+	measured     = gauge("hours_measured_timestamp_seconds", "Until when what namespaces have reserved was measured and kept.")
+	waitingHours = gauge("hours_waiting_rows", "Rows of finished hours that the warehouse doesn't have yet.")
+	givenUpHours = counter("hours_given_up_total", "Rows of hours that were given up because the outbox was full.")
 )
 
 func gauge(name, help string) prometheus.Gauge {
@@ -44,6 +48,9 @@ var register = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
 		flushedRows, parkedRows, driftRows, outboxFailures)
 })
+
+// registerHours is called where hours are measured alone.
+var registerHours = sync.OnceFunc(func() { metrics.Registry.MustRegister(measured, waitingHours, givenUpHours) })
 
 func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
 

@@ -51,6 +51,12 @@ func assemble(ctx context.Context, mgr ctrl.Manager, c *config.OperatorConfigura
 		p.close()
 		return nil, err
 	}
+	if c.Billing.Usage.Enabled {
+		if err := p.measureHours(ctx, mgr, &c.Billing, keep); err != nil {
+			p.close()
+			return nil, err
+		}
+	}
 	if c.Billing.Driver == config.DriverSQLite {
 		if err := mgr.Add(&onlyOne{elected: mgr.Elected(), wait: aloneWithin, path: c.Billing.SQLite.Path}); err != nil {
 			p.close()

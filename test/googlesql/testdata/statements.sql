@@ -99,3 +99,36 @@ INSERT INTO `acme-finops`.`finops`.tenant_billing_reasons (event_id, author, rea
 -- corrections
 SELECT r.event_id, r.author, r.reason, r.recorded_at FROM `acme-finops`.`finops`.tenant_billing_reasons AS r
 WHERE r.event_id IN (SELECT event_id FROM `acme-finops`.`finops`.tenant_billing WHERE cluster = ? AND tenant = ?) ORDER BY r.recorded_at;
+
+-- usageTable
+CREATE TABLE IF NOT EXISTS `acme-finops`.`finops`.tenant_billing_usage (usage_id STRING NOT NULL, cluster STRING NOT NULL, namespace STRING NOT NULL, hour TIMESTAMP NOT NULL, covered_from TIMESTAMP NOT NULL, covered_until TIMESTAMP NOT NULL, covered_seconds INT64 NOT NULL, cpu_millicore_seconds INT64 NOT NULL, memory_mib_seconds INT64 NOT NULL, storage_mib_seconds INT64 NOT NULL, gpu_seconds INT64 NOT NULL, recorded_at TIMESTAMP NOT NULL)
+PARTITION BY TIMESTAMP_TRUNC(hour, DAY) CLUSTER BY cluster, namespace
+OPTIONS (description = 'warren hours, append-only', labels = [('managed-by', 'warren')]);
+
+-- usageInsert
+INSERT INTO `acme-finops`.`finops`.tenant_billing_usage (usage_id, cluster, namespace, hour, covered_from, covered_until, covered_seconds, cpu_millicore_seconds, memory_mib_seconds, storage_mib_seconds, gpu_seconds, recorded_at)
+SELECT s.usage_id, s.cluster, s.namespace, s.hour, s.covered_from, s.covered_until, s.covered_seconds, s.cpu_millicore_seconds, s.memory_mib_seconds, s.storage_mib_seconds, s.gpu_seconds, CURRENT_TIMESTAMP() FROM (
+  SELECT JSON_VALUE(r, '$.usage_id') AS usage_id, JSON_VALUE(r, '$.cluster') AS cluster, JSON_VALUE(r, '$.namespace') AS namespace, TIMESTAMP(JSON_VALUE(r, '$.hour')) AS hour, TIMESTAMP(JSON_VALUE(r, '$.covered_from')) AS covered_from, TIMESTAMP(JSON_VALUE(r, '$.covered_until')) AS covered_until, CAST(JSON_VALUE(r, '$.covered_seconds') AS INT64) AS covered_seconds, CAST(JSON_VALUE(r, '$.cpu_millicore_seconds') AS INT64) AS cpu_millicore_seconds, CAST(JSON_VALUE(r, '$.memory_mib_seconds') AS INT64) AS memory_mib_seconds, CAST(JSON_VALUE(r, '$.storage_mib_seconds') AS INT64) AS storage_mib_seconds, CAST(JSON_VALUE(r, '$.gpu_seconds') AS INT64) AS gpu_seconds
+  FROM UNNEST(JSON_QUERY_ARRAY(?)) AS r) AS s
+WHERE NOT EXISTS (SELECT 1 FROM `acme-finops`.`finops`.tenant_billing_usage AS e WHERE e.usage_id = s.usage_id AND e.hour BETWEEN TIMESTAMP(?) AND TIMESTAMP(?));
+
+-- hoursView
+CREATE OR REPLACE VIEW `acme-finops`.`finops`.tenant_billing_hours
+OPTIONS (description = 'warren billing view 1') AS /* warren billing view 1 */
+WITH dedup AS (
+  SELECT u.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, hour, usage_id ORDER BY recorded_at) AS rn FROM `acme-finops`.`finops`.tenant_billing_usage AS u
+), hours AS (
+  SELECT cluster, namespace, hour, MIN(covered_from) AS covered_from, MAX(covered_until) AS covered_until,
+         SUM(covered_seconds) AS covered_seconds, SUM(cpu_millicore_seconds) AS cpu, SUM(memory_mib_seconds) AS memory,
+         SUM(storage_mib_seconds) AS storage, SUM(gpu_seconds) AS gpu, MAX(recorded_at) AS recorded_at
+  FROM dedup WHERE rn = 1 GROUP BY cluster, namespace, hour
+), held AS (
+  SELECT h.*, p.tenant, p.cost_center, p.owner,
+         ROW_NUMBER() OVER (PARTITION BY h.cluster, h.namespace, h.hour ORDER BY p.valid_from DESC) AS rn
+  FROM hours AS h LEFT JOIN `acme-finops`.`finops`.tenant_billing_periods AS p ON p.cluster = h.cluster AND p.namespace = h.namespace
+   AND p.valid_from < h.covered_until AND (p.valid_to IS NULL OR p.valid_to > h.covered_from)
+)
+SELECT cluster, namespace, hour, COALESCE(tenant, '') AS tenant, COALESCE(cost_center, '') AS cost_center, COALESCE(owner, '') AS owner,
+       covered_seconds, cpu / 3600000.0 AS cpu_core_hours, memory / 3686400.0 AS memory_gib_hours, storage / 3686400.0 AS storage_gib_hours,
+       gpu / 3600.0 AS gpu_hours, recorded_at
+FROM held WHERE rn = 1;

@@ -1,0 +1,148 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// eventNotMeasured and eventMeasured are on the exporter's Deployment.
+const (
+	eventNotMeasured = "BillingHoursNotMeasured"
+	eventMeasured    = "BillingHoursMeasured"
+)
+
+// measurer follows Pods and PersistentVolumeClaims and adds up what each namespace has reserved. Only the leader measures.
+type measurer struct {
+	config *rest.Config
+	outbox *billing.Outbox
+	clock  clock.PassiveClock
+	events record.EventRecorder
+	self   *corev1.ObjectReference
+	// tick is how often the time moves where nothing happens, saveEvery how often the piece that goes on is kept in the outbox:
+	// what a crash loses at most.
+	tick, saveEvery time.Duration
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	meter   *billing.Meter
+	sources []*source
+	// frozenAt is the time that stands while a watch stands.
+	frozenAt time.Time
+
+	savedAt time.Time
+	told    bool
+}
+
+// Start implements manager.Runnable.
+func (m *measurer) Start(ctx context.Context) error {
+	api, err := client.NewWithWatch(m.config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client of the API server for Pods and PersistentVolumeClaims: %w", err)
+	}
+	var following sync.WaitGroup
+	for _, s := range m.sources {
+		following.Go(func() { s.follow(ctx, api) })
+	}
+	defer following.Wait()
+	ticker := time.NewTicker(m.tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+			defer cancel()
+			m.save(last)
+			return nil
+		case <-ticker.C:
+			m.advance(ctx)
+		}
+	}
+}
+
+// now is the time for what comes. It stands from when a watch fails: nobody knows what happens meanwhile, and if that lasts, the
+// meter covers none of it. The caller holds mu.
+func (m *measurer) now() time.Time {
+	for _, s := range m.sources {
+		if s.failure != nil {
+			if m.frozenAt.IsZero() {
+				m.frozenAt = m.clock.Now()
+			}
+			return m.frozenAt
+		}
+	}
+	m.frozenAt = time.Time{}
+	return m.clock.Now()
+}
+
+func (m *measurer) advance(ctx context.Context) {
+	m.mu.Lock()
+	now, synced := m.now(), true
+	var failure error
+	for _, s := range m.sources {
+		synced = synced && s.synced
+		if failure == nil {
+			failure = s.failure
+		}
+	}
+	switch {
+	case m.meter.Measuring():
+		m.meter.Advance(now)
+	case synced && failure == nil:
+		m.meter.Begin(now)
+	}
+	m.mu.Unlock()
+	m.tell(ctx, failure)
+	if passed := now.Sub(m.savedAt); failure == nil && (passed >= m.saveEvery || passed < 0) {
+		m.savedAt = now
+		m.save(ctx)
+	}
+}
+
+// save puts the finished pieces and the state of the one that goes on into the outbox.
+func (m *measurer) save(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.meter.Measuring() {
+		return
+	}
+	m.meter.Advance(m.now())
+	givenUp, err := m.outbox.PutUsage(ctx, m.meter.Finished(), m.meter.Piece())
+	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	if err != nil {
+		outboxFailures.Inc()
+		log.Error(err, "hours wait in memory until the outbox takes them", "rows", len(m.meter.Finished()))
+		return
+	}
+	m.meter.Forget()
+	measured.Set(float64(m.clock.Now().Unix()))
+	if givenUp > 0 {
+		givenUpHours.Add(float64(givenUp))
+		log.Info("the outbox was full: the oldest hours are given up and are missing in the ledger; raise billing.outbox.maxRows or mend the warehouse", "rows", givenUp)
+	}
+}
+
+// tell says once that a watch stands, and once that it goes again.
+func (m *measurer) tell(ctx context.Context, failure error) {
+	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	switch {
+	case failure != nil && !m.told:
+		m.events.Event(m.self, corev1.EventTypeWarning, eventNotMeasured, fmt.Sprintf("what namespaces have reserved is not measured: %v; "+
+			"apply component billing-usage, which brings the right, or set billing.usage.enabled to false", failure))
+		log.Error(failure, "what namespaces have reserved is not measured; apply component billing-usage, or set billing.usage.enabled to false")
+	case failure == nil && m.told:
+		m.events.Event(m.self, corev1.EventTypeNormal, eventMeasured, "what namespaces have reserved is measured again; the time between is missing")
+		log.Info("what namespaces have reserved is measured again")
+	}
+	m.told = failure != nil
+}

@@ -1,0 +1,82 @@
+package exporter
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	podresources "k8s.io/component-helpers/resource"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// podReserves is what a Pod keeps others from: what the scheduler counts for it, from when it has a node until it has ended. A Pod
+// that waits for a node keeps nobody from anything, and so does one that has succeeded or failed.
+func podReserves(pod *corev1.Pod, gpus []string) billing.Reserved {
+	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return billing.Reserved{}
+	}
+	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true})
+	reserved := billing.Reserved{MilliCPU: requests.Cpu().MilliValue(), MemoryKiB: kibi(requests.Memory())}
+	for name, quantity := range requests {
+		if slices.Contains(gpus, string(name)) {
+			reserved.GPUs += quantity.Value()
+		}
+	}
+	return reserved
+}
+
+// claimReserves is what a PersistentVolumeClaim asks for, from when it has a volume until it is gone or has lost it.
+func claimReserves(claim *corev1.PersistentVolumeClaim) billing.Reserved {
+	if claim.Status.Phase != corev1.ClaimBound {
+		return billing.Reserved{}
+	}
+	return billing.Reserved{StorageKiB: kibi(claim.Spec.Resources.Requests.Storage())}
+}
+
+// kibi rounds bytes up to KiB.
+func kibi(q *resource.Quantity) int64 {
+	bytes := q.Value()
+	kib := bytes / 1024
+	if bytes%1024 > 0 {
+		kib++
+	}
+	return kib
+}
+
+// slimPod keeps what podReserves reads, so that a first list of a large cluster fits into memory.
+func slimPod(pod *corev1.Pod) {
+	slim := corev1.Pod{}
+	slim.Name, slim.Namespace, slim.UID, slim.ResourceVersion = pod.Name, pod.Namespace, pod.UID, pod.ResourceVersion
+	slim.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources,
+		Containers: slimContainers(pod.Spec.Containers), InitContainers: slimContainers(pod.Spec.InitContainers)}
+	slim.Status = corev1.PodStatus{Phase: pod.Status.Phase, Resize: pod.Status.Resize, Resources: pod.Status.Resources,
+		AllocatedResources: pod.Status.AllocatedResources, ContainerStatuses: slimStatuses(pod.Status.ContainerStatuses),
+		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses)}
+	for _, condition := range pod.Status.Conditions { // an infeasible resize counts for nothing
+		if strings.HasPrefix(string(condition.Type), "PodResize") {
+			slim.Status.Conditions = append(slim.Status.Conditions, condition)
+		}
+	}
+	*pod = slim
+}
+
+func slimContainers(containers []corev1.Container) []corev1.Container {
+	slim := make([]corev1.Container, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		slim[i] = corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests}, RestartPolicy: c.RestartPolicy}
+	}
+	return slim
+}
+
+func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	slim := make([]corev1.ContainerStatus, len(statuses))
+	for i := range statuses {
+		s := &statuses[i]
+		slim[i] = corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources}
+	}
+	return slim
+}

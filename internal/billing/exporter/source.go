@@ -1,0 +1,132 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// source takes what a watch of one kind brings to the meter, and keeps no objects. It is the store of a reflector.
+type source struct {
+	by *measurer
+	// kind is the resource's name in the API, and stands before the UIDs of its objects.
+	kind     string
+	object   client.Object
+	list     func() client.ObjectList
+	reserves func(object any) billing.Reserved
+
+	// What follows is guarded by the measurer's mu. synced: all that exists has been read once. failure is why the watch
+	// stands; nil while it goes.
+	synced  bool
+	failure error
+}
+
+func (m *measurer) newSources(gpus []string) []*source {
+	return []*source{
+		{by: m, kind: "pods", object: &corev1.Pod{}, list: func() client.ObjectList { return &corev1.PodList{} },
+			reserves: func(object any) billing.Reserved { return podReserves(object.(*corev1.Pod), gpus) }},
+		{by: m, kind: "persistentvolumeclaims", object: &corev1.PersistentVolumeClaim{},
+			list:     func() client.ObjectList { return &corev1.PersistentVolumeClaimList{} },
+			reserves: func(object any) billing.Reserved { return claimReserves(object.(*corev1.PersistentVolumeClaim)) }},
+	}
+}
+
+// follow watches until ctx ends.
+func (s *source) follow(ctx context.Context, api client.WithWatch) {
+	options := func(o metav1.ListOptions) *client.ListOptions { return &client.ListOptions{Raw: &o} }
+	toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := s.list()
+			err := api.List(ctx, list, options(o))
+			s.note(ctx, "listing", err, false)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := api.Watch(ctx, s.list(), options(o))
+			s.note(ctx, "watching", err, true)
+			return w, err
+		},
+	}, s.object, s, toolscache.ReflectorOptions{Name: "usage"}).RunWithContext(ctx)
+}
+
+// note keeps whether the watch goes. A list alone doesn't make it go again.
+func (s *source) note(ctx context.Context, doing string, err error, follows bool) {
+	if ctx.Err() != nil {
+		return
+	}
+	s.by.mu.Lock()
+	defer s.by.mu.Unlock()
+	switch {
+	case err != nil:
+		s.failure = fmt.Errorf("%s %s: %w", doing, s.kind, err)
+	case follows:
+		s.failure = nil
+	}
+}
+
+// Add implements cache.ReflectorStore.
+func (s *source) Add(object any) error {
+	s.by.mu.Lock()
+	defer s.by.mu.Unlock()
+	s.set(object)
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (s *source) Update(object any) error { return s.Add(object) }
+
+// Delete implements cache.ReflectorStore.
+func (s *source) Delete(object any) error {
+	s.by.mu.Lock()
+	defer s.by.mu.Unlock()
+	s.by.meter.Set(s.id(object), billing.Reservation{}, s.by.now())
+	return nil
+}
+
+// Replace implements cache.ReflectorStore. What is not in the list is gone.
+func (s *source) Replace(objects []any, _ string) error {
+	s.by.mu.Lock()
+	defer s.by.mu.Unlock()
+	there := make(map[string]bool, len(objects))
+	for _, object := range objects {
+		there[s.set(object)] = true
+	}
+	for id := range s.by.meter.Holders {
+		if strings.HasPrefix(id, s.kind+"/") && !there[id] {
+			s.by.meter.Set(id, billing.Reservation{}, s.by.now())
+		}
+	}
+	s.synced = true
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (s *source) Resync() error { return nil }
+
+// Transformer implements cache.TransformingStore: what is read at first is kept in memory whole, so it is cut at once.
+func (s *source) Transformer() toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			slimPod(pod)
+		}
+		return object, nil
+	}
+}
+
+func (s *source) set(object any) (id string) {
+	id = s.id(object)
+	namespace := object.(client.Object).GetNamespace()
+	s.by.meter.Set(id, billing.Reservation{Namespace: strings.Clone(namespace), Reserved: s.reserves(object)}, s.by.now())
+	return id
+}
+
+func (s *source) id(object any) string { return s.kind + "/" + string(object.(client.Object).GetUID()) }
