@@ -29,6 +29,8 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator str
 	n := s.Namespace(lns.Name)
 	if rules.Reserved(lns.Name, rules.operatorNamespace) {
 		f.add(field.Forbidden(name, lns.Name+" is a reserved name: choose another"))
+	} else if n != nil && !n.Terminating && s.Tenant(lns.Name) != nil {
+		f.add(field.Forbidden(name, "LNamespace "+lns.Name+" exists already: choose another name"))
 	} else if n != nil {
 		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
 		why := s.NotAdoptable(n, tenant)

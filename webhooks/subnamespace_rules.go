@@ -75,7 +75,7 @@ func notAllowed[V ~string](at *field.Path, by string, allowed func(string) bool,
 		if value, known := old[key]; known && value == now[key] || allowed != nil && allowed(key) {
 			continue
 		}
-		problems = append(problems, field.Forbidden(at.Key(key), "not allowed by "+by))
+		problems = append(problems, field.Forbidden(at.Key(key), "not allowed by "+by+" of the configuration: leave the key out, or ask a cluster admin to allow it"))
 	}
 	return problems
 }

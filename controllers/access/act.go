@@ -70,15 +70,15 @@ func (r *Reconciler) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		if err != nil {
 			unsound[key] = true
 			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))
-			done.failed(key, err)
+			done.noteFailure(key, err)
 		}
 	}
 	slices.SortFunc(done.conflicts, func(a, b grants.Key) int { return strings.Compare(a.String(), b.String()) })
 	return done
 }
 
-// failed sorts an error by what it takes to heal.
-func (o *outcome) failed(key grants.Key, err error) {
+// noteFailure files an error about an object under what it takes to mend it.
+func (o *outcome) noteFailure(key grants.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
 		o.conflicts = append(o.conflicts, key)
@@ -153,7 +153,7 @@ func isStale(err error, before grants.Object) bool {
 func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (grants.Object, bool, error) {
 	switch {
 	case step.Deed == grants.DeedEnsure:
-		return r.ensure(ctx, existing, step.Desired)
+		return r.ensureObject(ctx, existing, step.Desired)
 	case existing == nil || !grants.Removable(existing, step.Desired):
 		return existing, true, nil // gone already, or someone else's by now
 	case step.Deed == grants.DeedRemove:
@@ -170,7 +170,7 @@ func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Ste
 	}
 }
 
-func (r *Reconciler) ensure(ctx context.Context, existing, desired grants.Object) (grants.Object, bool, error) {
+func (r *Reconciler) ensureObject(ctx context.Context, existing, desired grants.Object) (grants.Object, bool, error) {
 	if existing == nil {
 		after, err := r.createObject(ctx, desired)
 		return after, true, err

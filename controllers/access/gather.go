@@ -77,7 +77,7 @@ func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNa
 }
 
 func (r *Reconciler) forgetTenant(tenant string) {
-	r.groups.forget(tenant)
+	r.groups.forgetTenant(tenant)
 	r.patience.Forget(tenant)
 	r.changed.Delete(tenant)
 	r.leaving.Delete(tenant)
@@ -109,7 +109,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		return f, nil
 	}
 	if !f.own {
-		r.groups.forget(tenant.Name)
+		r.groups.forgetTenant(tenant.Name)
 		return f, nil
 	}
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
@@ -189,7 +189,7 @@ func (r *Reconciler) addOwnedPairs(ctx context.Context, tenant string, actual gr
 
 // readCached reads an object from the cache, or what was last written where that is later. It is nil if there is none.
 func (r *Reconciler) readCached(ctx context.Context, key grants.Key) (grants.Object, error) {
-	object, err := read(ctx, r.Client, key)
+	object, err := readObject(ctx, r.Client, key)
 	if err != nil {
 		return nil, err
 	}
@@ -198,10 +198,10 @@ func (r *Reconciler) readCached(ctx context.Context, key grants.Key) (grants.Obj
 
 // readLive reads an object from the API server. It is nil if there is none.
 func (r *Reconciler) readLive(ctx context.Context, key grants.Key) (grants.Object, error) {
-	return read(ctx, r.Live, key)
+	return readObject(ctx, r.Live, key)
 }
 
-func read(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {
+func readObject(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {
 	object := key.New()
 	err := from.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, object)
 	if apierrors.IsNotFound(err) {

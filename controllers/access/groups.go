@@ -83,7 +83,7 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	granted := wasGranted(tenant, desired, actual)
 	if len(grants.Subjects(desired.Binding)) == 0 {
 		if !granted {
-			g.forget(tenant.Name)
+			g.forgetTenant(tenant.Name)
 		}
 		return groupState{}, nil
 	}
@@ -155,8 +155,8 @@ func (g *groups) requestRecheck() {
 	}
 }
 
-// forget makes the next sudoer of the tenant its first.
-func (g *groups) forget(tenant string) {
+// forgetTenant forgets what was found about the tenant's group: its next sudoer counts as the first.
+func (g *groups) forgetTenant(tenant string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.asked, tenant)

@@ -183,7 +183,7 @@ func (g *groups) recheckObstacles(ctx context.Context) ([]string, error) {
 	for tenant, holders := range g.inTheWay() {
 		group := v1alpha1.SudoersGroup(tenant)
 		for _, h := range holders {
-			binding, err := read(ctx, g.live, h.key)
+			binding, err := readObject(ctx, g.live, h.key)
 			if err != nil {
 				errs = append(errs, err)
 				continue

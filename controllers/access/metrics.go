@@ -64,14 +64,14 @@ func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 		if !apianswer.ListCached(*reader, list) {
 			return
 		}
-		tally(list, counts)
+		countByAccess(list, counts)
 	}
 	for kind, n := range counts {
 		out <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, n, kind)
 	}
 }
 
-func tally(list client.ObjectList, counts map[string]float64) {
+func countByAccess(list client.ObjectList, counts map[string]float64) {
 	add := func(labels map[string]string) {
 		if labels[v1alpha1.LabelInheritedFrom] == "" {
 			counts[labels[v1alpha1.LabelAccess]]++

@@ -58,7 +58,7 @@ func (o orphans) objectsOf(_ context.Context, tenant client.Object) []grants.Key
 
 // Reconcile deletes the object if it is ours and nobody's.
 func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, error) {
-	object, err := read(ctx, o.Client, key)
+	object, err := readObject(ctx, o.Client, key)
 	if err != nil || object == nil || object.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err
 	}

@@ -37,7 +37,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	var found []finding
 	if !seen.own || done.rootless {
 		return []finding{{reason: v1alpha1.ReasonNamespaceNotReady, retry: done.rootless,
-			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted", tenant.Name)}}
+			message: fmt.Sprintf("namespace %s is not this LNamespace's, or not ready: no access is granted until condition NamespaceReady is True", tenant.Name)}}
 	}
 	for _, message := range done.forbidden {
 		found = append(found, finding{reason: v1alpha1.ReasonForbidden, message: message, retry: true})
@@ -64,7 +64,7 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	if seen.roleless {
 		found = append(found, finding{reason: v1alpha1.ReasonUserClusterRoleMissing, retry: true,
-			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access", seen.settings.UserClusterRole)})
+			message: fmt.Sprintf("ClusterRole %s of access.userClusterRole does not exist: users get no access until a cluster admin creates it, or names another one", seen.settings.UserClusterRole)})
 	}
 	for _, refusal := range seen.input.Refused {
 		f := finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why}

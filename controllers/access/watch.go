@@ -32,7 +32,7 @@ const (
 
 // SetupWithManager registers the reconciler, the one for orphans, and the looks at who else binds the groups of sudoers.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
-	if err := r.complete(mgr); err != nil {
+	if err := r.checkComplete(mgr); err != nil {
 		return err
 	}
 	if err := indexFields(mgr); err != nil {
@@ -46,9 +46,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("access").
 		For(&v1alpha1.LNamespace{}, builder.WithPredicates(r.specChanged())).
-		Watches(&rbacv1.ClusterRole{}, r.objects()).
-		Watches(&rbacv1.ClusterRoleBinding{}, r.objects()).
-		Watches(&rbacv1.RoleBinding{}, r.objects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
+		Watches(&rbacv1.ClusterRole{}, r.handleObjects()).
+		Watches(&rbacv1.ClusterRoleBinding{}, r.handleObjects()).
+		Watches(&rbacv1.RoleBinding{}, r.handleObjects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(r.vettingSource()).
 		WatchesRawSource(r.groups.boundElsewhere()).
@@ -66,7 +66,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-func (r *Reconciler) complete(mgr ctrl.Manager) error {
+func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	if r.Forest == nil || r.Changes == nil || r.Config == nil || r.Report == nil || r.Events == nil {
 		return errors.New("setting up the access controller: Forest, Changes, Config, Report and Events are required")
 	}
@@ -137,9 +137,9 @@ func notCopied(object client.Object) bool {
 	return labels[v1alpha1.LabelInheritedFrom] == "" || object.GetNamespace() == labels[v1alpha1.LabelTenant]
 }
 
-// objects asks for every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing
+// handleObjects requeues every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing
 // the square of their number: where only owners have changed, it asks for those whose ownership has.
-func (r *Reconciler) objects() handler.EventHandler {
+func (r *Reconciler) handleObjects() handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(r.tenantsOf)
 	return handler.Funcs{
 		CreateFunc: all.Create, DeleteFunc: all.Delete, GenericFunc: all.Generic,

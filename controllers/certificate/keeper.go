@@ -106,7 +106,7 @@ func (k *keeper) noteRotation(pair servingcert.Pair, reason string) {
 		until = c.Leaf.NotAfter.UTC().Format(time.RFC3339)
 	}
 	k.events.Eventf(k.deploymentReference(), corev1.EventTypeNormal, string(v1alpha1.ReasonCertificateRotated),
-		"the webhooks serve a new certificate until %s: %s", until, reason)
+		"the webhooks serve a new certificate, valid until %s, because %s", until, reason)
 }
 
 // noteFailure tells of what went wrong, once as long as it stays the same.

@@ -21,9 +21,9 @@ import (
 // managedBy marks the objects that the operator makes for users.
 var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName}
 
-// unmet are what keeps the required children of the namespace called name from being there, one obstacle for each that
+// listUnmet says what keeps the required children of the namespace called name from being there, one obstacle for each that
 // is not, in the order of their names.
-func unmet(s *forest.Snapshot, name string) []forest.Obstacle {
+func listUnmet(s *forest.Snapshot, name string) []forest.Obstacle {
 	h, n := s.Hierarchy(name), s.Namespace(name)
 	if h == nil || n == nil || n.Terminating {
 		return nil
@@ -149,7 +149,7 @@ func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy, Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}
 	err := r.Client.Create(ctx, sub, client.FieldOwner(v1alpha1.OperatorName))
 	if err == nil {
-		r.Events.Event(reference(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
+		r.Events.Event(referenceOf(h), corev1.EventTypeNormal, string(v1alpha1.ReasonChildRequested), "SubNamespace "+parent+"/"+name+" was created, because spec.requiredChildren names it")
 	}
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("making the required SubNamespace %s/%s: %w", parent, name, err)

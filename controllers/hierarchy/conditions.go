@@ -37,13 +37,13 @@ func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) fi
 	return finding{kind, metav1.ConditionFalse, reason, message}
 }
 
-// findings are the conditions of the namespace called name, in the order in which they decide Ready. rejected is what the
+// listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected is what the
 // API server said when it refused its keys, refused when it refused its required children.
-func findings(s *forest.Snapshot, name, rejected, refused string) []finding {
-	return []finding{halted(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name, refused)}
+func listFindings(s *forest.Snapshot, name, rejected, refused string) []finding {
+	return []finding{haltedCondition(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name, refused)}
 }
 
-func halted(s *forest.Snapshot, name string) finding {
+func haltedCondition(s *forest.Snapshot, name string) finding {
 	if halt := s.Place(name).Halt; halt.Reason != "" {
 		return finding{v1alpha1.ConditionHalted, metav1.ConditionTrue, halt.Reason, halt.Message}
 	}
@@ -56,7 +56,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	asked, overruled := s.Overruled(name)
 	switch {
 	case len(request.Obstacles) > 0:
-		return bad(kind, request.Obstacles[0].Reason, sentences(request.Obstacles))
+		return bad(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
 	case request.Asked && rejected != "":
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the API server refuses to place the namespace: " + rejected}
 	case request.Asked:
@@ -99,21 +99,21 @@ func childrenReady(s *forest.Snapshot, name, refused string) finding {
 	if !s.Place(name).InTree() {
 		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or halted, so its required children can't be made")
 	}
-	obstacles := unmet(s, name)
+	obstacles := listUnmet(s, name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
 		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
 		switch {
 		case len(these) > 0 && reason == v1alpha1.ReasonChildPending && refused != "":
 			return bad(kind, reason, refused)
 		case len(these) > 0:
-			return bad(kind, reason, sentences(these))
+			return bad(kind, reason, joinSentences(these))
 		}
 	}
 	return good(kind, v1alpha1.ReasonAllPresent, "every required child exists")
 }
 
-// sentences joins what obstacles say, five of them at most.
-func sentences(obstacles []forest.Obstacle) string {
+// joinSentences joins the sentences of obstacles, five at most.
+func joinSentences(obstacles []forest.Obstacle) string {
 	var texts []string
 	for _, o := range obstacles {
 		texts = append(texts, o.Message)
@@ -121,8 +121,8 @@ func sentences(obstacles []forest.Obstacle) string {
 	return forest.First(texts, forest.Named, "; ")
 }
 
-// ready sums findings up.
-func ready(s *forest.Snapshot, name string, all []finding) finding {
+// readyCondition is Ready: the first of the other conditions that is bad or unknown, or that all is well.
+func readyCondition(s *forest.Snapshot, name string, all []finding) finding {
 	for _, f := range all {
 		if f.bad() || f.status == metav1.ConditionUnknown {
 			return bad(v1alpha1.ConditionReady, f.reason, f.message)

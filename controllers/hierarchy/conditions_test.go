@@ -133,8 +133,8 @@ func TestFindings(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			all := findings(tc.s, "x", tc.rejected, "")
-			r := ready(tc.s, "x", all)
+			all := listFindings(tc.s, "x", tc.rejected, "")
+			r := readyCondition(tc.s, "x", all)
 			got := []string{string(r.status) + " " + string(r.reason) + ": " + r.message}
 			for _, f := range all {
 				switch {

@@ -49,13 +49,13 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
-		WatchesRawSource(r.Index.Source(r.concerned)).
+		WatchesRawSource(r.Index.Source(r.listConcerned)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
 }
 
-// concerned are the namespaces that changed, those whose required children did, and those that wait for any change.
-func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
+// listConcerned lists the namespaces that changed, those whose required children did, and those that wait for any change.
+func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
 	ask := func(name string) {
@@ -94,7 +94,7 @@ func (r *Reconciler) Refused(namespace string) string { return r.refused.Of(name
 
 // Reconcile brings one namespace to what it should be.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	again, err := r.settle(ctx, req.Name)
+	again, err := r.writeNamespace(ctx, req.Name)
 	if err == nil && again == 0 {
 		again, err = r.requireChildren(ctx, req.Name)
 	}
@@ -125,10 +125,10 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	}
 }
 
-// settle writes what differs. Where a HierarchyConfiguration asks for another place, that is judged and written before
+// writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a HierarchyConfiguration asks for another place, that is judged and written before
 // anybody else's, by a forest that holds our last writes: requests can never form a cycle.
 // Where the API server refuses the write, settle returns when to try again.
-func (r *Reconciler) settle(ctx context.Context, name string) (again time.Duration, err error) {
+func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.Index.Snapshot().Hierarchy(name) != nil {
 		r.waiting.Store(name, true) // from here on, every change asks again
 	}
@@ -140,7 +140,7 @@ func (r *Reconciler) settle(ctx context.Context, name string) (again time.Durati
 		s = r.Index.Snapshot()
 		request = s.Request(name)
 	}
-	if len(request.Obstacles) > 0 || len(unmet(s, name)) > 0 {
+	if len(request.Obstacles) > 0 || len(listUnmet(s, name)) > 0 {
 		r.waiting.Store(name, true)
 	} else {
 		r.waiting.Delete(name)
@@ -174,7 +174,7 @@ func (r *Reconciler) settle(ctx context.Context, name string) (again time.Durati
 		r.announceReleased(s, n, tenant)
 		return 0, nil
 	}
-	r.announce(s, n, change)
+	r.announceChange(s, n, change)
 	return 0, nil
 }
 
@@ -184,7 +184,7 @@ func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, t
 		"what came from the tenant is taken away there, everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
 	to := []runtime.Object{lnamespaceReference(tenant)}
 	if h := s.Hierarchy(n.Name); h != nil {
-		to = append(to, reference(h))
+		to = append(to, referenceOf(h))
 	} else {
 		to = append(to, &corev1.ObjectReference{APIVersion: "v1", Kind: "Namespace", Name: n.Name, Namespace: n.Name, UID: types.UID(n.UID)})
 	}
@@ -193,17 +193,17 @@ func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, t
 	}
 }
 
-// announce tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.
-func (r *Reconciler) announce(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
+// announceChange tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.
+func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
 	_, shape := change.Labels[v1alpha1.LabelType]
 	_, moved := change.Annotations[v1alpha1.AnnotationAppliedParent]
 	request := s.Request(n.Name)
 	switch tenant := s.Tenant(n.Name); {
 	case moved && request.Asked && n.Parent() != request.Parent:
-		r.Events.Event(reference(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),
-			n.Name+" was moved from "+placeName(n.Parent())+" to "+placeName(request.Parent))
+		r.Events.Event(referenceOf(s.Hierarchy(n.Name)), corev1.EventTypeNormal, string(v1alpha1.ReasonParentChanged),
+			"namespace "+n.Name+" was moved from "+placeName(n.Parent())+" to "+placeName(request.Parent))
 	case shape && !moved && tenant != nil:
-		r.Events.Event(lnamespaceReference(tenant), corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of the Namespace was put back")
+		r.Events.Event(lnamespaceReference(tenant), corev1.EventTypeNormal, string(v1alpha1.ReasonDriftRepaired), "label "+v1alpha1.LabelType+" of namespace "+n.Name+" was put back: the namespace is the root of this tenant")
 	}
 }
 
@@ -223,8 +223,8 @@ func placeName(parent string) string {
 	return fmt.Sprintf("%q", parent)
 }
 
-// reference is the object that h was taken from, as far as Events need it.
-func reference(h *forest.Hierarchy) *v1alpha1.HierarchyConfiguration {
+// referenceOf is the object that h was taken from, as far as Events need it.
+func referenceOf(h *forest.Hierarchy) *v1alpha1.HierarchyConfiguration {
 	return &v1alpha1.HierarchyConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "HierarchyConfiguration"},
 		ObjectMeta: metav1.ObjectMeta{

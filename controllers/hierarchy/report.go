@@ -64,7 +64,7 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy-report").
 		For(&v1alpha1.HierarchyConfiguration{}).
-		WatchesRawSource(r.Index.Source(r.reported)).
+		WatchesRawSource(r.Index.Source(r.listReported)).
 		WatchesRawSource(source.Func(r.listen)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
@@ -84,17 +84,17 @@ func (r *Reporter) Again(namespaces ...string) {
 		return // not the leader yet: everything is looked at when it becomes one
 	}
 	for _, name := range namespaces {
-		(*q).AddAfter(request(name), r.Pace)
+		(*q).AddAfter(requestOf(name), r.Pace)
 	}
 }
 
-func request(namespace string) reconcile.Request {
+func requestOf(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
 }
 
-// reported are the namespaces whose status a change may show in: those that changed, their parents, those that want their
+// listReported lists the namespaces whose status a change may show in: those that changed, their parents, those that want their
 // names for a child, and those that wait.
-func (r *Reporter) reported(c view.Change) []reconcile.Request {
+func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for name := range r.Waiting(c) {
 		found[name] = true
@@ -115,7 +115,7 @@ func (r *Reporter) reported(c view.Change) []reconcile.Request {
 	}
 	requests := make([]reconcile.Request, 0, len(found))
 	for name := range found {
-		requests = append(requests, request(name))
+		requests = append(requests, requestOf(name))
 	}
 	return requests
 }
@@ -132,7 +132,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	hc := &v1alpha1.HierarchyConfiguration{}
 	err := r.Client.Get(ctx, req.NamespacedName, hc)
 	if apierrors.IsNotFound(err) {
-		return r.demand(ctx, s, n.Name)
+		return r.createConfiguration(ctx, s, n.Name)
 	}
 	if err != nil || !s.Hierarchy(n.Name).Is(forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
 		return ctrl.Result{}, err // the forest is yet to learn of it, and then asks again
@@ -148,7 +148,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	now := hc.DeepCopy()
-	r.fill(s, now)
+	r.fillStatus(s, now)
 	if equality.Semantic.DeepEqual(hc.Status, now.Status) {
 		return ctrl.Result{}, nil
 	}
@@ -157,7 +157,7 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, fmt.Errorf("writing the status of HierarchyConfiguration %s: %w", req.NamespacedName, err)
 	}
 	if err == nil {
-		r.announce(hc, now)
+		r.announceTransitions(hc, now)
 	}
 	return apianswer.AfterWrite(err)
 }
@@ -188,15 +188,15 @@ func asks(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
 
-// demand makes an object in a namespace that has had something to report for a while, and not while somebody is writing such objects:
+// createConfiguration makes a HierarchyConfiguration in a namespace that has had something to report for a while, and not while somebody is writing such objects:
 // who applies a directory of them would find the name taken.
-func (r *Reporter) demand(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
+func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
 	if len(s.Children(name)) > 0 { // else a look costs nothing
 		if wait := r.wait(name, false); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	wrong := slices.ContainsFunc(r.findings(s, name, nil), finding.ofNamespace)
+	wrong := slices.ContainsFunc(r.listFindings(s, name, nil), finding.ofNamespace)
 	if !wrong && !hasUnboundChild(s, name) {
 		r.wanting.Delete(name)
 		return ctrl.Result{}, nil
@@ -235,8 +235,8 @@ func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	return time.Until(end)
 }
 
-// fill writes into the status what is true now.
-func (r *Reporter) fill(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration) {
+// fillStatus writes into the status what is true now.
+func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration) {
 	name, status := hc.Namespace, &hc.Status
 	children, place := s.Children(name), s.Place(name)
 	status.ObservedGeneration = hc.Generation
@@ -247,18 +247,18 @@ func (r *Reporter) fill(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration)
 		depth := int32(place.Depth()) //nolint:gosec // at most 128
 		status.Depth = &depth
 	}
-	all := r.findings(s, name, v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionPropagated))
+	all := r.listFindings(s, name, v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionPropagated))
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionHalted, v1alpha1.ConditionParentApplied,
 		v1alpha1.ConditionMetadataSynced, v1alpha1.ConditionChildrenReady, v1alpha1.ConditionPropagated)
-	for _, f := range append(all, ready(s, name, all)) {
+	for _, f := range append(all, readyCondition(s, name, all)) {
 		v1alpha1.SetCondition(&status.Conditions, hc.Generation, f.kind, f.status, f.reason, f.message)
 	}
 }
 
-// findings are all that is known of a namespace. Until every copy was looked at after a start, what is known of them is what
+// listFindings returns all conditions of a namespace. Until every copy was looked at after a start, what its conditions say of copies is what
 // was reported before it, if anything.
-func (r *Reporter) findings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
-	all := findings(s, name, r.Rejected(name), r.Refused(name))
+func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
+	all := listFindings(s, name, r.Rejected(name), r.Refused(name))
 	switch {
 	case r.Copies == nil:
 	case r.Copies.Known(name):
@@ -269,8 +269,8 @@ func (r *Reporter) findings(s *forest.Snapshot, name string, was *metav1.Conditi
 	return all
 }
 
-// announce tells of conditions that became bad, and of a namespace that goes on.
-func (r *Reporter) announce(before, now *v1alpha1.HierarchyConfiguration) {
+// announceTransitions tells of conditions that became bad, and of a namespace that goes on.
+func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), wrong(c.Type, c.Status)
 		was := v1alpha1.FindCondition(before.Status.Conditions, kind)

@@ -12,13 +12,13 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// billed is who pays for the tenant, and since when: nil where nothing is billed. It is stamped once for each change, by the
+// dateBilling returns who pays for the tenant, and since when: nil where nothing is billed. It is stamped once for each change, by the
 // API server's clock, so that the ledger gets the same instant after any restart.
-func (r *Reconciler) billed(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {
+func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {
 	if !r.Bills() {
 		return nil, nil
 	}
-	was, is := lns.Status.Billing, payer(lns)
+	was, is := lns.Status.Billing, payerOf(lns)
 	if !settled || was != nil && was.CostCenter == is.CostCenter && was.Owner == is.Owner {
 		return was, nil
 	}
@@ -26,7 +26,7 @@ func (r *Reconciler) billed(ctx context.Context, lns *v1alpha1.LNamespace, settl
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), live); err != nil {
 		return was, fmt.Errorf("reading LNamespace %s to date its billing: %w", lns.Name, err)
 	}
-	if live.UID != lns.UID || payer(live) != is {
+	if live.UID != lns.UID || payerOf(live) != is {
 		return was, nil // it is being changed; the event of that comes
 	}
 	if known := live.Status.Billing; known != nil && known.CostCenter == is.CostCenter && known.Owner == is.Owner {
@@ -40,7 +40,7 @@ func (r *Reconciler) billed(ctx context.Context, lns *v1alpha1.LNamespace, settl
 	return &is, nil
 }
 
-func payer(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
+func payerOf(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
 	if lns.Spec.Billing == nil {
 		return v1alpha1.BillingStatus{}
 	}

@@ -49,7 +49,7 @@ func (w *ExporterWatch) Start(ctx context.Context) error {
 	ticker := time.NewTicker(w.Timing.Look)
 	defer ticker.Stop()
 	for {
-		if err := w.look(ctx); err != nil && ctx.Err() == nil {
+		if err := w.reportExporter(ctx); err != nil && ctx.Err() == nil {
 			ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "looking whether the billing exporter runs")
 		}
 		select {
@@ -60,9 +60,10 @@ func (w *ExporterWatch) Start(ctx context.Context) error {
 	}
 }
 
-func (w *ExporterWatch) look(ctx context.Context) error {
+// reportExporter reads the Lease of the exporter and reports to every tenant whether an exporter runs.
+func (w *ExporterWatch) reportExporter(ctx context.Context) error {
 	if !w.Bills() {
-		return w.each(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
+		return w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBillingExported))
 		})
 	}
@@ -77,14 +78,14 @@ func (w *ExporterWatch) look(ctx context.Context) error {
 	if time.Since(w.signAt) < w.Timing.Patience {
 		return nil
 	}
-	return w.each(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
+	return w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, generation int64) {
 		v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingExported, metav1.ConditionFalse, v1alpha1.ReasonNotRunning,
 			"no billing exporter runs: deploy component billing-sqlite, billing-postgres or billing-bigquery, or look at the log of Deployment "+w.Lease.Name)
 	})
 }
 
-// each changes the status of every tenant whose condition must differ.
-func (w *ExporterWatch) each(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
+// reportEach changes the status of every tenant whose condition must differ.
+func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
 	var tenants v1alpha1.LNamespaceList
 	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("listing LNamespaces: %w", err)

@@ -16,24 +16,24 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finalize ends a tenant: its rights first, then its namespace, then the finalizer. Where that would delete what nobody
-// allowed to delete, nothing at all is touched.
-func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
+// finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last. Where the
+// namespace has sub-namespaces and nobody has allowed cascading deletion, finalizeTenant touches nothing.
+func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		return ctrl.Result{}, nil
 	}
 	served, err := apianswer.Served(ctx, r.Live, "lnamespaces")
 	if err != nil {
 		v := verdict{reason: v1alpha1.ReasonDeleting, message: "nothing is deleted until the API server says whether the kind LNamespace itself is being removed: " + err.Error(), again: 15 * time.Second}
-		return r.say(ctx, lns, v)
+		return r.reportVerdict(ctx, lns, v)
 	}
 	if !served {
 		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased), "the kind LNamespace is being removed; namespace "+lns.Name+" stays")
-		return r.release(ctx, lns)
+		return r.removeFinalizer(ctx, lns)
 	}
 	s := r.Index.Snapshot()
 	if why := s.HeldByChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
-		return r.say(ctx, lns, r.warn(lns, v1alpha1.ReasonChildrenExist, why))
+		return r.reportVerdict(ctx, lns, r.warnOnce(lns, v1alpha1.ReasonChildrenExist, why))
 	}
 	remaining, err := r.Access.Withdraw(ctx, lns)
 	if err != nil {
@@ -42,11 +42,11 @@ func (r *Reconciler) finalize(ctx context.Context, lns *v1alpha1.LNamespace) (ct
 	v, gone := r.deleteRoot(ctx, lns, s)
 	switch {
 	case !gone:
-		return r.say(ctx, lns, v)
+		return r.reportVerdict(ctx, lns, v)
 	case len(remaining) > 0:
-		return r.say(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "), again: time.Second})
+		return r.reportVerdict(ctx, lns, verdict{reason: v1alpha1.ReasonDeleting, message: "waiting for " + strings.Join(remaining, ", "), again: time.Second})
 	}
-	return r.release(ctx, lns)
+	return r.removeFinalizer(ctx, lns)
 }
 
 // deleteRoot deletes the root if it is this LNamespace's own, and says whether it is gone.
@@ -56,7 +56,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	case !s.Owns(lns.Name, string(lns.UID)):
 		return verdict{}, true
 	case n.Terminating:
-		return r.terminating(ctx, lns.Name), false
+		return r.describeTermination(ctx, lns.Name), false
 	case s.Protected(lns.Name):
 		// What is protected is never deleted, and a glob that names it by mistake can be taken back.
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label, " +
@@ -72,8 +72,8 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	return verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + n.Name + " is being terminated", again: 15 * time.Second}, false
 }
 
-// release lets the LNamespace go.
-func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
+// removeFinalizer lets the API server delete the LNamespace, and forgets it.
+func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
 	if err == nil {
 		r.Report.forget(lns.UID)
@@ -82,8 +82,8 @@ func (r *Reconciler) release(ctx context.Context, lns *v1alpha1.LNamespace) (ctr
 	return apianswer.AfterWrite(err)
 }
 
-func (r *Reconciler) say(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
-	if err := r.Report.Report(ctx, lns, v.write(lns, r.Index.Snapshot())); err != nil {
+func (r *Reconciler) reportVerdict(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
+	if err := r.Report.Report(ctx, lns, v.writeTo(lns, r.Index.Snapshot())); err != nil {
 		return apianswer.AfterWrite(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil

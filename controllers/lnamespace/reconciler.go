@@ -22,8 +22,8 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/authority"
+	"github.com/warren-tenancy/warren/internal/finalizers"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -114,20 +114,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !lns.DeletionTimestamp.IsZero() {
-		return r.finalize(ctx, lns)
+		return r.finalizeTenant(ctx, lns)
 	}
 	if err := finalizers.Add(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace); err != nil {
 		return apianswer.AfterWrite(err)
 	}
-	v, err := r.settle(ctx, lns)
+	v, err := r.ensureRoot(ctx, lns)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	billing, err := r.billed(ctx, lns, v.ready)
+	billing, err := r.dateBilling(ctx, lns, v.ready)
 	if err != nil {
 		return apianswer.AfterWrite(err)
 	}
-	report := v.write(lns, r.Index.Snapshot())
+	report := v.writeTo(lns, r.Index.Snapshot())
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
 		report(status)
 		status.Billing = billing
@@ -148,14 +148,14 @@ type verdict struct {
 	again    time.Duration // when to look again where no event will tell
 }
 
-// settle makes, adopts or waits for the root namespace.
-func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
+// ensureRoot makes, adopts or waits for the root namespace.
+func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
 	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.Index.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
 		if s := r.Index.Snapshot(); s.MadeBefore(tenant) >= most {
-			return r.warn(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
+			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
 				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", s.CountsFor(tenant.Creator), most, most)), nil
 		}
 	}
@@ -163,25 +163,25 @@ func (r *Reconciler) settle(ctx context.Context, lns *v1alpha1.LNamespace) (verd
 	n := s.Namespace(lns.Name)
 	switch {
 	case n == nil && r.Reserved(lns.Name):
-		return r.warn(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
+		return r.warnOnce(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
 		if why := r.nameWithheld(s, lns); why != "" {
-			return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
+			return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 		}
-		return r.create(ctx, lns, s.NewRoot(tenant))
+		return r.createRoot(ctx, lns, s.NewRoot(tenant))
 	case s.Owns(lns.Name, tenant.UID) && n.Terminating:
-		return r.terminating(ctx, lns.Name), nil
+		return r.describeTermination(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
-		return r.settled(lns, s), nil
+		return r.reportOwned(lns, s), nil
 	case n.Terminating && lostName(lns):
-		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, nameLost(lns.Name)), nil
+		return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, nameLost(lns.Name)), nil
 	case n.Terminating:
-		return r.terminating(ctx, lns.Name), nil
+		return r.describeTermination(ctx, lns.Name), nil
 	}
 	if why := s.NotAdoptable(n, tenant); why != "" {
-		return r.warn(lns, v1alpha1.ReasonNamespaceConflict, why), nil
+		return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 	}
-	return r.adopt(ctx, lns, n, s.Adoption(tenant))
+	return r.adoptRoot(ctx, lns, n, s.Adoption(tenant))
 }
 
 // nameWithheld is why an LNamespace doesn't get a name that is free now, or "": namespaces wait for it that would become its
@@ -212,9 +212,9 @@ func nameLost(name string) string {
 		"this LNamespace, or deletes it and makes it again, while the name is free"
 }
 
-// settled is true of a namespace that is ours; write keeps on saying how it became so. A template that gives nothing makes
+// reportOwned is the verdict on a namespace that is ours; writeTo keeps on saying how it became so. A template that gives nothing makes
 // it none the less ready: what came from it stays.
-func (r *Reconciler) settled(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
+func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: s.TemplateProblem(lns.Name)}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if v.template != "" && (was == nil || !strings.Contains(was.Message, v.template)) {
@@ -223,12 +223,12 @@ func (r *Reconciler) settled(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdi
 	return v
 }
 
-// create makes the root. Where that was refused, the same request is sent again when its time has come, whatever event asks sooner:
+// createRoot makes the root namespace. A request that the API server refused is sent again when its back-off ends, whatever event asks sooner:
 // the report of the refusal is one.
-func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
+func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
 	key, asked := string(lns.UID), apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations)
 	if wait := r.refusals.Wait(key, asked); wait > 0 {
-		return r.refused(lns, wait), nil
+		return r.reportRefusal(lns, wait), nil
 	}
 	err := r.Namespaces.Create(ctx, root)
 	switch {
@@ -236,52 +236,56 @@ func (r *Reconciler) create(ctx context.Context, lns *v1alpha1.LNamespace, root 
 		return r.lookAgain(ctx, lns)
 	case err != nil && apianswer.IsRefusal(err):
 		again, _ := r.refusals.Note(key, asked, err, r.RetryMax)
-		return r.refused(lns, again), nil
+		return r.reportRefusal(lns, again), nil
 	case err != nil:
 		return verdict{}, fmt.Errorf("making Namespace %s: %w", root.Name, err)
 	}
 	r.refusals.Clear(key)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
-	return r.settled(lns, r.Index.Snapshot()), nil
+	return r.reportOwned(lns, r.Index.Snapshot()), nil
 }
 
-// refused reports why the API server makes no root, and comes again: soon at first, every RetryMax in the end.
-func (r *Reconciler) refused(lns *v1alpha1.LNamespace, again time.Duration) verdict {
-	v := r.warn(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+", and is asked again: "+r.refusals.Of(string(lns.UID)))
+// reportRefusal is the verdict that the API server refuses to make the root; the next try comes after again, which grows up to RetryMax.
+func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
+	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+", and is asked again: "+r.refusals.Of(string(lns.UID)))
 	v.again = again
 	return v
 }
 
-// lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
+// lookAgain reads the namespace whose name was taken meanwhile: the operator may have made it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
+	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " has just appeared or gone: the operator reads it before it decides", again: 200 * time.Millisecond}
 	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
-		return verdict{reason: v1alpha1.ReasonPending, message: "a namespace of this name has just appeared or gone: the operator reads it before it decides", again: time.Second}, client.IgnoreNotFound(err)
+		v.again = time.Second
+		return v, client.IgnoreNotFound(err)
 	}
-	return verdict{reason: v1alpha1.ReasonPending, message: "a namespace of this name has just appeared or gone: the operator reads it before it decides", again: 200 * time.Millisecond}, nil
+	return v, nil
 }
 
-func (r *Reconciler) live(ctx context.Context, name string) (*corev1.Namespace, error) {
+func (r *Reconciler) readLive(ctx context.Context, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	return namespace, err
 }
 
-func (r *Reconciler) adopt(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
+func (r *Reconciler) adoptRoot(ctx context.Context, lns *v1alpha1.LNamespace, n *forest.Namespace, change forest.Change) (verdict, error) {
 	_, err := r.Namespaces.Patch(ctx, n, change)
 	if apierrors.IsConflict(err) {
-		return verdict{reason: v1alpha1.ReasonPending, message: "somebody else is changing the namespace: the operator adopts it in a moment", again: time.Second}, nil
+		return verdict{reason: v1alpha1.ReasonPending, message: "namespace " + n.Name + " has just been changed by somebody else: the operator adopts it in a moment", again: time.Second}, nil
 	}
 	if err != nil {
 		return verdict{}, fmt.Errorf("adopting Namespace %s: %w", n.Name, err)
 	}
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceAdopted), "namespace "+n.Name+" was adopted")
-	return verdict{reason: v1alpha1.ReasonAdopted, message: adopted(n.Name), ready: true}, nil
+	return verdict{reason: v1alpha1.ReasonAdopted, message: adoptedMessage(n.Name), ready: true}, nil
 }
 
-func adopted(name string) string { return "namespace " + name + " was adopted by this LNamespace" }
+func adoptedMessage(name string) string {
+	return "namespace " + name + " was adopted by this LNamespace"
+}
 
-// warn sends an Event when the reason is new.
-func (r *Reconciler) warn(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, message string) verdict {
+// warnOnce is the verdict with that reason and message, and sends an Event when the reason is new.
+func (r *Reconciler) warnOnce(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, message string) verdict {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if was == nil || was.Reason != string(reason) {
 		r.Events.Event(lns, corev1.EventTypeWarning, string(reason), message)
@@ -293,10 +297,10 @@ func (r *Reconciler) warn(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, mess
 	return v
 }
 
-// terminating waits for a namespace that goes, and passes on what the namespace controller says of it.
-func (r *Reconciler) terminating(ctx context.Context, name string) verdict {
+// describeTermination is the verdict on a namespace that is being deleted, and passes on what the namespace controller says of it.
+func (r *Reconciler) describeTermination(ctx context.Context, name string) verdict {
 	v := verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + name + " is being terminated", again: 15 * time.Second}
-	namespace, err := r.live(ctx, name)
+	namespace, err := r.readLive(ctx, name)
 	if err != nil {
 		return v
 	}

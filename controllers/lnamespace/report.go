@@ -40,7 +40,7 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 		}
 		now := seen.DeepCopy()
 		change(&now.Status)
-		summarise(&now.Status, lns.Generation)
+		summariseConditions(&now.Status, lns.Generation)
 		if equality.Semantic.DeepEqual(seen.Status, now.Status) {
 			return nil
 		}
@@ -65,8 +65,8 @@ const newest = "99999999999999999999"
 // forget drops what is known of an LNamespace that is gone.
 func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
-// summarise derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
-func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {
+// summariseConditions derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
+func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady, v1alpha1.ConditionBillingExported)
 	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
 	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
@@ -84,8 +84,8 @@ func summarise(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionReady, ready, reason, message)
 }
 
-// write is the change that reports v.
-func (v verdict) write(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alpha1.LNamespaceStatus) {
+// writeTo is the change that reports v.
+func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alpha1.LNamespaceStatus) {
 	return func(status *v1alpha1.LNamespaceStatus) {
 		status.Namespace, status.SubNamespaces = "", 0
 		if s.Owns(lns.Name, string(lns.UID)) {
@@ -99,7 +99,7 @@ func (v verdict) write(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alp
 		reason, message := v.reason, v.message
 		// The status that is written knows of an adoption that the cache may not have brought yet.
 		if was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionNamespaceReady); v.ready && was != nil && was.Reason == string(v1alpha1.ReasonAdopted) {
-			reason, message = v1alpha1.ReasonAdopted, adopted(lns.Name)
+			reason, message = v1alpha1.ReasonAdopted, adoptedMessage(lns.Name)
 		}
 		if v.template != "" {
 			message += "; " + v.template

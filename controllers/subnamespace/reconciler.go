@@ -186,7 +186,7 @@ func createFailed(sub *v1alpha1.SubNamespace, text string) verdict {
 	return verdict{reason: v1alpha1.ReasonCreateFailed, message: text, stalled: stalled != nil}
 }
 
-// lookAgain is for a name that was taken meanwhile: perhaps by ourselves, in an earlier life.
+// lookAgain reads the namespace whose name was taken meanwhile: the operator may have made it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server did not answer the request to create the namespace: it is asked again"}

@@ -155,7 +155,7 @@ func attacks() scene {
 func revoked() scene {
 	gone := want{refused: true, has: []string{"cannot impersonate"}, within: 5 * time.Second, timed: true}
 	return scene{
-		name: "revocation", story: "mia takes bob off her list: refused within a second, while bob's sudo in shop goes on.",
+		name: "revocation", story: "mia takes bob off the sudoers of payments: bob is refused within a second, while bob's sudo in shop goes on.",
 		steps: []step{
 			{"mia", `patch lns payments --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
 			{"bob", "get secrets -n pay-db" + sudo, gone},
@@ -167,7 +167,7 @@ func revoked() scene {
 
 func sharedPair() scene {
 	return scene{
-		name: "shared pair", story: "The pair that lets bob be bob was shared by both tenants. carol lets go as well: it disappears.",
+		name: "shared pair", story: "Both tenants shared the pair warren:self:bob. carol takes bob off the sudoers of shop too, and the pair is deleted.",
 		steps: []step{
 			{"carol", `patch lns shop --type=merge -p '{"spec":{"sudoers":[]}}'`, wantPrint("patched")},
 			{"bob", "get secrets -n shop" + sudoShop, wantRefusal("cannot impersonate").soon()},
@@ -227,10 +227,10 @@ func migration() scene {
 func distribution() scene {
 	const copied = "get secret settings -n payments -o jsonpath={.metadata.labels}"
 	return scene{
-		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is touched until she lets it go.",
+		name: "distribution", story: "A cluster admin gives every namespace of a tree one Secret. alice has one of that name: nothing is written until alice deletes it.",
 		steps: []step{
 			{"alice", "create secret generic settings -n pay-web --from-literal=mine=1", wantPrint("created")},
-			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace already has a Secret settings that is not ours: pay-web")},
+			{"admin", "create -f hack/demo/settings.yaml", wantPrint("settings created", "1 namespace already has a Secret settings that the operator did not write: pay-web")},
 			{"admin", "wait rdist/settings --for=condition=Stalled --timeout=10s", wantPrint("condition met")},
 			{"admin", "warren distribution describe settings", wantPrint("In conflict (1):", "pay-web: Unrelated")},
 			{"alice", copied, wantRefusal("not found")},

@@ -1,5 +1,5 @@
 // New-user makes a test user on the current cluster: a client certificate that the cluster signs, in a kubeconfig of its
-// own. The user holds no right but those of every authenticated user and of the given groups, until an LNamespace or a binding names him.
+// own. The user holds no right but those of every authenticated user and of the given groups, until an LNamespace or a binding names them.
 //
 //	go run ./hack/new-user [-o FILE] [-expires 24h] [-kubeconfig FILE] [-context NAME] NAME [GROUP...]
 //

@@ -82,7 +82,7 @@ func TestNewUser(t *testing.T) {
 			t.Errorf("got %q, %q, %d, want %q", stdout, stderr, code, want)
 		}
 	})
-	t.Run("has no right, and sudo where he is sudoer", func(t *testing.T) { sudoes(t, w, as) })
+	t.Run("has no right, and sudo as a sudoer of a tenant", func(t *testing.T) { sudoes(t, w, as) })
 	t.Run("leaves no request behind", func(t *testing.T) {
 		requests := &certificatesv1.CertificateSigningRequestList{}
 		if err := w.Admin().List(t.Context(), requests); err != nil || len(requests.Items) > 0 {

@@ -131,14 +131,14 @@ func TestUnlawful(t *testing.T) {
 		"AnInstance":        {"M19", world(namespace("i", label(v1alpha1.LabelTemplate, "t"))), "i", to("org"), []string{"a sub-namespace can't reference a template: i references t"}},
 		"Going":             {"M19", world(namespace("g", terminating)), "g", to("org"), []string{"namespace g is being terminated"}},
 		"BelowGoing":        {"M19", world(namespace("g", root, terminating)), "solo", to("g"), []string{"parent namespace g is being terminated"}},
-		"Bound":             {"M20", world(namespace("b", below("org"), bound)), "b", to("other"), []string{"b is bound to SubNamespace org/b, which owns its place"}},
-		"BoundToRoot":       {"M20", world(namespace("b", below("org"), bound)), "b", to(""), []string{"b is bound to SubNamespace org/b, which owns its place"}},
+		"Bound":             {"M20", world(namespace("b", below("org"), bound)), "b", to("other"), []string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
+		"BoundToRoot":       {"M20", world(namespace("b", below("org"), bound)), "b", to(""), []string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
 		"TooMany":           {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"), []string{"tenant shop allows 1 sub-namespaces (0 in use)"}},
 		"TooDeep":           {"M22: the deepest counts", flat, "team-a", to("shop"), []string{"tenant shop: depth 3 exceeds 2"}},
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"), []string{"tree d0: depth 129 exceeds 128"}},
 		"MarkedForOthers":   {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"), []string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b", to("kube-x"), []string{
-			"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place", "kube-x is a protected namespace",
+			"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move", "kube-x is a protected namespace",
 		}},
 	}
 	for name, tc := range cases {

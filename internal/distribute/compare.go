@@ -7,7 +7,7 @@ import (
 // Identical says whether an unrelated object holds what the template does: equal data, binaryData, type and immutable, or
 // for other kinds everything but metadata and status.
 func (t *Template) Identical(object map[string]any) bool {
-	return reflect.DeepEqual(content(t.object), content(object))
+	return reflect.DeepEqual(contentOf(t.object), contentOf(object))
 }
 
 // Holds says whether a copy still holds all that the template says. What it holds beyond, and nobody owns, mutating
@@ -16,16 +16,16 @@ func (t *Template) Holds(object map[string]any, foreign bool) bool {
 	if foreign {
 		return t.Identical(object)
 	}
-	return within(content(object), content(t.object))
+	return isWithin(contentOf(object), contentOf(t.object))
 }
 
-func content(object map[string]any) map[string]any {
+func contentOf(object map[string]any) map[string]any {
 	c := map[string]any{}
 	for key, value := range object {
 		switch key {
 		case "apiVersion", "kind", "metadata", "status":
 		default:
-			if !empty(value) {
+			if !isEmpty(value) {
 				c[key] = value
 			}
 		}
@@ -33,12 +33,12 @@ func content(object map[string]any) map[string]any {
 	return c
 }
 
-// within says whether all of wanted stands in there, too.
-func within(there, wanted map[string]any) bool {
+// isWithin says whether all of wanted stands in there, too.
+func isWithin(there, wanted map[string]any) bool {
 	for key, value := range wanted {
 		if inner, ok := value.(map[string]any); ok {
 			have, _ := there[key].(map[string]any)
-			if !within(have, inner) {
+			if !isWithin(have, inner) {
 				return false
 			}
 			continue

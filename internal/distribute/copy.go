@@ -48,14 +48,14 @@ func (c *Copy) Over(t *Template) *propagate.Copy {
 	if c.Kept != nil {
 		kept, ours := *c.Kept, t.Body
 		labels, annotations := ours.Metadata()
-		kept.Labels, kept.Annotations = without(kept.Labels, labels), without(kept.Annotations, annotations)
+		kept.Labels, kept.Annotations = dropKeys(kept.Labels, labels), dropKeys(kept.Annotations, annotations)
 		over.Kept = &kept
 	}
 	return over
 }
 
-// without are the keys of all that ours lacks: where both have one, ours is written.
-func without(all, ours map[string]string) map[string]string {
+// dropKeys returns the keys of all that ours lacks: where both have a key, ours is written.
+func dropKeys(all, ours map[string]string) map[string]string {
 	left := maps.Clone(all)
 	maps.DeleteFunc(left, func(key, _ string) bool { _, has := ours[key]; return has })
 	return left

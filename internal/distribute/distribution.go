@@ -92,7 +92,7 @@ func KindNotAllowed(kind schema.GroupVersionKind, s Settings) string {
 	for _, one := range s.Kinds {
 		allowed[one.Kind] = true
 	}
-	return "kind " + kind.Kind + " is not allowed: allowed are " + joined(allowed) + " (distribution.kinds of the configuration)"
+	return "kind " + kind.Kind + " is not allowed: allowed are " + joinSorted(allowed) + " (distribution.kinds of the configuration)"
 }
 
 func orDefault[T ~string](value, otherwise T) T {
@@ -125,7 +125,7 @@ func (d *Distribution) AllOrNothing() bool {
 // Distributes says whether anything may be written for d.
 func (d *Distribution) Distributes() bool { return d.Problem == "" && !d.Suspend && !d.Deleting }
 
-func seconds(d *metav1.Duration) time.Duration {
+func secondsOf(d *metav1.Duration) time.Duration {
 	if d == nil {
 		return 0
 	}

@@ -61,17 +61,17 @@ func dropOwner(meta *metav1.ObjectMeta) {
 func (d *Distribution) Remark(meta *metav1.ObjectMeta, c *Copy) {
 	UnlockMeta(meta)
 	dropOwner(meta)
-	mark(meta, d.marks(meta.Namespace, c.Adopted, c.Content))
+	setMarks(meta, d.marks(meta.Namespace, c.Adopted, c.Content))
 }
 
 // Adopt makes an identical object a copy: the template's labels and annotations come, and our marks.
 func (d *Distribution) Adopt(meta *metav1.ObjectMeta) {
 	labels, annotations := d.Template.Metadata()
-	mark(meta, propagate.Marks{Labels: labels, Annotations: annotations})
-	mark(meta, d.Marks(meta.Namespace, true))
+	setMarks(meta, propagate.Marks{Labels: labels, Annotations: annotations})
+	setMarks(meta, d.Marks(meta.Namespace, true))
 }
 
-func mark(meta *metav1.ObjectMeta, marks propagate.Marks) {
+func setMarks(meta *metav1.ObjectMeta, marks propagate.Marks) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
 	}

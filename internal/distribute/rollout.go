@@ -22,7 +22,7 @@ type Rollout struct {
 }
 
 func readRollout(spec v1alpha1.DistributionRollout) (Rollout, error) {
-	r := Rollout{partition: spec.Partition, batch: spec.BatchSize, interval: seconds(spec.Interval), first: labels.Nothing()}
+	r := Rollout{partition: spec.Partition, batch: spec.BatchSize, interval: secondsOf(spec.Interval), first: labels.Nothing()}
 	if spec.First != nil {
 		var err error
 		if r.first, err = metav1.LabelSelectorAsSelector(spec.First); err != nil {
@@ -65,14 +65,14 @@ func (r Rollout) Order(f *forest.Snapshot, namespaces []string) {
 // Open are those of the outdated copies, in their order, that the partition doesn't hold back. copies is the number of all
 // that exist.
 func (r Rollout) Open(outdated []string, copies int) []string {
-	return outdated[:max(0, len(outdated)-scaled(r.partition, copies, 0))]
+	return outdated[:max(0, len(outdated)-scaleValue(r.partition, copies, 0))]
 }
 
 // Batch is how many copies are updated without a pause.
-func (r Rollout) Batch(copies int) int { return max(1, scaled(r.batch, copies, copies)) }
+func (r Rollout) Batch(copies int) int { return max(1, scaleValue(r.batch, copies, copies)) }
 
-// scaled is a number, or percent of all rounded up; otherwise where there is none.
-func scaled(value *intstr.IntOrString, all, otherwise int) int {
+// scaleValue is value as a number, or its percentage of all, rounded up; it is otherwise where value is nil.
+func scaleValue(value *intstr.IntOrString, all, otherwise int) int {
 	if value == nil {
 		return otherwise
 	}

@@ -65,7 +65,7 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 	if d.Problem != "" || r.Unobserved != "" {
 		keepNumbers(&s, was)
 	} else {
-		d.count(r, &s)
+		d.countResults(r, &s)
 	}
 	d.setConditions(r, &s)
 	return s
@@ -77,7 +77,7 @@ func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
 	s.ConflictingNamespaces, s.FailedNamespaces, s.NotFound = was.ConflictingNamespaces, was.FailedNamespaces, was.NotFound
 }
 
-func (d *Distribution) count(r Review, s *v1alpha1.ResourceDistributionStatus) {
+func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionStatus) {
 	inForce := true
 	for _, one := range r.Results {
 		inForce = inForce && !one.Unmarked
@@ -112,7 +112,7 @@ func (d *Distribution) count(r Review, s *v1alpha1.ResourceDistributionStatus) {
 		s.DeletionPolicy = d.Deletion
 	}
 	if d.Suspend {
-		s.Plan = planned(r.Results)
+		s.Plan = planOf(r.Results)
 	} else if s.Outdated > 0 {
 		s.Rollout = &v1alpha1.RolloutStatus{Updated: s.Current, Held: int32(r.Held)}
 		if !r.NextBatch.IsZero() {
@@ -122,8 +122,8 @@ func (d *Distribution) count(r Review, s *v1alpha1.ResourceDistributionStatus) {
 	}
 }
 
-// planned sorts the namespaces by what would be done there.
-func planned(results []Result) *v1alpha1.DistributionPlan {
+// planOf sorts the namespaces by what would be done there.
+func planOf(results []Result) *v1alpha1.DistributionPlan {
 	p := &v1alpha1.DistributionPlan{}
 	for _, one := range results {
 		to := &p.Unchanged
@@ -158,7 +158,7 @@ func planned(results []Result) *v1alpha1.DistributionPlan {
 
 func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionStatus) {
 	v1alpha1.KeepConditions(&s.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionStalled, v1alpha1.ConditionConflictFree)
-	status, reason, message := d.ready(r, s)
+	status, reason, message := d.readyCondition(r, s)
 	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionReady, status, reason, message)
 	switch {
 	case d.Problem != "" || r.Unobserved != "" || !r.Checked && s.Conflicts == 0:
@@ -186,8 +186,8 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, stalled, message)
 }
 
-// ready is the condition Ready: the first reason that holds.
-func (d *Distribution) ready(r Review, s *v1alpha1.ResourceDistributionStatus) (metav1.ConditionStatus, v1alpha1.Reason, string) {
+// readyCondition is the condition Ready: the first reason that holds.
+func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistributionStatus) (metav1.ConditionStatus, v1alpha1.Reason, string) {
 	removing := slices.ContainsFunc(r.Results, func(one Result) bool { return one.State == None && one.Verb != Nothing })
 	unmarked := slices.ContainsFunc(r.Results, func(one Result) bool { return one.Unmarked })
 	switch {
@@ -245,7 +245,7 @@ func (t *Template) TakenIn(namespaces int) string {
 	if namespaces == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("%s already %s a %s %s that is not ours", countOf(int32(namespaces), "namespace"), have, t.Kind.Kind, t.Name)
+	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", countOf(int32(namespaces), "namespace"), have, t.Kind.Kind, t.Name)
 }
 
 func isOrAre(n int) string {
@@ -255,4 +255,4 @@ func isOrAre(n int) string {
 	return "are"
 }
 
-func joined(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+func joinSorted(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }

@@ -78,8 +78,8 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 		return "", fmt.Errorf("spec.resource.metadata.name %q must be a DNS subdomain of lower case letters, digits, dashes and dots", name)
 	}
 	for key, value := range meta {
-		if !slices.Contains(metadataKeys, key) && !empty(value) {
-			return "", errors.New("spec.resource.metadata may hold name, labels and annotations only")
+		if !slices.Contains(metadataKeys, key) && !isEmpty(value) {
+			return "", fmt.Errorf("spec.resource.metadata may hold name, labels and annotations only: take out %s", key)
 		}
 	}
 	for _, key := range metadataKeys[1:] {
@@ -103,8 +103,8 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 	return name, nil
 }
 
-// empty says whether a field counts as absent.
-func empty(value any) bool {
+// isEmpty says whether a field counts as absent.
+func isEmpty(value any) bool {
 	switch value := value.(type) {
 	case nil:
 		return true
@@ -146,11 +146,11 @@ func (t *Template) normalise(object map[string]any) error {
 	switch t.Kind.GroupKind() {
 	case schema.GroupKind{Kind: "ConfigMap"}:
 		if t.Name == "kube-root-ca.crt" {
-			return errors.New("ConfigMap kube-root-ca.crt can't be distributed: Kubernetes writes one in every namespace")
+			return errors.New("spec.resource: ConfigMap kube-root-ca.crt can't be distributed: Kubernetes writes one in every namespace")
 		}
 	case schema.GroupKind{Kind: "Secret"}:
 		if text, _ := object["type"].(string); slices.Contains(refusedSecretTypes, text) {
-			return fmt.Errorf("a Secret of type %s can't be distributed", text)
+			return fmt.Errorf("spec.resource: a Secret of type %s can't be distributed", text)
 		} else if text == "" {
 			object["type"] = "Opaque"
 		}
@@ -159,7 +159,7 @@ func (t *Template) normalise(object map[string]any) error {
 		}
 	}
 	for _, key := range []string{"data", "binaryData"} {
-		if value, there := object[key]; there && empty(value) {
+		if value, there := object[key]; there && isEmpty(value) {
 			delete(object, key)
 		}
 	}

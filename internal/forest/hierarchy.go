@@ -175,7 +175,7 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	x := n.Name
 	say(s.Protected(x), illegal, "%s is a protected namespace", x)
 	say(n.Terminating, illegal, "namespace %s is being terminated", x)
-	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place", x, n.Parent(), x)
+	say(n.Bound() && n.Parent() != "", v1alpha1.ReasonBound, "%s is bound to SubNamespace %s/%s, which owns its place: a cluster admin can move it with kubectl warren sub move", x, n.Parent(), x)
 	say(n.Type() == v1alpha1.TypeTemplate, illegal, "namespace %s is a template", x)
 	if parent == "" {
 		return obstacles

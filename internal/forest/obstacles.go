@@ -56,7 +56,7 @@ func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
 	case s.Protected(name):
-		return obstacle(v1alpha1.ReasonProtectedName, "%s is a protected namespace", name)
+		return obstacle(v1alpha1.ReasonProtectedName, "%s is a protected namespace: choose another name", name)
 	case n == nil && s.rules.ReservedName != nil && s.rules.ReservedName(name):
 		return obstacle(v1alpha1.ReasonReservedName, "the configuration reserves the name %s: choose another", name)
 	case n == nil:
@@ -66,9 +66,9 @@ func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 	case n.BoundTo(parent):
 		return Obstacle{}
 	case n.Parent() == parent:
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace", name, parent)
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s is a child of %s, but is not bound to a SubNamespace: choose another name", name, parent)
 	case s.shareTree(parent, n):
-		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree", name)
+		return obstacle(v1alpha1.ReasonConflict, "namespace %s exists and is the child of another namespace of this tree: choose another name", name)
 	}
 	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
 }
@@ -178,7 +178,7 @@ func (s *Snapshot) Holding(name string) []string {
 
 // HeldBy says that the namespace called name may not be deleted, because of these children.
 func HeldBy(name, children string) string {
-	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion", name, children)
+	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or HierarchyConfiguration", name, children)
 }
 
 // Waiting are the namespaces that wait for a parent called name, which doesn't exist.

@@ -157,7 +157,7 @@ func parentReplaced(n *Namespace, path []string) Halt {
 }
 
 func ancestorHalted(name string, reason v1alpha1.Reason) Halt {
-	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + ")"}
+	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + "); resolve that first"}
 }
 
 // stepToParent goes from a sub-namespace to its parent, or says why that is no parent.

@@ -84,7 +84,7 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 			reason: "each member has one text, starting at the smallest name; whoever hangs below has a halted ancestor",
 			grown:  ring,
 			want: map[string]forest.Halt{
-				"a": cycle, "b": cycle, "c": cycle, "d": above("ancestor c is halted (InCycle)"), "e": above("ancestor c is halted (InCycle)"),
+				"a": cycle, "b": cycle, "c": cycle, "d": above("ancestor c is halted (InCycle); resolve that first"), "e": above("ancestor c is halted (InCycle); resolve that first"),
 				"self": halt(v1alpha1.ReasonInCycle, "self -> self"),
 			},
 		},
@@ -93,7 +93,7 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 			grown:  some(namespace("x", below("p")), namespace("y", below("x")), namespace("z", below("y"))),
 			want: map[string]forest.Halt{
 				"x": halt(v1alpha1.ReasonParentMissing, "parent namespace p does not exist"),
-				"y": above("ancestor x is halted (ParentMissing)"), "z": above("ancestor x is halted (ParentMissing)"),
+				"y": above("ancestor x is halted (ParentMissing); resolve that first"), "z": above("ancestor x is halted (ParentMissing); resolve that first"),
 			},
 		},
 		"ParentTerminating": {
@@ -101,7 +101,7 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 			grown:  some(namespace("p", root, terminating), namespace("x", below("p")), namespace("y", below("x"))),
 			want: map[string]forest.Halt{
 				"p": {}, "x": halt(v1alpha1.ReasonParentTerminating, "parent namespace p is being terminated"),
-				"y": above("ancestor x is halted (ParentTerminating)"),
+				"y": above("ancestor x is halted (ParentTerminating); resolve that first"),
 			},
 		},
 		"ParentTerminatingComesFirst": {
@@ -118,7 +118,7 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 				"b":      halt(v1alpha1.ReasonParentNotManaged, "parent namespace tmpl is neither a root nor a sub-namespace"),
 				"c":      halt(v1alpha1.ReasonParentNotManaged, "parent namespace inst is neither a root nor a sub-namespace"),
 				"d":      halt(v1alpha1.ReasonParentNotManaged, "parent namespace kube-x is neither a root nor a sub-namespace"),
-				"e":      above("ancestor a is halted (ParentNotManaged)"),
+				"e":      above("ancestor a is halted (ParentNotManaged); resolve that first"),
 				"kube-x": halt(v1alpha1.ReasonProtected, "kube-x is a protected namespace"),
 			},
 		},
@@ -143,9 +143,9 @@ func TestPlaceOfHaltedNamespaces(t *testing.T) {
 				"d": invalid("label tenancy.warren.dev/parent: Not_A_Name is not a namespace name"),
 				"e": invalid("label tenancy.warren.dev/template: no.name is not a namespace name"),
 				"f": invalid("label tenancy.warren.dev/type must be root or template, not rooot"),
-				"g": above("ancestor e is halted (InvalidLabels)"),
-				"h": above("ancestor e is halted (InvalidLabels)"),
-				"i": above("ancestor a is halted (InvalidLabels)"),
+				"g": above("ancestor e is halted (InvalidLabels); resolve that first"),
+				"h": above("ancestor e is halted (InvalidLabels); resolve that first"),
+				"i": above("ancestor a is halted (InvalidLabels); resolve that first"),
 			},
 		},
 	}

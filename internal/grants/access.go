@@ -51,13 +51,13 @@ type Objects struct {
 func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	name := tenant.Name
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
-	sudoers := granted(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
-	managers := granted(tenant.Spec.Managers, ListManagers, facts.Refused)
+	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
+	managers := grantedSubjects(tenant.Spec.Managers, ListManagers, facts.Refused)
 
 	objects := Objects{
 		Forms:   facts.Forms,
 		Sudoers: roleBinding(tenant, SudoersBinding, v1alpha1.AccessSudoers, clusterAdmin, []v1alpha1.Subject{group}),
-		Users:   roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole, granted(tenant.Spec.Users, ListUsers, facts.Refused)),
+		Users:   roleBinding(tenant, UsersBinding, v1alpha1.AccessUsers, facts.UserClusterRole, grantedSubjects(tenant.Spec.Users, ListUsers, facts.Refused)),
 		SudoOn:  roleBinding(tenant, SudoOnBinding, v1alpha1.AccessSudo, ImpersonateOnRole, sudoers),
 		Sudo:    tenantPair(tenant, SudoName(name), v1alpha1.AccessSudo, facts.Forms.sudo(name, needsSudoUser(sudoers)), sudoers),
 		Edit:    tenantPair(tenant, EditName(name), v1alpha1.AccessEdit, editRules(name), append(managers, group)),
@@ -73,7 +73,7 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 // SudoStatus tells sudoers what to type. Nobody but a User can impersonate itself: a Group or a ServiceAccount becomes
 // SudoUser instead.
 func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
-	sudoers := granted(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
+	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	group := v1alpha1.SudoersGroup(tenant.Name)
 	status := &v1alpha1.SudoStatus{Group: group, Mode: facts.Mode, Command: "kubectl --as=$USER --as-group=" + group}
 	if !needsSudoUser(sudoers) {

@@ -30,7 +30,7 @@ func tenantPair(tenant *v1alpha1.LNamespace, name, access string, rules []rbacv1
 			OwnerReferences: []metav1.OwnerReference{Reference(tenant)},
 		}
 	}
-	return pair(meta, rules, bound(subjects))
+	return newPair(meta, rules, boundSubjects(subjects))
 }
 
 func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
@@ -43,10 +43,10 @@ func selfPair(user string, owners []metav1.OwnerReference, forms Forms) Pair {
 		}
 	}
 	subject := v1alpha1.Subject{Kind: v1alpha1.SubjectUser, Name: user}
-	return pair(meta, forms.impersonate("users", user), bound([]v1alpha1.Subject{subject}))
+	return newPair(meta, forms.impersonate("users", user), boundSubjects([]v1alpha1.Subject{subject}))
 }
 
-func pair(meta func() metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) Pair {
+func newPair(meta func() metav1.ObjectMeta, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) Pair {
 	role := &rbacv1.ClusterRole{ObjectMeta: meta(), Rules: rules}
 	return Pair{
 		Role:    role,
@@ -65,7 +65,7 @@ func roleBinding(tenant *v1alpha1.LNamespace, name, access, role string, subject
 			OwnerReferences: []metav1.OwnerReference{Reference(tenant)},
 		},
 		RoleRef:  toClusterRole(role),
-		Subjects: bound(subjects),
+		Subjects: boundSubjects(subjects),
 	}
 }
 
@@ -81,8 +81,8 @@ func toClusterRole(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kindClusterRole, Name: name}
 }
 
-// bound writes subjects as RBAC does, in the same order.
-func bound(subjects []v1alpha1.Subject) []rbacv1.Subject {
+// boundSubjects writes subjects as RBAC does, in the same order.
+func boundSubjects(subjects []v1alpha1.Subject) []rbacv1.Subject {
 	result := make([]rbacv1.Subject, 0, len(subjects))
 	for _, s := range subjects {
 		subject := rbacv1.Subject{Kind: string(s.Kind), Name: s.Name, Namespace: s.Namespace}

@@ -76,13 +76,13 @@ func (a Actual) Judge(desired Object) Verdict {
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {
-		p.withdraw()
+		p.planWithdrawal()
 		return p.plan
 	}
-	p.revoke()
+	p.planRevocation()
 	p.releaseSelfPairs(false)
 	if !withheld.Additions {
-		p.grant()
+		p.planGrants()
 	}
 	return p.plan
 }
@@ -98,8 +98,8 @@ type planner struct {
 
 func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
-// revoke comes before everything else: whoever left a list has its right no longer than one write takes.
-func (p *planner) revoke() {
+// planRevocation comes before everything else: whoever left a list has its right no longer than one write takes.
+func (p *planner) planRevocation() {
 	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo)
 	p.revokeFrom(p.objects.SudoOn, nil, p.withheld.Sudo || !p.objects.Forms.Constrained)
 	p.revokeFrom(p.objects.Users, nil, p.withheld.Users)
@@ -109,7 +109,7 @@ func (p *planner) revoke() {
 		p.revokeFrom(pair.Binding, pair.Role, false)
 	}
 	if p.withheld.Sudo {
-		p.remove(p.objects.Sudo.Role)
+		p.planRemoval(p.objects.Sudo.Role)
 	}
 	for i := range p.plan.Steps {
 		p.plan.Steps[i].Revokes = true
@@ -127,7 +127,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 		roleVerdict = p.actual.Judge(role)
 	}
 	if withheld || roleVerdict == Conflict {
-		p.remove(binding)
+		p.planRemoval(binding)
 		return
 	}
 	_, narrower := Narrow(existing, binding)
@@ -137,9 +137,9 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	}
 	switch {
 	case roleVerdict == Equal && !p.frozen(binding):
-		p.ensure(binding, nil)
+		p.planObject(binding, nil)
 	case recreate:
-		p.remove(binding)
+		p.planRemoval(binding)
 	default:
 		p.add(Step{Deed: DeedNarrow, Desired: binding})
 	}
@@ -150,7 +150,7 @@ func (p *planner) frozen(binding Object) bool {
 	return p.withheld.Additions || (p.withheld.SudoAdditions && slices.Contains([]string{p.objects.Sudo.Binding.Name, SudoOnBinding}, binding.GetName()))
 }
 
-func (p *planner) grant() {
+func (p *planner) planGrants() {
 	if !p.withheld.Bindings {
 		p.grantInRoot()
 	}
@@ -158,26 +158,26 @@ func (p *planner) grant() {
 		if pair == p.objects.Sudo && (p.withheld.Sudo || p.withheld.SudoAdditions) {
 			continue
 		}
-		p.ensure(pair.Role, nil)
+		p.planObject(pair.Role, nil)
 		if p.actual.Judge(pair.Role) != Conflict {
-			p.ensure(pair.Binding, pair.Role)
+			p.planObject(pair.Binding, pair.Role)
 		}
 	}
 }
 
 // grantInRoot plans the RoleBindings in the root, from which they are copied to the tree.
 func (p *planner) grantInRoot() {
-	p.ensure(p.objects.Sudoers, nil) // first, so that no user can take its name
+	p.planObject(p.objects.Sudoers, nil) // first, so that no user can take its name
 	if !p.withheld.Users {
-		p.ensure(p.objects.Users, nil)
+		p.planObject(p.objects.Users, nil)
 	}
 	if p.objects.Forms.Constrained && !p.withheld.Sudo && !p.withheld.SudoAdditions {
-		p.ensure(p.objects.SudoOn, nil)
+		p.planObject(p.objects.SudoOn, nil)
 	}
 }
 
-// ensure plans to make object as desired, once, unless it is so or is someone else's.
-func (p *planner) ensure(object, role Object) {
+// planObject plans to make object as desired, once, unless it is so or is someone else's.
+func (p *planner) planObject(object, role Object) {
 	key := KeyOf(object)
 	if p.planned[key] {
 		return
@@ -195,7 +195,7 @@ func (p *planner) ensure(object, role Object) {
 	}
 }
 
-func (p *planner) remove(object Object) {
+func (p *planner) planRemoval(object Object) {
 	if existing, ok := p.actual[KeyOf(object)]; ok && Removable(existing, object) {
 		p.add(Step{Deed: DeedRemove, Desired: object})
 	}
@@ -238,9 +238,9 @@ func ownsMarked(existing Object, tenant string) bool {
 	return false
 }
 
-// withdraw takes everything back. The sudo binding loses its subjects by an update first: that one write ends sudo, whatever
+// planWithdrawal takes everything back. The sudo binding loses its subjects by an update first: that one write ends sudo, whatever
 // becomes of the others. edit goes last, so that managers keep their way in as long as possible.
-func (p *planner) withdraw() {
+func (p *planner) planWithdrawal() {
 	sudo := p.objects.Sudo.Binding
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {
 		p.add(Step{Deed: DeedNarrow, Desired: Without(sudo)})
@@ -251,6 +251,6 @@ func (p *planner) withdraw() {
 		sudo, p.objects.Sudo.Role,
 		p.objects.Edit.Binding, p.objects.Edit.Role,
 	} {
-		p.remove(object)
+		p.planRemoval(object)
 	}
 }

@@ -66,8 +66,8 @@ func refuseName(s v1alpha1.Subject) string {
 	return ""
 }
 
-// granted are the subjects of a list that are not refused, in its order. The result is a slice of its own.
-func granted(subjects []v1alpha1.Subject, list List, refused []Refusal) []v1alpha1.Subject {
+// grantedSubjects are the subjects of a list that are not refused, in its order. The result is a slice of its own.
+func grantedSubjects(subjects []v1alpha1.Subject, list List, refused []Refusal) []v1alpha1.Subject {
 	result := make([]v1alpha1.Subject, 0, len(subjects)+1)
 next:
 	for _, s := range subjects {

@@ -61,7 +61,7 @@ func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
 	}
 	holding := tenant.DeepCopy()
 	holding.Spec.Sudoers = slices.DeleteFunc(holding.Spec.Sudoers, func(s v1alpha1.Subject) bool {
-		return !slices.Contains(holders, bound([]v1alpha1.Subject{s})[0])
+		return !slices.Contains(holders, boundSubjects([]v1alpha1.Subject{s})[0])
 	})
 	return holding
 }

@@ -116,6 +116,8 @@ func Decide(c Contents, names []string, now time.Time, settled, settle time.Dura
 	switch {
 	case err != nil && nextErr == nil:
 		return Step{Action: Switch, Reason: fmt.Sprintf("the certificate can't be served: %v; the next one can", err)}
+	case errors.Is(err, ErrMissing):
+		return Step{Action: Replace, Reason: "there was none"}
 	case err != nil:
 		return Step{Action: Replace, Reason: fmt.Sprintf("the certificate can't be served: %v", err)}
 	case !c.Next.Empty() && nextErr != nil:

@@ -24,7 +24,7 @@ var limitRows = []row{
 			merge("lnamespace orders", `{spec: {allowCascadingDeletion: true}}`)),
 		denied(mia, merge("lnamespace orders", `{status: {namespace: victim}}`, "status"), remove("lnamespace orders")),
 	}},
-	{name: "SEC-L3 a manager gives his tenant an owner or a finalizer", tries: []try{
+	{name: "SEC-L3 a manager gives their tenant an owner or a finalizer", tries: []try{
 		refused(mia, "owners and finalizers",
 			merge("lnamespace payments", `{metadata: {ownerReferences: [`+dangling+`]}}`),
 			merge("lnamespace payments", `{metadata: {finalizers: [example.com/hold]}}`),

@@ -37,7 +37,7 @@ func forging(by actor, namespace string) []try {
 }
 
 var namespaceRows = []row{
-	{name: "SEC-N1 a sudoer labels his namespace", tries: []try{
+	{name: "SEC-N1 a sudoer labels their namespace", tries: []try{
 		refused(bob, "belongs to a tenant: only the operator and cluster administrators may change its labels and annotations; refused: x",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", "x=y"),
 			kubectl("namespace pay-web", labelledByHand, "apply", "--server-side", "--force-conflicts", "-f", "-")),
@@ -46,12 +46,12 @@ var namespaceRows = []row{
 		refused(bob, "refused: x, ", kubectl("namespace pay-web", labelledByHand, "replace", "-f", "-")),
 		refused(bob, "$D/parent", jsonPatch("namespace pay-web", `[{op: remove, path: /metadata/labels}]`)),
 	}},
-	{name: "SEC-N2 a sudoer makes his namespace privileged", tries: []try{
+	{name: "SEC-N2 a sudoer makes their namespace privileged", tries: []try{
 		refused(bob, "refused: pod-security.kubernetes.io/enforce", merge("namespace pay-web", privileged)),
 		{bob, []request{create("pod pay-web/breakout",
 			`{spec: {containers: [{name: c, image: c, securityContext: {privileged: true}}]}}`)}, podSecurity, "baseline", 403},
 	}},
-	{name: "SEC-N3 SUB-M6 a sudoer moves his namespace, and takes it out of the forest", tries: []try{
+	{name: "SEC-N3 SUB-M6 a sudoer moves their namespace, and takes it out of the forest", tries: []try{
 		refused(bob, "refused: $D/parent",
 			kubectl("namespace pay-web", "", "label", "namespace", "pay-web", spelled("$D/parent=victim"), "--overwrite"),
 			merge("namespace pay-web", ours("$D/parent", "victim")), merge("namespace pay-web", ours("$D/parent", "null"))),
@@ -59,7 +59,7 @@ var namespaceRows = []row{
 		refused(bob, "refused: $D/type", merge("namespace payments", ours("$D/type", "null"))),
 		refused(bob, "refused: $D/bound", merge("namespace pay-web", ours("$D/bound", "null"))),
 	}},
-	{name: "SEC-N4 a sudoer annotates his namespace", tries: []try{
+	{name: "SEC-N4 a sudoer annotates their namespace", tries: []try{
 		refused(bob, "refused: scheduler.alpha.kubernetes.io/node-selector",
 			merge("namespace pay-web", notes("scheduler.alpha.kubernetes.io/node-selector", "pool=others"))),
 	}},
@@ -70,12 +70,12 @@ var namespaceRows = []row{
 			merge("namespace pay-web", `{status: {conditions: [{type: Odd, status: "True"}]}}`, "status"),
 			put("namespace pay-web", `{spec: {finalizers: [kubernetes, example.com/hold]}}`, "finalize")),
 	}},
-	{name: "SEC-N6 a sudoer deletes his namespaces", tries: []try{
+	{name: "SEC-N6 a sudoer deletes their namespaces", tries: []try{
 		refused(bob, "delete its SubNamespace or LNamespace instead",
 			kubectl("namespace pay-web", "", "delete", "namespace", "pay-web", "--wait=false"),
 			kubectl("namespace payments", "", "delete", "namespace", "payments", "--wait=false", "--cascade=orphan")),
 	}},
-	{name: "SEC-N7 a sudoer gives his namespace an owner or a finalizer", tries: []try{
+	{name: "SEC-N7 a sudoer gives their namespace an owner or a finalizer", tries: []try{
 		refused(bob, "owners and finalizers",
 			merge("namespace pay-web", `{metadata: {ownerReferences: [`+dangling+`]}}`),
 			merge("namespace pay-web", `{metadata: {finalizers: [example.com/hold]}}`)),

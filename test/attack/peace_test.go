@@ -3,7 +3,7 @@ package attack_test
 import "context"
 
 var peaceRows = []row{
-	{name: "SEC-P1 a cluster admin does what he likes with a tenant's namespace, and an owner with a plain one", tries: []try{
+	{name: "SEC-P1 a cluster admin does what they like with a tenant's namespace, and an owner with a plain one", tries: []try{
 		allowed(clara,
 			merge("namespace pay-moved", ours("x", `"y"`)),
 			merge("namespace pay-moved", ours("$D/parent", "victim")),

@@ -67,7 +67,7 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Expect(string(said)).To(ContainSubstring("insecure metrics need a loopback address"))
 	})
 
-	It("do nothing for who posts a review himself, and tell him nothing of a tenant that isn't his", func(ctx SpecContext) {
+	It("do nothing for who posts a review themselves, and tell them nothing of a tenant that isn't theirs", func(ctx SpecContext) {
 		var before map[string]any
 		Eventually(ctx, func(ctx context.Context) (bool, error) {
 			last := before
@@ -84,7 +84,7 @@ var _ = Describe("the operator's ports", Ordered, func() {
 		Consistently(ctx, f.state).WithTimeout(test.Quiet(soon)).Should(Equal(before))
 	})
 
-	It("SEC-P1 let a cluster admin do what he likes with a tenant's namespace, but that a bound one goes with its SubNamespace", func(ctx SpecContext) {
+	It("SEC-P1 let a cluster admin do what they like with a tenant's namespace, but that a bound one goes with its SubNamespace", func(ctx SpecContext) {
 		f.attempt(ctx, allowed(clara, merge("namespace pay-web", ours("x", `"y"`))))
 		err := remove("namespace pay-web").send(ctx, f.caller(clara))
 		Expect(err).To(MatchError(ContainSubstring("delete the SubNamespace pay-web in namespace payments instead")))

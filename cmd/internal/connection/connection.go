@@ -16,7 +16,7 @@ import (
 func Config(flags *genericclioptions.ConfigFlags, errOut io.Writer, agent string) (*rest.Config, error) {
 	config, err := flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig and flags: %w", err)
+		return nil, fmt.Errorf("finding the API server by the kubeconfig and flags: %w", err)
 	}
 	config.QPS = -1 // no limit here: the server's fairness decides
 	config.UserAgent = agent

@@ -58,9 +58,9 @@ func TestRefusals(t *testing.T) {
 		"no server":                  {there, []string{"-s", nowhere, "get", "pods"}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
 		"no server, behind":          {there, []string{"get", "pods", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
 		"no server, for the list":    {there, []string{"--list", "-s", nowhere}, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no such context, in front":  {there, []string{"--context", "nope", "get", "pods"}, `kubeconfig and flags: context "nope" does not exist`},
-		"no such context, behind":    {there, []string{"get", "pods", "--context=nope"}, `kubeconfig and flags: context "nope" does not exist`},
-		"no such kubeconfig, behind": {there, []string{"get", "pods", "--kubeconfig", "/nofile"}, "kubeconfig and flags: stat /nofile: no such file or directory"},
+		"no such context, in front":  {there, []string{"--context", "nope", "get", "pods"}, `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no such context, behind":    {there, []string{"get", "pods", "--context=nope"}, `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no such kubeconfig, behind": {there, []string{"get", "pods", "--kubeconfig", "/nofile"}, "finding the API server by the kubeconfig and flags: stat /nofile: no such file or directory"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

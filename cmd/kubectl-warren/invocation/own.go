@@ -38,7 +38,7 @@ func (inv *Invocation) LookForOwn(ctx context.Context, tenant string) (own []gat
 	}
 	home, _, err := inv.Flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return nil, nil, fmt.Errorf("kubeconfig and flags: %w", err)
+		return nil, nil, fmt.Errorf("finding the API server by the kubeconfig and flags: %w", err)
 	}
 	api, err := inv.Connect()
 	if err != nil {

@@ -51,7 +51,7 @@ func TreeCommand(inv *invocation.Invocation) *cobra.Command {
 	all := cmd.Flags().BoolP("all-namespaces", "A", false, "Show every tree")
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		if *all == (len(names) > 0) {
-			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A), not both")
+			return fmt.Errorf("name one namespace or more, or give --all-namespaces (-A): exactly one of the two")
 		}
 		return showTrees(cmd.Context(), inv, names, output.Value)
 	}

@@ -138,8 +138,8 @@ func TestRefusals(t *testing.T) {
 		"get in a namespace":      {"kubectl-warren get pods -n x", "--namespace is not used by this command"},
 		"get of a wrong name":     {"kubectl-warren ns --tenant a/b -s " + nowhere, `--tenant: invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
 		"get in a wrong format":   {"kubectl-warren get pods -o xml -s " + nowhere, `unable to match a printer suitable for the output format "xml", allowed formats are: go-template,go-template-file,json,jsonpath,jsonpath-as-json,jsonpath-file,kyaml,name,template,templatefile,yaml`},
-		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A), not both"},
-		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A), not both"},
+		"tree of nothing":         {"kubectl-warren tree", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
+		"tree of both":            {"kubectl-warren tree -A x", "name one namespace or more, or give --all-namespaces (-A): exactly one of the two"},
 		"access of nobody":        {"kubectl-warren access", "name one tenant, not 0: kubectl warren access TENANT"},
 		"access, a namespace":     {"kubectl-warren access a -n b", "--namespace is not used by this command"},
 		"access, a wrong name":    {"kubectl-warren access a/b", `invalid tenant name "a/b": must be at most 63 lower-case letters, digits and hyphens, with no hyphen at either end`},
@@ -153,8 +153,8 @@ func TestRefusals(t *testing.T) {
 		"why what":                {"kubectl-warren why bob get", "name a user, a verb and a resource: kubectl warren why USER VERB RESOURCE[/NAME]"},
 		"why, a wrong format":     {"kubectl-warren why bob get pods -o wide", `invalid argument "wide" for "-o, --output" flag: must be json or yaml`},
 		"no server":               {"kubectl-warren list -o json -s " + nowhere, "can't reach the API server " + nowhere + " (dial tcp 127.0.0.1:1: connect: connection refused): check --server, --context and the kubeconfig"},
-		"no context":              {"kubectl-warren list --context nope", `kubeconfig and flags: context "nope" does not exist`},
-		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "kubeconfig and flags: stat /nofile: no such file or directory"},
+		"no context":              {"kubectl-warren list --context nope", `finding the API server by the kubeconfig and flags: context "nope" does not exist`},
+		"no kubeconfig":           {"kubectl-warren list --kubeconfig /nofile", "finding the API server by the kubeconfig and flags: stat /nofile: no such file or directory"},
 	}
 	refuse(t, cases)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// lookEvery is the time between two looks at what is waited for. Looking, not watching: a user may get a namespace that he may
+// lookEvery is the time between two looks at what is waited for. Looking, not watching: a user may get a namespace that they may
 // not watch.
 const lookEvery = 300 * time.Millisecond
 

@@ -84,9 +84,9 @@ a (cycle) (1)
 
 [s] its life belongs to a SubNamespace
 (1) Halted=True (InCycle): a -> c -> b -> a
-(2) Halted=True (AncestorHalted): ancestor c is halted (InCycle)
+(2) Halted=True (AncestorHalted): ancestor c is halted (InCycle); resolve that first
 (3) Halted=True (ParentMissing): parent namespace gone does not exist
-(4) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing)
+(4) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing); resolve that first
 `,
 		},
 		"what hangs below a terminating, a plain and a template namespace": {

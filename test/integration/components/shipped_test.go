@@ -103,7 +103,7 @@ var _ = Describe("SEC-X6 every overlay and component", func() {
 	It("grants no * but to people, by name", func() {
 		for name, manifests := range shipped() {
 			for _, u := range manifests {
-				// What a sudoer's binding names in his tree: everything there, by the verbs of constrained impersonation alone.
+				// What a sudoer's binding names in their tree: everything there, by the verbs of constrained impersonation alone.
 				if !strings.HasSuffix(u.GetKind(), "Role") || u.GetName() == "warren:impersonate-on" {
 					continue
 				}

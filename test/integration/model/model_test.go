@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// who is somebody as an authorizer sees him: the name that he has there, and his groups.
+// who is somebody as an authorizer sees them: the name that they have there, and their groups.
 type who struct {
 	user   string
 	groups []string
@@ -33,7 +33,7 @@ type model struct {
 	tenantOf map[string]string
 }
 
-// allows says whether somebody may do what he asks for, as he is.
+// allows says whether somebody may do what the question asks for, without sudo.
 func (m model) allows(w who, r request) bool {
 	if r.namespace != "" {
 		name, inTree := m.tenantOf[r.namespace]
@@ -69,7 +69,7 @@ func (m model) becomesUser(w who, user string) bool {
 // becomesSudoer says whether somebody may act as a member of the group of a tenant's sudoers.
 func (m model) becomesSudoer(w who, tenant string) bool { return lists(m.tenants[tenant].Sudoers, w) }
 
-// lists says whether one of the subjects is him, or a group that he is in.
+// lists says whether one of the subjects is that person, or a group of theirs.
 func lists(subjects []v1alpha1.Subject, w who) bool {
 	return slices.ContainsFunc(subjects, func(s v1alpha1.Subject) bool {
 		switch s.Kind {

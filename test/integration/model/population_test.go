@@ -121,7 +121,7 @@ func (p population) anyone(r *rand.Rand) who {
 	return who{pick(r, p.users), p.someGroups(r)}
 }
 
-// somebody draws who he may be that is listed so.
+// somebody draws a person whom that entry of a list may mean.
 func (p population) somebody(r *rand.Rand, s v1alpha1.Subject) who {
 	switch s.Kind {
 	case v1alpha1.SubjectUser:

@@ -51,18 +51,18 @@ var everywhere = []request{
 	{action: action{verb: "impersonate", resource: "users"}, name: "admin"},
 }
 
-// question is whether somebody may do something, as he is or with sudo of a tenant.
+// question is whether somebody may do something, without sudo or with sudo of a tenant.
 type question struct {
 	who who
-	// as is the user whom he names to act as, tenant that of the group; both are empty without sudo.
+	// as is the user whom the request names to act as, tenant that of the group; both are empty without sudo.
 	as, tenant string
 	request    request
 }
 
-// answer says, with sudo, whether he may act as that user and as one of that group, and whether who he then is may do it.
+// answer says, with sudo, whether somebody may act as that user and as one of that group, and whether whoever that makes them may do it.
 type answer struct{ user, group, request bool }
 
-// yes says whether the API server would do what he asks for.
+// yes says whether the API server would do what the question asks for.
 func (q question) yes(a answer) bool { return a.request && (q.as == "" || a.user && a.group) }
 
 // asked is who the authorizer sees in the end.

@@ -118,7 +118,7 @@ var _ = Describe("kubectl warren why", func() {
 					"ClusterRoleBinding warren:self:bob (ClusterRole warren:self:bob), ClusterRoleBinding warren:sudo:payments (ClusterRole warren:sudo:payments)"))))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web")).To(MatchRegexp(row("yes", "no", "otto has no sudo that reaches there")))
 		Expect(warren(ctx, controlplane.Admin, "why otto get pods -n pay-web --group pay-oncall")).To(MatchRegexp(row("yes", "yes")))
-		// With sudo otto is nobody in his group any more.
+		// With sudo otto is nobody in the group any more.
 		Expect(warren(ctx, controlplane.Admin, "why otto get nodes --group pay-oncall")).To(And(
 			MatchRegexp(row("no", "yes", "ClusterRoleBinding scalers (ClusterRole scalers)")), MatchRegexp(row("yes", "no", "not by sudo of payments"))))
 		Expect(warren(ctx, controlplane.Admin, "why bob get nodes")).To(MatchRegexp(row("yes", "no", "not by sudo of payments, shop")))

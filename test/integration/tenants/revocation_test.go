@@ -25,7 +25,7 @@ func sudoers(subjects ...v1alpha1.Subject) map[string]any {
 }
 
 var _ = Describe("a sudoer who is removed", func() {
-	It("ACC-S17 loses that tenant at once, keeps the other, and his pair goes with the last", func(ctx SpecContext) {
+	It("ACC-S17 loses that tenant at once, keeps the other, and their pair goes with the last", func(ctx SpecContext) {
 		f := of(world, "s17")
 		f.settle(ctx, f.payments(), f.shop())
 		payments, shop, bob := f.own("payments"), f.own("shop"), f.own("bob")
@@ -61,7 +61,7 @@ var _ = Describe("a sudoer who is removed", func() {
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))
 	})
 
-	It("ACC-S20 keeps his pair if a third tenant lists him while two let go", func(ctx SpecContext) {
+	It("ACC-S20 keeps their pair if a third tenant lists them while two let go", func(ctx SpecContext) {
 		f := of(world, "s20")
 		carols := f.own("carols")
 		f.settle(ctx, f.payments(), f.shop(), build.Tenant(carols))

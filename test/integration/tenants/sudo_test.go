@@ -208,7 +208,7 @@ var _ = Describe("sudo", func() {
 		})))
 	})
 
-	inBothModes("ACC-S15 is not what a manager has: he edits his LNamespace, no more", "s15", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S15 is not what a manager has: a manager edits the LNamespace, no more", "s15", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		root, mia := f.own("payments"), f.as("mia")
 		allowed(ctx, mia, readTenant(root), patchTenant(root, ""))

@@ -160,7 +160,7 @@ var _ = Describe("an LNamespace that is written", func() {
 		refused(ctx, f, labelled(64, 257), "keys may have at most 64 characters, values 256")
 	})
 
-	It("ACC-V09 by two, each with a user of his own, has both", func(ctx SpecContext) {
+	It("ACC-V09 by two, each with a user of their own, has both", func(ctx SpecContext) {
 		f := of(world, "v09")
 		for _, user := range []string{"alice", "dave"} {
 			tenant := &unstructured.Unstructured{Object: map[string]any{

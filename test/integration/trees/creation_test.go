@@ -161,7 +161,7 @@ var _ = Describe("a name is taken", func() {
 		Consistently(shared.ns("k3-legacy")).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(active())
 	})
 
-	It("SUB-T13 by a child that a cluster admin unbinds, until he binds it again", func(ctx SpecContext) {
+	It("SUB-T13 by a child that a cluster admin unbinds, until the admin binds it again", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("t13-payments"))
 		shared.grow(ctx, "t13-payments/t13-web")
 		before := shared.now(ctx, "t13-web")

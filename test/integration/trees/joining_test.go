@@ -57,7 +57,7 @@ var _ = Describe("a namespace is placed below a parent", func() {
 		Expect(shared.is(build.Secret("t7-c", "key", "x"))(ctx)).To(there())
 	})
 
-	It("HIER-O7 that is gone, and whose name somebody else takes: he gets nobody who waits for it", func(ctx SpecContext) {
+	It("HIER-O7 that is gone, and whose name somebody else takes: they get nobody who waits for it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("o7-org"), build.Child("o7-p", "o7-org"), build.Child("o7-x", "o7-p"), build.Root("o7-mallory"),
 			build.Secret("o7-mallory", "bait", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), build.SubNamespace("o7-x", "o7-below"),
 			build.Labelled(build.RoleBinding("o7-mallory", "mallory", "admin", build.RBACUser("mallory")), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))

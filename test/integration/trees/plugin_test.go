@@ -211,5 +211,5 @@ a (cycle) (1)
 [s] its life belongs to a SubNamespace
 (1) Halted=True (InCycle): a -> b -> c -> a
 (2) Halted=True (ParentMissing): parent namespace gone does not exist
-(3) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing)
+(3) Halted=True (AncestorHalted): ancestor lost is halted (ParentMissing); resolve that first
 `

@@ -1,4 +1,4 @@
-// Package vetting_test changes the ClusterRole that users hold, as a cluster admin and his tools do, and sees that the operator and
+// Package vetting_test changes the ClusterRole that users hold, as a cluster admin and their tools do, and sees that the operator and
 // kubectl warren vet tell of it. All cases look at that one role, so they run one after the other.
 package vetting_test
 

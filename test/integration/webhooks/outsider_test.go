@@ -51,7 +51,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			code, answer := outsider.post(ctx, r.path, r.review())
 			Expect(code).To(BeNumerically("<", 500), "%s: %s", r.path, answer)
 			for _, secret := range []string{value, "dave", "victim", "victim-web"} {
-				if !strings.Contains(string(r.review()), secret) { // what he says himself is no secret
+				if !strings.Contains(string(r.review()), secret) { // what the sender says is no secret
 					Expect(answer).NotTo(ContainSubstring(secret), r.path)
 				}
 			}
