@@ -30,6 +30,7 @@ type bodies struct {
 type shownVersion struct {
 	uid, resourceVersion, content, excluded string
 	meta                                    uint64
+	size                                    int
 }
 
 func newBodies() *bodies {
@@ -48,7 +49,7 @@ func (b *bodies) put(slot propagate.Slot, read body, generation int) {
 	b.lru.Remove(slot)
 	b.lru.Add(slot, read)
 	b.size += read.Size
-	b.shown[slot] = shownVersion{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Meta}
+	b.shown[slot] = shownVersion{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Meta, read.Size}
 	for b.size > bodiesLimit && b.lru.Len() > 1 {
 		b.lru.RemoveOldest()
 	}
@@ -70,7 +71,7 @@ func (b *bodies) fit(slot propagate.Slot, s *propagate.Source) {
 	if !ok || v.uid != s.UID || v.resourceVersion != s.ResourceVersion {
 		return
 	}
-	s.Content, s.Meta = v.content, v.meta
+	s.Content, s.Meta, s.Size = v.content, v.meta, v.size
 	if s.Excluded == "" {
 		s.Excluded = v.excluded
 	}

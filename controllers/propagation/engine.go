@@ -64,7 +64,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	b, r := newBodies(), newRepairs()
 	e.tables = newTables(o.Index.Snapshot(), s.Rules, b)
 	e.followed = newFollowed(o.Index.Snapshot, e.tables.holdsCopies)
-	e.queue = newQueue(e.tables.plan, func(namespace string) string { return o.Index.Snapshot().RootOf(namespace) })
+	e.queue = newQueue(e.tables)
 	e.troubles = newTroubles(o, e.queue)
 	e.removals = newRemovals(e.tables, e.queue, e.troubles, o.Timing.Stuck)
 	e.kinds = &kinds{

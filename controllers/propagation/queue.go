@@ -42,21 +42,28 @@ type lane struct {
 // queue holds the keys that are to be looked at.
 type queue = copying.Queue[key, lane]
 
-// newQueue returns a queue in which plan says what a slot needs, and so how urgent its key is, and rootOf to whose tree a namespace
-// belongs.
-func newQueue(plan func(propagate.Slot) propagate.Action, rootOf func(namespace string) string) *queue {
-	return copying.NewQueue(func(k key) copying.Turn[lane] { return turnOf(k, plan, rootOf) })
-}
+// largeBody is the size of a source, in bytes, from which on its copies are written one after the other for a while: the bodies of twenty of a MiB
+// exceed bodiesLimit, and in turns of one copy each would be read and rendered anew for each copy.
+const largeBody = 64 << 10
+
+// newQueue returns a queue whose keys have their turns by what the tables say.
+func newQueue(t *tables) *queue { return copying.NewQueue(t.turnOf) }
 
 // turnOf says when a key is worked on. Its tenant is the tree in which something may be written or, for a source, was written.
 // Within a tenant whatever costs no write of a copy comes first, then deletions, then the rest, in turns by source.
-func turnOf(k key, plan func(propagate.Slot) propagate.Action, rootOf func(namespace string) string) copying.Turn[lane] {
-	turn := copying.Turn[lane]{Tenant: rootOf(k.slot.Namespace)}
+func (t *tables) turnOf(k key) copying.Turn[lane] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	world := t.in.world
+	turn := copying.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
 	if k.what != aSlot {
 		return turn
 	}
-	action := plan(k.slot)
+	action := world.Plan(k.slot)
 	turn.Class, turn.Lane = 2, lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
+	if s := world.Source(action.Source); s != nil {
+		turn.Length = 1 + s.Size/largeBody
+	}
 	if action.Verb == propagate.Delete {
 		turn.Class = 1
 	}

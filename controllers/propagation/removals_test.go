@@ -11,7 +11,7 @@ import (
 
 // removalsOf are removals over tables, with a queue whose keys next returns.
 func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool)) {
-	q := newQueue(tb.plan, func(string) string { return "acme" })
+	q := newQueue(tb)
 	q.Lead()
 	told = &[]string{}
 	tr := &troubles{

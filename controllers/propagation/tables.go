@@ -212,7 +212,7 @@ func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 	if generation != t.in.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
 		return
 	}
-	s.Content, s.Meta = read.Content, read.Meta
+	s.Content, s.Meta, s.Size = read.Content, read.Meta, read.Size
 	if s.Excluded == "" {
 		s.Excluded = read.Excluded
 	}

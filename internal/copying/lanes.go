@@ -6,6 +6,8 @@ type Turn[L comparable] struct {
 	Tenant string
 	Class  int // 0 to 2
 	Lane   L
+	// Length is how many keys of the lane follow one another before the next lane has its turn; 0 stands for one.
+	Length int
 }
 
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
@@ -17,8 +19,14 @@ type lanes[K, L comparable] struct {
 
 // tenant holds the keys of one tenant.
 type tenant[K, L comparable] struct {
-	classes [3]ring[L, *[]K]
+	classes [3]ring[L, *lane[K]]
 	size    int
+}
+
+// lane holds the keys that share turns.
+type lane[K any] struct {
+	keys         []K
+	length, left int // of a turn, and of the present one, in keys
 }
 
 // ring hands out its members in turns. Its zero value is empty.
@@ -66,8 +74,9 @@ func (q *lanes[K, L]) Touch(K) {}
 func (q *lanes[K, L]) Push(k K) {
 	turn := q.turnOf(k)
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
-	lane := t.classes[turn.Class].member(turn.Lane, func() *[]K { return &[]K{} })
-	*lane = append(*lane, k)
+	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
+	of.keys = append(of.keys, k)
+	of.length = max(1, turn.Length)
 	t.size++
 	q.size++
 }
@@ -91,11 +100,23 @@ func (t *tenant[K, L]) pop() K {
 		if len(class.turns) == 0 {
 			continue
 		}
-		lane := class.first()
-		k := (*lane)[0]
-		*lane = (*lane)[1:]
-		class.pass(len(*lane) == 0)
+		of := class.first()
+		k := of.pop()
+		if of.left == 0 || len(of.keys) == 0 {
+			class.pass(len(of.keys) == 0)
+		}
 		return k
 	}
 	panic("pop of a tenant without keys")
+}
+
+// pop takes the next key, and counts the turn.
+func (l *lane[K]) pop() K {
+	if l.left == 0 {
+		l.left = l.length
+	}
+	l.left--
+	k := l.keys[0]
+	l.keys = l.keys[1:]
+	return k
 }

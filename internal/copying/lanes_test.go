@@ -19,10 +19,20 @@ func TestLanes(t *testing.T) {
 			pushed: "A0a1 A0a2 A0a3 A0a4 B0b1 B2b1",
 			popped: "A0a1 B0b1 A0a2 B2b1 A0a3 A0a4",
 		},
+		"PROP-Q6 a lane with long turns is followed for a while, by its tenant alone": {
+			pushed: "A2x1 A2x2 A2x3 A2x4 A2a1 A2a2 B2b1 B2b2",
+			popped: "A2x1 B2b1 A2x2 B2b2 A2x3 A2a1 A2x4 A2a2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Keys are words: their first letter is the tenant, their second the class, their third the lane.
-			q := newLanes(func(word string) Turn[byte] { return Turn[byte]{word[:1], int(word[1] - '0'), word[2]} })
+			// Keys are words: their first letter is the tenant, their second the class, their third the lane. Turns of lane x are long.
+			q := newLanes(func(word string) Turn[byte] {
+				turn := Turn[byte]{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2]}
+				if turn.Lane == 'x' {
+					turn.Length = 3
+				}
+				return turn
+			})
 			for word := range strings.FieldsSeq(test.pushed) {
 				q.Push(word)
 			}

@@ -29,6 +29,8 @@ type Source struct {
 	// until the body of this version has been read.
 	Content string
 	Meta    uint64
+	// Size is what one copy takes, in bytes: 0 until the body was read.
+	Size int
 }
 
 // Copy is what is known of an object with the label inherited-from.

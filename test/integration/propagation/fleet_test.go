@@ -170,7 +170,9 @@ var _ = Describe("many copies", Ordered, func() {
 			many[i].Annotations = map[string]string{v1alpha1.AnnotationSelect: "kubernetes.io/metadata.name=" + f.a}
 			f.create(ctx, many[i])
 		}
-		known := fleetSources + 1 // with the source of zeta that is there already
+		m, err := f.Operator.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		known := int(m.Value("warren_propagation_sources", map[string]string{"kind": "Secret"}))
 		f.HoldBack(gate.OfSecrets)
 		l := f.ledger(ctx, "secrets")
 		for _, s := range many {
