@@ -72,7 +72,7 @@ type Billing struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Limits bound the size of a tree. A nil field is no limit, 0 allows none.
+// Limits bound the size of a tree, and of the copies that its own sources cause. A nil field is no limit, 0 allows none.
 type Limits struct {
 	// subNamespaces counts all descendants of the root.
 	// +kubebuilder:validation:Minimum=0
@@ -83,6 +83,17 @@ type Limits struct {
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Depth *int32 `json:"depth,omitempty"`
+
+	// copies is how many copies the sources in the tree may have, all together. Older sources come first; what stands is never
+	// deleted because of a limit.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Copies *int32 `json:"copies,omitempty"`
+
+	// bytes is how much these copies may hold, all together, in bytes of JSON.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Bytes *int64 `json:"bytes,omitempty"`
 }
 
 // LNamespaceStatus is what the operator reports about a tenant.

@@ -101,7 +101,7 @@ func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effec
 	}
 	c.bodies.fit(slot, s)
 	c.world.PutSource(slot, s)
-	return effects{keys: []key{sourceKey(slot)}}
+	return effects{keys: append(c.limitsAround(slot.Namespace), sourceKey(slot))}
 }
 
 func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects {
@@ -167,15 +167,16 @@ func (c *contents) dropSource(slot propagate.Slot) effects {
 	}
 	c.world.DeleteSource(slot)
 	c.bodies.drop(slot)
-	return effects{keys: []key{sourceKey(slot), slotKey(slot)}} // the slot: the source may have been in the way of a copy from above
+	return effects{keys: append(c.limitsAround(slot.Namespace), sourceKey(slot), slotKey(slot))} // the slot: the source may have been in the way of a copy from above
 }
 
 func (c *contents) dropCopy(slot propagate.Slot) effects {
-	if c.world.Copy(slot) == nil {
+	known := c.world.Copy(slot)
+	if known == nil {
 		return effects{}
 	}
 	c.world.DeleteCopy(slot)
-	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
+	return effects{keys: append(c.limitsAround(known.From), slotKey(slot)), freed: []string{slot.Namespace}}
 }
 
 // noteSeen keeps how far the watch of copies has come.

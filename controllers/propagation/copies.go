@@ -26,6 +26,7 @@ type copies struct {
 	writer   *copying.Writer
 	removals *removals
 	rails    *rails
+	limits   *limits
 	repairs  *repairs
 	troubles *troubles
 	notices  *notices
@@ -53,6 +54,11 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 		return
 	case action.Verb == propagate.Look:
 		c.queue.Add(sourceKey(action.Source))
+		return
+	case action.Reason == v1alpha1.ReasonLimitExceeded:
+		c.limits.noteHeld(action.Source)
+		c.measure.endSlot(slot)
+		c.clearTrouble(slot, action)
 		return
 	case action.Reason == v1alpha1.ReasonConflict:
 		c.measure.endSlot(slot)

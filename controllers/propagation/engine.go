@@ -35,6 +35,7 @@ type Engine struct {
 	copies   *copies
 	removals *removals
 	rails    *rails
+	limits   *limits
 	troubles *troubles
 	scrub    *scrub
 	measure  *measure
@@ -82,9 +83,10 @@ func New(o Options, s Settings) (*Engine, error) {
 		tables: e.tables, kinds: e.kinds, queue: e.queue, troubles: e.troubles, notices: n, patience: o.Timing.Rails, holds: map[string]*railHold{},
 	}
 	e.sources = &sources{tables: e.tables, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
+	e.limits = &limits{e.tables, e.queue, e.troubles, n}
 	e.copies = &copies{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
-		removals: e.removals, rails: e.rails, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
+		removals: e.removals, rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
 	}
 	e.scrub = &scrub{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
@@ -165,6 +167,8 @@ func (e *Engine) work(ctx context.Context, k key) {
 		e.queueSlotsIn(k.slot.Namespace)
 	case aSource:
 		e.sources.checkSource(ctx, k.slot)
+	case aTenant:
+		e.limits.review(k.slot.Namespace)
 	case aSlot:
 		e.copies.writeSlot(ctx, k.slot)
 		e.rails.noteTried(k.slot)

@@ -62,8 +62,8 @@ func count(slot propagate.Slot, verb string, err error) {
 
 // gauges reports the size of the engine's tables when it is asked.
 type gauges struct {
-	engine                                                           *Engine
-	sources, copies, conflicts, rejected, unobserved, pending, kinds *prometheus.Desc
+	engine                                                                    *Engine
+	sources, copies, conflicts, rejected, unobserved, limited, pending, kinds *prometheus.Desc
 }
 
 func newGauges(e *Engine) *gauges {
@@ -77,6 +77,7 @@ func newGauges(e *Engine) *gauges {
 		conflicts:  desc("warren_propagation_conflicts", "Copies that an unrelated object keeps out.", "group", "kind"),
 		rejected:   desc("warren_propagation_rejected", "Copies that the API server refuses.", "group", "kind"),
 		unobserved: desc("warren_propagation_unobserved", "Namespaces in which a kind that is watched namespace by namespace can't be seen, by why.", "group", "kind", "state"),
+		limited:    desc("warren_propagation_limited", "Copies that the limits of a tree keep from being written.", "group", "kind"),
 		pending:    desc("warren_propagation_pending_actions", "Keys that wait to be looked at."),
 		kinds:      desc("warren_config_kind", "State of the configured kinds.", "group", "kind", "state"),
 	}
@@ -84,7 +85,7 @@ func newGauges(e *Engine) *gauges {
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.sources, g.copies, g.conflicts, g.rejected, g.unobserved, g.pending, g.kinds} {
+	for _, d := range []*prometheus.Desc{g.sources, g.copies, g.conflicts, g.rejected, g.unobserved, g.limited, g.pending, g.kinds} {
 		to <- d
 	}
 }
@@ -96,7 +97,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	send(g.pending, e.queue.Len())
-	inTrouble := e.troubles.count()
+	inTrouble, held := e.troubles.count(), e.tables.countHeld()
 	for _, run := range e.kinds.list() {
 		gk := run.kind.GroupKind()
 		sources, copies := e.tables.countObjects(gk)
@@ -104,6 +105,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		send(g.copies, copies, gk.Group, gk.Kind)
 		send(g.conflicts, inTrouble[kindReason{gk, v1alpha1.ReasonConflict}], gk.Group, gk.Kind)
 		send(g.rejected, inTrouble[kindReason{gk, v1alpha1.ReasonRejected}], gk.Group, gk.Kind)
+		send(g.limited, held[gk.Group][gk.Kind], gk.Group, gk.Kind)
 		for state, namespaces := range e.kinds.countUnseen(run) {
 			send(g.unobserved, namespaces, gk.Group, gk.Kind, strings.ToLower(string(state)))
 		}

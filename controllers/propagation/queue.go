@@ -14,6 +14,7 @@ const (
 	aNamespace what = iota // every slot in a namespace
 	aSource                // a source: read it, or make sure that it is gone
 	aSlot                  // one slot
+	aTenant                // the limits of a tree
 )
 
 // key is one piece of work. Equal keys are done once.
@@ -23,6 +24,7 @@ type key struct {
 }
 
 func namespaceKey(namespace string) key { return key{aNamespace, propagate.Slot{Namespace: namespace}} }
+func tenantKey(root string) key         { return key{aTenant, propagate.Slot{Namespace: root}} }
 func sourceKey(slot propagate.Slot) key { return key{aSource, slot} }
 func slotKey(slot propagate.Slot) key   { return key{aSlot, slot} }
 func slotKeys(slots []propagate.Slot) []key {

@@ -20,6 +20,7 @@ func (e *Engine) Known(namespace string) bool { return e.troubles.isKnown(namesp
 func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	var all []propagate.Trouble
 	for namespace := range namespaces {
+		all = append(all, e.tables.heldAround(namespace)...)
 		here := e.troubles.in(namespace)
 		if e.removals.isReported(namespace) {
 			for slot, c := range e.tables.leaving(namespace) {

@@ -40,6 +40,9 @@ func (t *tables) setForest(c view.Change) []key {
 			keys = append(keys, sourceKey(slot))
 		}
 	}
+	for _, root := range t.in.world.RootsHeldBack() {
+		keys = append(keys, tenantKey(root))
+	}
 	return keys
 }
 
@@ -123,11 +126,16 @@ func (t *tables) plan(slot propagate.Slot) propagate.Action {
 	return t.in.world.Plan(slot)
 }
 
-// planWithCopy says what to do at slot now, and which copy stands there; nil if none does.
+// planWithCopy says what to do at slot now, and which copy stands there; nil if none does. That limits hold something back is noted in the
+// same breath: nothing may release it in between.
 func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate.Copy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.Plan(slot), t.in.world.Copy(slot)
+	action := t.in.world.Plan(slot)
+	if action.Reason == v1alpha1.ReasonLimitExceeded {
+		t.in.world.NoteHeld(action.Source)
+	}
+	return action, t.in.world.Copy(slot)
 }
 
 // slotsIn are the slots in namespace that a plan may concern.
@@ -212,7 +220,7 @@ func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 	if generation != t.in.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
 		return
 	}
-	s.Content, s.Meta, s.Size = read.Content, read.Meta, read.Size
+	t.in.world.NoteContent(slot, s, read.Content, read.Meta, read.Size)
 	if s.Excluded == "" {
 		s.Excluded = read.Excluded
 	}
@@ -231,6 +239,7 @@ func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetad
 		return // the watch has been there already, and has seen the copy go
 	}
 	t.in.world.PutCopy(slot, c)
+	t.in.world.NoteWritten(slot.At(c.From), c.Hash.Content)
 }
 
 // noteFound takes in a copy of ours that a live look has found where the watch shows none. unlabelled says that its label

@@ -113,7 +113,7 @@ func TestUnlawful(t *testing.T) {
 		deep = append(deep, namespace(fmt.Sprintf("d%d", i+1), below(fmt.Sprintf("d%d", i))))
 	}
 	two := int32(2)
-	flat := world().WithTenant(&forest.Tenant{Name: "shop", UID: "uid-shop", MaxDepth: &two})
+	flat := world().WithTenant(&forest.Tenant{Name: "shop", UID: "uid-shop", Limits: v1alpha1.Limits{Depth: &two}})
 	cases := map[string]struct {
 		reason string
 		s      *forest.Snapshot

@@ -41,7 +41,7 @@ func world(more ...*forest.Namespace) *forest.Snapshot {
 	s := forest.New(forest.Rules{ProtectedName: func(name string) bool { return name == "default" || strings.HasPrefix(name, "kube-") }})
 	one := int32(1)
 	for _, tenant := range []string{"payments", "shop"} {
-		s = s.WithTenant(&forest.Tenant{Name: tenant, UID: "uid-" + tenant, MaxSubNamespaces: &one})
+		s = s.WithTenant(&forest.Tenant{Name: tenant, UID: "uid-" + tenant, Limits: v1alpha1.Limits{SubNamespaces: &one}})
 	}
 	owned := func(tenant string) trait {
 		return func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationLNamespaceUID] = "uid-" + tenant }

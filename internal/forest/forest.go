@@ -44,8 +44,8 @@ type Tenant struct {
 	Created time.Time
 	// Listed are the users, managers and sudoers, each as its Subject names itself.
 	Listed map[string]bool
-	// MaxSubNamespaces and MaxDepth are nil where the LNamespace says nothing.
-	MaxSubNamespaces, MaxDepth *int32
+	// Limits have nil fields where the LNamespace says nothing.
+	Limits v1alpha1.Limits
 }
 
 func (n *Namespace) label(key string) string { return n.Labels[key] }

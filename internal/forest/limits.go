@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"cmp"
 	"fmt"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -10,12 +11,10 @@ import (
 func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 	limits := s.rules.Limits
 	if tenant := s.TenantOf(root); tenant != nil {
-		if tenant.MaxSubNamespaces != nil {
-			limits.SubNamespaces = tenant.MaxSubNamespaces
-		}
-		if tenant.MaxDepth != nil {
-			limits.Depth = tenant.MaxDepth
-		}
+		limits.SubNamespaces = cmp.Or(tenant.Limits.SubNamespaces, limits.SubNamespaces)
+		limits.Depth = cmp.Or(tenant.Limits.Depth, limits.Depth)
+		limits.Copies = cmp.Or(tenant.Limits.Copies, limits.Copies)
+		limits.Bytes = cmp.Or(tenant.Limits.Bytes, limits.Bytes)
 	}
 	return limits
 }

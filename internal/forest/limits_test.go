@@ -15,7 +15,7 @@ func limited() *forest.Snapshot {
 		namespace("c", below("t"), terminating), namespace("r", root), namespace("x", below("r")), namespace("y", below("x")))
 	rules := s.Rules()
 	rules.Limits = v1alpha1.Limits{SubNamespaces: &one}
-	return s.WithRules(rules).WithTenant(&forest.Tenant{Name: "t", UID: "u", MaxSubNamespaces: &three, MaxDepth: &two})
+	return s.WithRules(rules).WithTenant(&forest.Tenant{Name: "t", UID: "u", Limits: v1alpha1.Limits{SubNamespaces: &three, Depth: &two}})
 }
 
 func TestLimits(t *testing.T) {

@@ -44,7 +44,7 @@ func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 		}
 	}
 	if l.Spec.Limits != nil {
-		t.MaxSubNamespaces, t.MaxDepth = l.Spec.Limits.SubNamespaces, l.Spec.Limits.Depth
+		t.Limits = *l.Spec.Limits
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -21,16 +22,25 @@ import (
 // Verb is what a write does.
 type Verb string
 
-// The verbs. Conflict is no write: what is wanted there can't be written, because an unrelated object has the name.
+// The verbs. Conflict and Held are no writes: what is wanted there can't be written, because an unrelated object has the name, or because
+// the limits of the tree leave no room for it.
 const (
 	Create   Verb = "create"
 	Update   Verb = "update"
 	Delete   Verb = "delete"
 	Conflict Verb = "conflict"
+	Held     Verb = "held"
 )
 
 var verbOf = map[propagate.Verb]Verb{
 	propagate.Create: Create, propagate.Update: Update, propagate.Withdraw: Update, propagate.Delete: Delete, propagate.Nothing: Conflict,
+}
+
+func verbFor(step propagate.Step) Verb {
+	if step.Held == v1alpha1.ReasonLimitExceeded {
+		return Held
+	}
+	return verbOf[step.Verb]
 }
 
 // Write is one write. Its JSON form is an interface that scripts rely on.
@@ -79,7 +89,7 @@ func (r *reading) plan(ctx context.Context, f *forest.Snapshot, c *config.Operat
 	plan.Notes = append(plan.Notes, r.notes...)
 	for _, step := range r.world.Preview() {
 		plan.Writes = append(plan.Writes, Write{
-			Verb: verbOf[step.Verb], Group: step.Slot.Kind.Group, Kind: step.Slot.Kind.Kind, Namespace: step.Slot.Namespace, Name: step.Slot.Name,
+			Verb: verbFor(step), Group: step.Slot.Kind.Group, Kind: step.Slot.Kind.Kind, Namespace: step.Slot.Namespace, Name: step.Slot.Name,
 			Tenant: tenantOf(f, step.Slot.Namespace), Source: step.From, Reason: step.Why,
 		})
 	}
@@ -131,6 +141,7 @@ type Count struct {
 	Updates   int    `json:"updates"`
 	Deletes   int    `json:"deletes"`
 	Conflicts int    `json:"conflicts"`
+	Held      int    `json:"held,omitempty"`
 }
 
 // Counts are the writes by kind and tenant, in this order.
@@ -164,6 +175,8 @@ func (c *Count) add(verb Verb) {
 		c.Deletes++
 	case Conflict:
 		c.Conflicts++
+	case Held:
+		c.Held++
 	}
 }
 

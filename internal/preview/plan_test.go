@@ -40,6 +40,12 @@ Secret                           shop       0        0        1        0
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},
+		"held": {
+			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop", Reason: "the limits of the tree leave no room for it"}}},
+			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
+			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room for it\n" +
+				"Nothing is to be written; 1 can't be written, because the limits of their trees leave no room.\n",
+		},
 		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) }, "Nothing is to be written.\n"},
 	}
 	for name, tc := range cases {

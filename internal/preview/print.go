@@ -80,6 +80,9 @@ func (p *Plan) writeSum(w io.Writer) error {
 	if sum.Conflicts > 0 {
 		fmt.Fprintf(&lines, "; %d can't be written, because an unrelated object has the name", sum.Conflicts)
 	}
+	if sum.Held > 0 {
+		fmt.Fprintf(&lines, "; %d can't be written, because the limits of their trees leave no room", sum.Held)
+	}
 	lines.WriteString(".\n")
 	for _, note := range p.Notes {
 		fmt.Fprintf(&lines, "Not judged: %s.\n", text.Escape(note))

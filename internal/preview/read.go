@@ -145,7 +145,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 	if err != nil {
 		return err
 	}
-	s.Content, s.Meta = body.Content, body.Meta
+	s.Content, s.Meta, s.Size = body.Content, body.Meta, body.Size
 	if s.Excluded == "" {
 		s.Excluded = body.Excluded
 	}

@@ -62,6 +62,8 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 		Maker: maker, UID: string(meta.GetUID()), ResourceVersion: meta.GetResourceVersion(), Mode: value,
 		Terminating: meta.GetDeletionTimestamp() != nil,
 		Excluded:    r.Excluded(slot, meta, ""),
+		Created:     meta.GetCreationTimestamp().Unix(),
+		Access:      GivesRights(slot) && meta.GetLabels()[v1alpha1.LabelAccess] != "",
 	}
 	s.judge(meta.GetAnnotations()[v1alpha1.AnnotationSelect])
 	return s, true

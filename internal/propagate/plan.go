@@ -30,7 +30,7 @@ type Action struct {
 	Source Slot
 	// Hash is what the copy will carry.
 	Hash Hash
-	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval; or "".
+	// Reason is why nothing can be done although something is wanted: Conflict, WaitingForRemoval, LimitExceeded; or "".
 	Reason v1alpha1.Reason
 }
 
@@ -179,6 +179,9 @@ func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Source
 				return Action{Source: at, Reason: v1alpha1.ReasonWaitingForRemoval}
 			}
 		}
+	}
+	if w.isHeld(verb, at, s, w.record(slot)) {
+		return Action{Source: at, Reason: v1alpha1.ReasonLimitExceeded}
 	}
 	return Action{Verb: verb, Source: at, Hash: Hash{s.Mode, PlaceOf(slot, at.Namespace), s.Content}}
 }

@@ -18,7 +18,7 @@ type Step struct {
 	From string
 	// Why says what makes the write necessary.
 	Why string
-	// Held is why nothing is written all the same: Conflict; or "".
+	// Held is why nothing is written all the same: Conflict, LimitExceeded; or "".
 	Held v1alpha1.Reason
 }
 
@@ -47,6 +47,8 @@ func (w *World) Preview() []Step {
 			switch a := w.Plan(slot); {
 			case a.Reason == v1alpha1.ReasonConflict:
 				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it", Held: a.Reason})
+			case a.Reason == v1alpha1.ReasonLimitExceeded:
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "the limits of the tree leave no room for it", Held: a.Reason})
 			case a.Verb == Create, a.Verb == Update, a.Verb == Withdraw:
 				steps = append(steps, Step{Slot: slot, Verb: a.Verb, From: a.Source.Namespace, Why: w.whyWritten(slot, a)})
 			}

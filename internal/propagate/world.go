@@ -31,6 +31,13 @@ type Source struct {
 	Meta    uint64
 	// Size is what one copy takes, in bytes: 0 until the body was read.
 	Size int
+	// Created is when the object was made, in Unix seconds.
+	Created int64
+	// Access says that the object is a RoleBinding that the operator made to hand out the access of a tenant.
+	Access bool
+
+	reached   int              // how many namespaces below the selector selects
+	reachedIn *forest.Snapshot // in which forest
 }
 
 // Copy is what is known of an object with the label inherited-from.
@@ -135,6 +142,17 @@ type World struct {
 	// compared are access copies in namespaces without a path, with the content of the source that they were compared with.
 	compared map[Slot]string
 	numbers  map[schema.GroupKind]numbers
+
+	// made and madeOf count the copies of ours, but those that hand out access, by the namespace of their source and by source.
+	made   map[string]int
+	madeOf map[sourceKey]int
+	// written is how large the copies of a source are that stand, in bytes, as far as that is known.
+	written map[sourceKey]int
+	// allotments are by root, and hold for the forest allottedIn.
+	allotments map[string]*allotment
+	allottedIn *forest.Snapshot
+	// heldIn are the sources that limits were seen to hold back, by root; true for those that Reallot has told of.
+	heldIn map[string]map[sourceKey]bool
 }
 
 // numbers are how many sources, and copies of ours, there are of a kind.
@@ -165,6 +183,8 @@ func NewWorld(f *forest.Snapshot) *World {
 		lost:     map[sourceKey]Loss{},
 		compared: map[Slot]string{},
 		numbers:  map[schema.GroupKind]numbers{},
+		made:     map[string]int{}, madeOf: map[sourceKey]int{}, written: map[sourceKey]int{},
+		allotments: map[string]*allotment{}, heldIn: map[string]map[sourceKey]bool{},
 	}
 }
 
@@ -175,6 +195,7 @@ func (s Slot) place() place      { return place{s.Kind, s.Name} }
 // that is not synced: absence would mean nothing.
 func (w *World) SetKind(kind schema.GroupKind, mode KindMode, synced bool) {
 	w.kinds[kind] = kindState{mode, synced}
+	clear(w.allotments)
 }
 
 // Synced says whether plans are made for a kind.
@@ -203,6 +224,7 @@ func (w *World) PutSource(slot Slot, s *Source) {
 	if w.Source(slot) == nil {
 		w.number(slot.Kind, 1, 0)
 	}
+	w.recount(slot.Namespace)
 	w.sources[slot.source()] = s
 	w.room(slot.Namespace).sources[slot.place()] = true
 	delete(w.lost, slot.source())
@@ -214,6 +236,7 @@ func (w *World) DeleteSource(slot Slot) {
 		return
 	}
 	w.number(slot.Kind, -1, 0)
+	w.recount(slot.Namespace)
 	delete(w.sources, slot.source())
 	r := w.room(slot.Namespace)
 	delete(r.sources, slot.place())
@@ -265,6 +288,7 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 	if known.flags.has(ours) {
 		w.number(slot.Kind, 0, 1)
 	}
+	w.countMade(source, known, 1)
 	if known.binding() {
 		r.count(known.from, 1)
 	}
@@ -274,6 +298,9 @@ func (w *World) PutCopy(slot Slot, c *Copy) {
 func (w *World) DeleteCopy(slot Slot) {
 	known := w.record(slot)
 	delete(w.compared, slot)
+	if known != nil {
+		w.recount(known.from)
+	}
 	if w.unlink(slot); known != nil && !w.HasCopies(slot.At(known.from)) {
 		delete(w.lost, slot.At(known.from).source())
 	}
@@ -296,6 +323,7 @@ func (w *World) unlink(slot Slot) {
 	if known.flags.has(ours) {
 		w.number(slot.Kind, 0, -1)
 	}
+	w.countMade(source, known, -1)
 	if known.binding() {
 		r.count(known.from, -1)
 	}
@@ -316,6 +344,36 @@ func (w *World) room(namespace string) *room {
 func (w *World) leave(r *room) {
 	if len(r.copies) == 0 && len(r.sources) == 0 {
 		delete(w.rooms, r.name)
+	}
+}
+
+// countMade counts a copy for its source, or takes it off.
+func (w *World) countMade(source sourceKey, r *record, change int) {
+	if !r.flags.has(ours) || r.flags.has(accessCopy) {
+		return
+	}
+	if w.made[source.namespace] += change; w.made[source.namespace] == 0 {
+		delete(w.made, source.namespace)
+	}
+	if w.madeOf[source] += change; w.madeOf[source] == 0 {
+		delete(w.madeOf, source)
+		delete(w.written, source)
+	}
+}
+
+// NoteContent keeps what a read of the source s, which stands at slot, has shown. After a start, that is taken for what was written before.
+func (w *World) NoteContent(slot Slot, s *Source, content string, meta uint64, size int) {
+	s.Content, s.Meta, s.Size = content, meta, size
+	if key := slot.source(); w.written[key] == 0 && w.madeOf[key] > 0 {
+		w.written[key] = size
+	}
+	w.recount(slot.Namespace)
+}
+
+// NoteWritten says that a copy of the source at slot was written with this content.
+func (w *World) NoteWritten(slot Slot, content string) {
+	if s := w.Source(slot); s != nil && s.Content == content {
+		w.written[slot.source()] = s.Size
 	}
 }
 

@@ -11,6 +11,8 @@ var limitRows = []row{
 	{name: "SEC-L1 a manager raises limits, and changes who pays", tries: []try{
 		refused(mia, "spec.limits may be set"+mayNot,
 			merge("lnamespace payments", `{spec: {limits: {subNamespaces: 5000}}}`),
+			merge("lnamespace payments", `{spec: {limits: {copies: 5000}}}`),
+			merge("lnamespace payments", `{spec: {limits: {bytes: 5000}}}`),
 			merge("lnamespace payments", `{spec: {limits: null}}`)),
 		refused(mia, "spec.template may be set"+mayNot, merge("lnamespace payments", template)),
 		refused(mia, "spec.billing may be changed"+mayNot,

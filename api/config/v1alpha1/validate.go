@@ -55,6 +55,12 @@ func (s *SubNamespaces) validate(at *field.Path) field.ErrorList {
 	if n := s.Limits.Depth; n != nil {
 		problems = append(problems, atLeast(at.Child("limits", "depth"), *n, 0)...)
 	}
+	if n := s.Limits.Copies; n != nil {
+		problems = append(problems, atLeast(at.Child("limits", "copies"), *n, 0)...)
+	}
+	if n := s.Limits.Bytes; n != nil {
+		problems = append(problems, atLeast(at.Child("limits", "bytes"), *n, 0)...)
+	}
 	return problems
 }
 

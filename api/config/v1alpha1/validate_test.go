@@ -79,7 +79,7 @@ propagation: {excludedLabels: ["c["], excludedAnnotations: ["tenancy.warren.dev/
 		},
 		"Ranges": {
 			reason: "each number just outside its range",
-			body: `subNamespaces: {limits: {subNamespaces: -1, depth: -1}}
+			body: `subNamespaces: {limits: {subNamespaces: -1, depth: -1, copies: -1, bytes: -1}}
 tenants: {maxPerCreator: -1}
 propagation: {scrub: {interval: 9s, objectsPerSecond: 10001}, retry: {min: 99ms, max: 61m}}
 distribution: {maxObjectBytes: 1023, maxTotalBytes: -1}
@@ -90,6 +90,8 @@ concurrency: 257
 			want: []string{
 				`subNamespaces.limits.subNamespaces: Invalid value: -1: must be at least 0`,
 				`subNamespaces.limits.depth: Invalid value: -1: must be at least 0`,
+				`subNamespaces.limits.copies: Invalid value: -1: must be at least 0`,
+				`subNamespaces.limits.bytes: Invalid value: -1: must be at least 0`,
 				`tenants.maxPerCreator: Invalid value: -1: must be at least 0`,
 				`propagation.scrub.interval: Invalid value: "9s": must be at least 10s`,
 				`propagation.scrub.objectsPerSecond: Invalid value: 10001: must be from 1 to 10000`,
@@ -109,7 +111,7 @@ concurrency: 257
 		},
 		"RangesMet": {
 			reason: "each number at the end of its range, and 0 where it switches off",
-			body: `subNamespaces: {limits: {subNamespaces: 0, depth: 0}}
+			body: `subNamespaces: {limits: {subNamespaces: 0, depth: 0, copies: 0, bytes: 0}}
 propagation: {scrub: {interval: 0s, objectsPerSecond: 10000}, retry: {min: 1h, max: 1h}}
 distribution: {maxObjectBytes: 1024, maxTotalBytes: 0}
 informers: {verifyInterval: 0s, maxInformers: 1, maxNamespaces: 1}

@@ -44,6 +44,9 @@ type Cascading struct {
 type Limits struct {
 	SubNamespaces Usage `json:"subNamespaces"`
 	Depth         Usage `json:"depth"`
+	// Copies and Bytes are the most that the LNamespace allows; how much is used is not seen.
+	Copies *int32 `json:"copies,omitempty"`
+	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
 // Usage is an amount, and the most that the LNamespace allows; nil where it says nothing, so that the configuration's counts.
@@ -117,6 +120,7 @@ func limitsText(view tree.View, root string, depth int32, tenant *v1alpha1.LName
 	l := &Limits{Depth: Usage{Used: depth}}
 	if tenant != nil && tenant.Spec.Limits != nil {
 		l.SubNamespaces.Limit, l.Depth.Limit = tenant.Spec.Limits.SubNamespaces, tenant.Spec.Limits.Depth
+		l.Copies, l.Bytes = tenant.Spec.Limits.Copies, tenant.Spec.Limits.Bytes
 	}
 	if view.Partial {
 		l.SubNamespaces.Used = tenant.Status.SubNamespaces

@@ -28,7 +28,7 @@ func (d *Namespace) Write(w io.Writer) error {
 	if d.Limits == nil {
 		terminal.Fprintf(table, "Limits:\t<unknown>\n")
 	} else {
-		terminal.Fprintf(table, "Limits:\tsub-namespaces %s, depth %s\n", d.Limits.SubNamespaces, d.Limits.Depth)
+		terminal.Fprintf(table, "Limits:\t%s\n", d.Limits)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -52,6 +52,18 @@ func (c Cascading) String() string {
 }
 
 // String is the amount used, and the limit.
+// String tells of copies and bytes only where they are limited: whether the configuration limits them is not seen.
+func (l *Limits) String() string {
+	text := fmt.Sprintf("sub-namespaces %s, depth %s", l.SubNamespaces, l.Depth)
+	if l.Copies != nil {
+		text += fmt.Sprintf(", at most %d copies", *l.Copies)
+	}
+	if l.Bytes != nil {
+		text += fmt.Sprintf(", at most %d bytes in copies", *l.Bytes)
+	}
+	return text
+}
+
 func (u Usage) String() string {
 	if u.Limit == nil {
 		return fmt.Sprintf("%d (the tenant sets no limit)", u.Used)

@@ -1,0 +1,93 @@
+package propagation
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// limitsPause is how long looks at the limits of a tree are gathered while its slots are found to be held back, one after the other.
+const limitsPause = 100 * time.Millisecond
+
+// mostHeldAnnounced bounds the Events of one look at the limits of a tree: a tenant may have thousands of sources.
+const mostHeldAnnounced = 5
+
+// limits has the sources caught up with for which the limits of their trees leave room again, and tells of those that are held back.
+type limits struct {
+	tables   *tables
+	queue    *queue
+	troubles *troubles
+	notices  *notices
+}
+
+// noteHeld has the limits of the tree around the source at slot looked at soon, because they hold it back.
+func (l *limits) noteHeld(slot propagate.Slot) {
+	l.queue.AddAfter(tenantKey(l.tables.rootOf(slot.Namespace)), limitsPause)
+}
+
+// review looks at the limits of the tree of root.
+func (l *limits) review(root string) {
+	released, held, troubles := l.tables.reallot(root)
+	changed := map[string]bool{}
+	for _, slot := range released {
+		l.queue.Add(sourceKey(slot))
+		changed[slot.Namespace] = true
+	}
+	for i, slot := range held {
+		changed[slot.Namespace] = true
+		if source := l.tables.source(slot); i < mostHeldAnnounced && source != nil {
+			l.notices.tellSource(slot, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonLimitExceeded, troubles[slot].Text)
+		}
+	}
+	l.troubles.tell(slices.Collect(maps.Keys(changed))...) // those above are told, too: the root among them
+}
+
+// What the tables know of limits.
+
+// rootOf is the root of the tree around namespace, or "".
+func (t *tables) rootOf(namespace string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.Forest.RootOf(namespace)
+}
+
+// reallot looks again at what the limits of the tree of root hold back; see World.Reallot.
+func (t *tables) reallot(root string) (released, held []propagate.Slot, troubles map[propagate.Slot]propagate.Trouble) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	released, held = t.in.world.Reallot(root)
+	troubles = map[propagate.Slot]propagate.Trouble{}
+	if len(held) > 0 {
+		for _, trouble := range t.in.world.HeldAround(root) {
+			troubles[trouble.Slot] = trouble
+		}
+	}
+	return released, held, troubles
+}
+
+// heldAround are the sources that limits hold back, of namespace or, where that is a root, of its tree.
+func (t *tables) heldAround(namespace string) []propagate.Trouble {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.HeldAround(namespace)
+}
+
+// countHeld are the numbers of copies that limits hold back, by group and kind.
+func (t *tables) countHeld() map[string]map[string]int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.CountHeld()
+}
+
+// limitsAround is the key of the tree around namespace, if its limits hold something back.
+func (c *contents) limitsAround(namespace string) []key {
+	if !c.world.HoldsBack(namespace) {
+		return nil
+	}
+	return []key{tenantKey(c.world.Forest.RootOf(namespace))}
+}
