@@ -73,7 +73,7 @@ func (s *sink) isGenerated() bool { return slices.ContainsFunc(s.settings.Kinds,
 func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind() == s.kind }
 
 // Replace implements watchset.Sink, and so do the next three.
-func (s *sink) Replace(_ string, all []client.Object) {
+func (s *sink) Replace(_, _ string, all []client.Object) {
 	s.add(s.tables.forget(s.kind)...)
 	for _, object := range all {
 		s.Put(object)

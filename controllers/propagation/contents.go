@@ -92,11 +92,15 @@ func (c *contents) putUnlabelled(o origin, meta *metav1.PartialObjectMetadata, f
 
 func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effects {
 	slot := o.slotOf(meta)
+	known := c.world.Source(slot)
+	if known != nil && c.isPast(meta, slot.Kind, known.UID, known.ResourceVersion) {
+		return effects{}
+	}
 	s, ok := c.rules.SourceOf(slot, meta, o.kind.Mode)
 	if !ok {
 		return c.dropSource(slot)
 	}
-	if known := c.world.Source(slot); known != nil && known.ResourceVersion == s.ResourceVersion {
+	if known != nil && known.ResourceVersion == s.ResourceVersion {
 		return effects{}
 	}
 	c.bodies.fit(slot, s)
@@ -106,10 +110,13 @@ func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effec
 
 func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects {
 	slot := o.slotOf(meta)
+	known := c.world.Copy(slot)
+	if known != nil && c.isPast(meta, slot.Kind, known.UID, known.ResourceVersion) {
+		return effects{}
+	}
 	if _, ok := meta.Labels[v1alpha1.LabelInheritedFrom]; !ok {
 		return c.dropCopy(slot)
 	}
-	known := c.world.Copy(slot)
 	if known != nil && known.UID != string(meta.UID) {
 		known = nil
 	}
@@ -125,15 +132,21 @@ func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects
 	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
 }
 
+// isPast says whether meta is an older version of an object than the one that is known. Where the watch of the whole cluster takes the
+// place of those of its namespaces, it begins with what they have shown before.
+func (c *contents) isPast(meta *metav1.PartialObjectMetadata, kind schema.GroupKind, uid, resourceVersion string) bool {
+	return c.world.IsNarrow(kind) && string(meta.UID) == uid && view.Newer(resourceVersion, meta.ResourceVersion)
+}
+
 // remove forgets an object that a watch has seen go.
 func (c *contents) remove(o origin, meta *metav1.PartialObjectMetadata) effects {
 	c.noteSeen(o, meta)
 	slot, uid := o.slotOf(meta), string(meta.UID)
 	var all effects
-	if s := c.world.Source(slot); o.bringsSources() && s != nil && s.UID == uid {
+	if s := c.world.Source(slot); o.bringsSources() && s != nil && s.UID == uid && !c.isPast(meta, slot.Kind, uid, s.ResourceVersion) {
 		all.add(c.dropSource(slot))
 	}
-	if known := c.world.Copy(slot); o.bringsCopies() && known != nil && known.UID == uid {
+	if known := c.world.Copy(slot); o.bringsCopies() && known != nil && known.UID == uid && !c.isPast(meta, slot.Kind, uid, known.ResourceVersion) {
 		all.add(c.dropCopy(slot))
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/warren-tenancy/warren/internal/text"
@@ -57,18 +58,30 @@ func (k *kinds) noteFailure(run *kindRun, err error) {
 	run.failure = err
 }
 
-// describeDegraded is a sentence for each kind that is Degraded, in alphabetical order.
-func (k *kinds) describeDegraded() []string {
+// describeBlind is a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
+func (k *kinds) describeBlind() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var all []string
 	for _, run := range k.runs {
-		if run.state == kindDegraded {
+		switch run.state {
+		case kindDegraded:
 			all = append(all, run.describeDegraded(k.timing.Degraded))
+		case kindForbidden:
+			all = append(all, fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it by a "+
+				"ClusterRoleBinding%s", run.mapping.Resource.GroupResource(), run.adviseScope()))
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// adviseScope is what else helps where the kind is forbidden cluster-wide. Kinds that give rights are never watched otherwise.
+func (r *kindRun) adviseScope() string {
+	if r.kind.Group == rbacv1.GroupName {
+		return ""
+	}
+	return ", or set scope of the kind in propagation.kinds to Auto, so that it is watched where that is allowed"
 }
 
 // describeDegraded says what is wrong with the kind, and what to do. The caller holds the lock of its kinds.

@@ -72,6 +72,7 @@ func New(o Options, s Settings) (*Engine, error) {
 		mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, report: e.troubles.tellEverywhere,
 		set: set, followed: e.followed,
 	}
+	e.followed.sees = e.kinds.seeCopies
 	e.kinds.feed = func(run *kindRun, role role, vanished func()) *feed {
 		return &feed{origin{run.kind, role}, run, e.kinds, e.tables, e.removals, e.measure, e.queue, vanished}
 	}
@@ -100,6 +101,7 @@ func (e *Engine) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(newGauges(e)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
+	e.Index.Subscribe(e.followed.noteLeft)
 	if err := mgr.Add(watching{e}); err != nil {
 		return err
 	}
@@ -216,8 +218,8 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 	e.kinds.start(ctx, s.Kinds)
 }
 
-// Unobserved is a sentence for each kind that is Degraded: nobody knows how its copies are.
-func (e *Engine) Unobserved() []string { return e.kinds.describeDegraded() }
+// Unobserved is a sentence for each kind of which nothing can be seen anywhere: nobody knows how its copies are.
+func (e *Engine) Unobserved() []string { return e.kinds.describeBlind() }
 
 // UnobservedIn is a sentence for each kind of whose copies in namespace nothing is known now: neither the copies there nor the sources
 // above it must be out of sight.

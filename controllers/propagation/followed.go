@@ -10,28 +10,78 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // followPause is how long changes of the forest are gathered before the watches follow them together.
 const followPause = 50 * time.Millisecond
 
-// followed are the namespaces in which kinds are watched that are watched namespace by namespace: those of the forest, sound or not,
-// and those that have left it and still hold copies.
+// followed are the namespaces in which kinds are watched by themselves that are watched as far as the rights go: those of the forest,
+// sound or not, and those that have left it and still hold copies, or may do so.
 type followed struct {
 	set         *watchset.NamespaceSet
 	snapshot    func() *forest.Snapshot
 	holdsCopies func(namespace string) bool
-	changed     chan struct{} // holds one: the forest has changed
-	needed      atomic.Bool   // some kind is watched so
+	sees        func(namespace string) bool // what stands in a namespace is known of all these kinds
+	changed     chan struct{}               // holds one: the forest has changed, or what is known of a namespace that has left it
+	needed      atomic.Bool                 // some kind is watched so
 
 	refreshing sync.Mutex // held by whoever changes the set
-	mu         sync.Mutex // guards uids; nothing else is called while it is held
+	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	uids       map[string]types.UID
+	// left are the namespaces, with their UIDs, that bore the marks of a tree outside of the forest, and in which nobody has looked for
+	// copies since: the operator was down when they left it, and takes the marks off as soon as it is up.
+	left map[string]types.UID
 }
 
 func newFollowed(snapshot func() *forest.Snapshot, holdsCopies func(string) bool) *followed {
-	return &followed{set: watchset.NewNamespaceSet(), snapshot: snapshot, holdsCopies: holdsCopies, changed: make(chan struct{}, 1)}
+	return &followed{
+		set: watchset.NewNamespaceSet(), snapshot: snapshot, holdsCopies: holdsCopies, changed: make(chan struct{}, 1), left: map[string]types.UID{},
+	}
+}
+
+// noteLeft keeps which namespaces have left the forest. The first change names all of them, before anybody writes to one.
+func (f *followed) noteLeft(c view.Change) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range c.Namespaces {
+		n := c.New.Namespace(name)
+		if n == nil {
+			delete(f.left, name)
+		} else if n.FormerRoot() != "" && !isInForest(c.New, name) {
+			f.left[name] = types.UID(n.UID)
+		}
+	}
+}
+
+// noteSeen has the namespaces looked at again that have left the forest: copies may be known there now.
+func (f *followed) noteSeen() {
+	f.mu.Lock()
+	waits := len(f.left) > 0
+	f.mu.Unlock()
+	if waits {
+		f.noteChange()
+	}
+}
+
+// hasLeft says whether copies may stand in a namespace that has left the forest. One in which they have been seen is asked for no more.
+func (f *followed) hasLeft(namespace string, uid types.UID) bool {
+	f.mu.Lock()
+	left := f.left[namespace] == uid && uid != ""
+	f.mu.Unlock()
+	if left && f.sees(namespace) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.left, namespace)
+		return false
+	}
+	return left
+}
+
+func isInForest(s *forest.Snapshot, namespace string) bool {
+	place := s.Place(namespace)
+	return place.Kind != forest.None || place.Halted()
 }
 
 // noteChange has the watches follow the forest soon.
@@ -78,11 +128,18 @@ func (f *followed) refresh() {
 func (f *followed) wanted() map[string]types.UID {
 	s, wanted := f.snapshot(), map[string]types.UID{}
 	for name := range s.All() {
-		if place := s.Place(name); place.Kind != forest.None || place.Halted() || f.holdsCopies(name) {
-			wanted[name] = types.UID(s.Namespace(name).UID)
+		uid := types.UID(s.Namespace(name).UID)
+		if isInForest(s, name) || f.hasLeft(name, uid) || f.holdsCopies(name) {
+			wanted[name] = uid
 		}
 	}
 	return wanted
+}
+
+// isWanted returns what says whether a namespace is followed, or about to be.
+func (f *followed) isWanted() func(namespace string) bool {
+	wanted := f.wanted()
+	return func(namespace string) bool { _, is := wanted[namespace]; return is }
 }
 
 // all calls yield with each namespace, until it returns false.

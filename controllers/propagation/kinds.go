@@ -30,6 +30,9 @@ const (
 
 var kindStates = []kindState{kindSyncing, kindActive, kindPending, kindForbidden, kindDegraded}
 
+// isBlind says whether nothing of the kind can be seen anywhere although the API server serves it.
+func (s kindState) isBlind() bool { return s == kindForbidden || s == kindDegraded }
+
 // kinds watch every configured kind whenever the API server serves it.
 type kinds struct {
 	mapper   meta.RESTMapper
@@ -39,10 +42,10 @@ type kinds struct {
 	tables   *tables
 	set      *watchset.Set
 	followed *followed
-	// feed makes the sink of one watch, narrow that of all watches that go namespace by namespace.
+	// feed makes the sink of one watch of the whole cluster, narrow that of all watches that go as far as the rights do.
 	feed   func(run *kindRun, r role, vanished func()) *feed
 	narrow func(run *kindRun, r role, vanished func()) *narrowFeed
-	// report has every namespace reported anew, because a kind became Degraded or is so no longer. It is called without mu.
+	// report has every namespace reported anew, because a kind can't be seen any more, or can again. It is called without mu.
 	report func()
 
 	mu   sync.Mutex // guards runs and the fields of each kindRun that say so; only the tables are asked while it is held
@@ -56,7 +59,7 @@ type kindRun struct {
 	done   sync.WaitGroup
 
 	mapping *meta.RESTMapping // nil while the kind is not served; guarded by kinds.mu, as is all below
-	narrow  []*narrowFeed     // where the kind is watched namespace by namespace
+	narrow  []*narrowFeed     // where the kind is watched as far as the rights go
 	states  map[role]kindState
 	state   kindState // of all watches together
 	synced  bool      // the kind has been active since it was last found
@@ -80,19 +83,25 @@ var selectors = map[role]string{
 
 // start watches these kinds until ctx is done, or stop is called.
 func (k *kinds) start(ctx context.Context, configured []Kind) {
-	if slices.ContainsFunc(configured, func(kind Kind) bool { return kind.ByNamespace }) {
-		k.followed.needed.Store(true)
-		k.followed.refresh()
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.runs = map[schema.GroupKind]*kindRun{}
+	runs, begin := map[schema.GroupKind]*kindRun{}, []func(){}
 	for _, kind := range configured {
 		ctx, cancel := context.WithCancel(ctx)
 		run := &kindRun{kind: kind, cancel: cancel, state: kindSyncing}
-		k.runs[kind.GroupKind()] = run
-		run.done.Go(func() { k.watchKind(ctx, run) })
-		run.done.Go(func() { k.degradeLate(ctx, run) })
+		runs[kind.GroupKind()] = run
+		begin = append(begin, func() {
+			run.done.Go(func() { k.watchKind(ctx, run) })
+			run.done.Go(func() { k.degradeLate(ctx, run) })
+		})
+	}
+	k.mu.Lock()
+	k.runs = runs
+	k.mu.Unlock()
+	if slices.ContainsFunc(configured, Kind.isNarrow) {
+		k.followed.needed.Store(true)
+		k.followed.refresh()
+	}
+	for _, watch := range begin {
+		watch()
 	}
 }
 
@@ -154,7 +163,7 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 	}
 	k.setServed(run, mapping, roles)
 	var observers sync.WaitGroup
-	if run.kind.ByNamespace {
+	if run.kind.isNarrow() {
 		for _, f := range k.beginNarrow(run, roles, cancel) {
 			observers.Go(func() { k.observeNarrow(ctx, mapping.Resource, f) })
 		}
@@ -170,7 +179,7 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 	return run.synced
 }
 
-// beginNarrow makes the sinks of a kind that is watched namespace by namespace.
+// beginNarrow makes the sinks of a kind that is watched as far as the rights go.
 func (k *kinds) beginNarrow(run *kindRun, roles []role, vanished func()) []*narrowFeed {
 	k.tables.setNarrow(run.kind.GroupKind())
 	var feeds []*narrowFeed
@@ -207,15 +216,15 @@ func (k *kinds) setServed(run *kindRun, mapping *meta.RESTMapping, roles []role)
 
 // setWatch notes how far one watch of a kind is. When that makes the kind complete, it returns the keys of all its objects.
 func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
-	keys, healed := k.setWatchState(run, r, now)
-	if healed {
+	keys, news := k.setWatchState(run, r, now)
+	if news {
 		k.report()
 	}
 	return keys
 }
 
-// setWatchState does what setWatch does. healed says that the kind was Degraded until now.
-func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, healed bool) {
+// setWatchState does what setWatch does. news says that from now on, or no longer, nothing of the kind can be seen anywhere.
+func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, news bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	run.states[r] = now
@@ -234,11 +243,11 @@ func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, 
 	}
 	gk := run.kind.GroupKind()
 	k.tables.setKind(gk, run.kind.Mode, state == kindActive)
-	healed = was == kindDegraded && state != kindDegraded
+	news = was != state && (was.isBlind() || state.isBlind())
 	if state != kindActive || was == kindActive {
-		return nil, healed
+		return nil, news
 	}
-	return k.tables.keysOf(gk), healed
+	return k.tables.keysOf(gk), news
 }
 
 // stateOf is how far the watches of a kind are; syncing for a kind that is not watched yet.

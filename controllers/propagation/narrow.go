@@ -2,11 +2,7 @@ package propagation
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,32 +12,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/propagate"
-	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// narrowFeed takes what the watches of a kind see that is watched namespace by namespace. It implements watchset.Sink.
+// narrowFeed takes what the watches of a kind see that is watched as far as the rights go: in the namespaces that are followed or, in
+// scope Auto, everywhere while that is allowed. It implements watchset.Sink.
 type narrowFeed struct {
 	*feed
 	followed *followed
 	troubles *troubles
 
-	mu       sync.Mutex                 // guards all below; nothing else is called while it is held
-	states   map[string]watchset.Status // by namespace, of those that have one; Pending is one that there is no room for
-	complete bool                       // every namespace had a state once
+	mu sync.Mutex // guards all below; nothing else is called while it is held but followed.all
+	// states are by namespace, of those that have one, and everywhere in scope Auto; Pending is one that there is no room for.
+	states   map[string]watchset.Status
+	complete bool // whatever is to be looked at had a state once
 }
 
-// observeNarrow watches a kind in the namespaces that are followed, until ctx is done.
+// observeNarrow watches a kind as far as the rights go, until ctx is done.
 func (k *kinds) observeNarrow(ctx context.Context, resource schema.GroupVersionResource, f *narrowFeed) {
 	selector, err := labels.Parse(selectors[f.role])
 	if err != nil {
 		panic(err) // they are constants
 	}
+	scope := watchset.Namespaces(k.followed.set)
+	if f.isAuto() {
+		scope = watchset.Auto(k.followed.set)
+	}
 	lease, err := k.set.Acquire(watchset.Static("propagation"), watchset.Request{
-		Resource: resource, Scope: watchset.Namespaces(k.followed.set), LabelSelector: selector, Sink: f,
+		Resource: resource, Scope: scope, LabelSelector: selector, Sink: f,
 	})
 	if err != nil {
-		ctrl.Log.WithName("propagation").Error(err, "watching a kind in its namespaces", "kind", f.kind.GroupKind().String())
+		ctrl.Log.WithName("propagation").Error(err, "watching a kind as far as the rights go", "kind", f.kind.GroupKind().String())
 		return // the set has stopped, as the process does
 	}
 	f.settle() // there may be no namespace to wait for
@@ -50,33 +51,59 @@ func (k *kinds) observeNarrow(ctx context.Context, resource schema.GroupVersionR
 }
 
 // Replace implements watchset.Sink, and so do the next three.
-func (f *narrowFeed) Replace(namespace string, all []client.Object) {
+func (f *narrowFeed) Replace(namespace, resourceVersion string, all []client.Object) {
 	objects := make([]*metav1.PartialObjectMetadata, 0, len(all))
 	for _, object := range all {
 		objects = append(objects, object.(*metav1.PartialObjectMetadata))
 	}
-	f.follow(f.tables.replaceObjectsIn(f.origin, namespace, objects))
+	f.follow(f.tables.replaceObjectsIn(f.origin, namespace, resourceVersion, objects))
 }
 
 func (f *narrowFeed) Put(object client.Object)  { f.feed.Put(object.(*metav1.PartialObjectMetadata)) }
 func (f *narrowFeed) Gone(object client.Object) { f.feed.Gone(object.(*metav1.PartialObjectMetadata)) }
 
 func (f *narrowFeed) State(namespace string, now watchset.Status) {
+	wasWide := f.isWide()
 	changed := f.note(namespace, now)
 	switch {
 	case now.State == watchset.NotServed:
 		f.kinds.setWatch(f.run, f.role, kindPending)
 		f.vanished()
 		return
-	case now.State == watchset.Pending && now.Err == nil:
+	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere && wasWide:
+		return // what it has brought is seen everywhere now
+	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere:
 		f.follow(f.tables.forgetNamespace(f.origin, namespace))
 	default:
 		f.queue.Add(f.tables.setSight(f.origin, namespace, sightIn(now))...)
+	}
+	if wasWide && !f.isWide() {
+		f.followed.noteChange()
+		f.tables.forgetElsewhere(f.origin, f.followed.isWanted())
+	}
+	if now.State == watchset.Synced {
+		f.followed.noteSeen()
 	}
 	f.settle()
 	if changed {
 		f.tell(namespace)
 	}
+}
+
+func (f *narrowFeed) isAuto() bool { return f.kind.Scope == Auto }
+
+// isSynced says whether what stands in namespace is known.
+func (f *narrowFeed) isSynced(namespace string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.states[propagate.Everywhere].State == watchset.Synced || f.states[namespace].State == watchset.Synced
+}
+
+// isWide says whether everything is seen everywhere.
+func (f *narrowFeed) isWide() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.states[propagate.Everywhere].State == watchset.Synced
 }
 
 // sightIn is what can be seen where an informer is so far.
@@ -108,7 +135,7 @@ func (f *narrowFeed) note(namespace string, now watchset.Status) (changed bool) 
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settle makes the watch active once every namespace that is followed has a state, whatever it is: readiness depends on no right.
+// settle makes the watch active once whatever is to be looked at has a state, whatever it is: readiness depends on no right.
 func (f *narrowFeed) settle() {
 	if f.completes() {
 		f.queue.Add(f.kinds.setWatch(f.run, f.role, kindActive)...)
@@ -121,6 +148,14 @@ func (f *narrowFeed) completes() bool {
 	if f.complete {
 		return false
 	}
+	wide, told := f.states[propagate.Everywhere]
+	switch {
+	case f.isAuto() && !told:
+		return false
+	case f.isAuto() && wide.State != watchset.Forbidden: // no namespace is looked at by itself
+		f.complete = true
+		return true
+	}
 	for namespace := range f.followed.all {
 		if _, told := f.states[namespace]; !told {
 			return false
@@ -130,92 +165,11 @@ func (f *narrowFeed) completes() bool {
 	return true
 }
 
-// tell has the namespaces reported anew whose copies depend on what is seen of a namespace.
-func (f *narrowFeed) tell(namespace string) { f.troubles.tellAround(namespace) }
-
-// unseen is why nothing is seen in namespace; the zero Status where it is seen, or about to be.
-func (f *narrowFeed) unseen(namespace string) watchset.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if now := f.states[namespace]; now.State != watchset.Synced {
-		return now
+// tell has the namespaces reported anew whose copies depend on what is seen of a namespace, or everywhere.
+func (f *narrowFeed) tell(namespace string) {
+	if namespace == propagate.Everywhere {
+		f.troubles.tellEverywhere()
+		return
 	}
-	return watchset.Status{}
-}
-
-// unseenIn are the states of all namespaces in which nothing is seen.
-func (f *narrowFeed) unseenIn() map[string]watchset.State {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := map[string]watchset.State{}
-	for namespace, now := range f.states {
-		if now.State != watchset.Synced {
-			all[namespace] = now.State
-		}
-	}
-	return all
-}
-
-// describeUnseen says why a watch shows nothing, in a few words.
-func describeUnseen(now watchset.Status) string {
-	switch {
-	case now.State == watchset.Forbidden:
-		return "forbidden, missing " + strings.Join(now.Missing, ", ")
-	case errors.Is(now.Err, watchset.ErrLimit):
-		return "not watched, for informers.maxInformers or informers.maxNamespaces is reached"
-	case now.Err != nil:
-		return text.Cut(now.Err.Error(), mostFailure)
-	}
-	return strings.ToLower(string(now.State))
-}
-
-// describeUnseen is a sentence for each kind that is watched namespace by namespace, and of which nothing is seen in namespace, or no
-// source in one of those above it. They are in alphabetical order.
-func (k *kinds) describeUnseen(namespace string, above []string) []string {
-	found := map[string]bool{}
-	for resource, feeds := range k.narrowFeeds() {
-		for _, f := range feeds {
-			if now := f.unseen(namespace); now.State != "" {
-				found[fmt.Sprintf("%s: %s", resource, describeUnseen(now))] = true
-			}
-			for _, from := range above {
-				if now := f.unseen(from); now.State != "" && f.bringsSources() {
-					found[fmt.Sprintf("%s in namespace %s: %s", resource, from, describeUnseen(now))] = true
-				}
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// countUnseen counts the namespaces in which nothing of a kind is seen, by state.
-func (k *kinds) countUnseen(run *kindRun) map[watchset.State]int {
-	namespaces := map[string]watchset.State{}
-	for _, f := range k.feedsOf(run) {
-		maps.Copy(namespaces, f.unseenIn())
-	}
-	counts := map[watchset.State]int{}
-	for _, state := range namespaces {
-		counts[state]++
-	}
-	return counts
-}
-
-// narrowFeeds are those that are watched now, by resource.
-func (k *kinds) narrowFeeds() map[schema.GroupResource][]*narrowFeed {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := map[schema.GroupResource][]*narrowFeed{}
-	for _, run := range k.runs {
-		if len(run.narrow) > 0 {
-			all[run.mapping.Resource.GroupResource()] = run.narrow
-		}
-	}
-	return all
-}
-
-func (k *kinds) feedsOf(run *kindRun) []*narrowFeed {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return run.narrow
+	f.troubles.tellAround(namespace)
 }

@@ -68,10 +68,10 @@ func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
 	return errors.Join(failed...)
 }
 
-// compareKind compares the copies of a kind: all together, or one namespace after the other where nothing else is allowed.
+// compareKind compares the copies of a kind: all together where the whole cluster is watched, else one namespace after the other.
 func (s *scrub) compareKind(ctx context.Context, run *kindRun, limiter *rate.Limiter) error {
 	mapping := s.kinds.mappingOf(run.kind.GroupKind())
-	if !run.kind.ByNamespace {
+	if !run.kind.isNarrow() || s.kinds.isWide(run) {
 		return s.compareCopies(ctx, mapping, "", limiter)
 	}
 	var failed []error

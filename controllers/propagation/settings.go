@@ -18,9 +18,21 @@ import (
 type Kind struct {
 	schema.GroupVersionKind // an empty version means the one that the server prefers
 	Mode                    propagate.KindMode
-	// ByNamespace says that it is watched in each namespace of the forest by itself, as far as the rights go.
-	ByNamespace bool
+	Scope                   Scope
 }
+
+// Scope is where a kind is watched.
+type Scope string
+
+// The scopes of a kind. Auto is the whole cluster while that is allowed, and the namespaces of the forest else.
+const (
+	Cluster    Scope = "Cluster"
+	Namespaces Scope = "Namespaces"
+	Auto       Scope = "Auto"
+)
+
+// isNarrow says whether the kind is watched as far as the rights go.
+func (k Kind) isNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto }
 
 // Settings are what the configuration says about propagation.
 type Settings struct {
@@ -39,7 +51,7 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing
-	// Informers are the options of the informers of kinds that are watched namespace by namespace.
+	// Informers are the options of the informers of kinds that are watched as far as the rights go.
 	Informers watchset.Options
 	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
 	// the sources. It must not block, nor ask the engine; nil tells nobody.

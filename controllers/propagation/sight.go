@@ -1,22 +1,26 @@
 package propagation
 
 import (
+	"iter"
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// What the tables know of kinds that are watched namespace by namespace.
+// What the tables know of kinds that are watched as far as the rights go.
 
-// setNarrow says that a kind is watched namespace by namespace, and not seen anywhere yet.
+// setNarrow says that a kind is watched as far as the rights go, and not seen anywhere yet.
 func (t *tables) setNarrow(gk schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.in.world.SetNarrow(gk)
 }
 
-// setSight says what a watch shows of namespace. Where something has come into sight, the keys are those of all that was planned
+// setSight says what a watch shows of namespace, or everywhere. Where something has come into sight, the keys are those of all that was planned
 // without it.
 func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key {
 	t.mu.Lock()
@@ -26,7 +30,10 @@ func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key
 	if now != propagate.Seen || !world.Synced(gk) {
 		return nil
 	}
-	keys := []key{namespaceKey(namespace)}
+	keys := []key{}
+	for concerned := range t.in.concerned(o, namespace) {
+		keys = append(keys, namespaceKey(concerned))
+	}
 	if !o.bringsSources() {
 		return keys
 	}
@@ -34,19 +41,53 @@ func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key
 		world.SetLoss(slot, propagate.Unverified)
 		keys = append(keys, sourceKey(slot))
 	}
-	for below := range world.Forest.Below(namespace) {
-		keys = append(keys, namespaceKey(below))
-	}
 	return keys
 }
 
-// replaceObjectsIn says that exactly these objects exist of what a watch brings from namespace.
-func (t *tables) replaceObjectsIn(o origin, namespace string, objects []*metav1.PartialObjectMetadata) effects {
+// concerned are the namespaces in which plans depend on what is seen in namespace, or everywhere.
+func (c *contents) concerned(o origin, namespace string) iter.Seq[string] {
+	if namespace == propagate.Everywhere {
+		return c.world.Forest.All()
+	}
+	return func(yield func(string) bool) {
+		if !yield(namespace) || !o.bringsSources() {
+			return
+		}
+		c.world.Forest.Below(namespace)(yield)
+	}
+}
+
+// replaceObjectsIn says that exactly these objects existed at a resourceVersion of what a watch brings from namespace, or everywhere.
+// What another watch has shown since then stays as it is.
+func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, objects []*metav1.PartialObjectMetadata) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.in.replace(o, objects, func() (sources, copies []propagate.Slot) {
-		return t.in.world.KindIn(o.kind.GroupKind(), namespace)
+		sources, copies = t.in.world.KindIn(o.kind.GroupKind(), namespace)
+		isOlder := func(known string) bool { return !view.Newer(known, resourceVersion) }
+		sources = slices.DeleteFunc(sources, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Source(slot).ResourceVersion) })
+		copies = slices.DeleteFunc(copies, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Copy(slot).ResourceVersion) })
+		return sources, copies
 	})
+}
+
+// forgetElsewhere drops what a watch of the whole cluster has brought from namespaces that are followed no longer when it ends: nobody
+// would learn that it goes. Nothing follows from that.
+func (t *tables) forgetElsewhere(o origin, isFollowed func(namespace string) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sources, copies := t.in.world.Kind(o.kind.GroupKind())
+	for _, slot := range sources {
+		if o.bringsSources() && !isFollowed(slot.Namespace) {
+			t.in.dropSource(slot)
+		}
+	}
+	for _, slot := range copies {
+		if o.bringsCopies() && !isFollowed(slot.Namespace) {
+			t.in.dropCopy(slot)
+			delete(t.in.lastSeen, t.in.streamOf(slot.Kind, slot.Namespace))
+		}
+	}
 }
 
 // forgetNamespace drops what a watch has brought from a namespace that it shows no longer. Only where the namespace itself is gone

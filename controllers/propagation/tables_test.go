@@ -111,3 +111,49 @@ func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
 		t.Fatal("what is read by the rules in force counts")
 	}
 }
+
+// Where the watch of the whole cluster takes the place of those of its namespaces, it begins with a list that may be older than what they
+// have shown: a source must not be what it was before, nor a copy be taken for gone.
+func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {
+	t.Run("INF-I75", func(t *testing.T) {
+		tb := tablesOf()
+		tb.setNarrow(secretKind.GroupKind())
+		tb.putObject(fromSources, object("acme", "s", "5", optedIn))
+		tb.putObject(fromCopies, copyOf("a", "acme", "u1", "6"))
+		old := object("acme", "s", "3", map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone})
+		tb.replaceObjectsIn(fromSources, propagate.Everywhere, "4", []*metav1.PartialObjectMetadata{old})
+		tb.removeObject(fromSources, object("acme", "s", "4", nil))
+		if s := tb.source(secretsIn("acme")); s == nil || s.Mode != v1alpha1.ModeUpdate {
+			t.Fatalf("got %v, want the newer source", s)
+		}
+		tb.replaceObjectsIn(fromCopies, propagate.Everywhere, "4", nil)
+		if _, c := tb.planWithCopy(secretsIn("a")); c == nil {
+			t.Fatal("the copy was made after that list")
+		}
+		tb.replaceObjectsIn(fromCopies, propagate.Everywhere, "7", nil)
+		tb.replaceObjectsIn(fromSources, propagate.Everywhere, "7", nil)
+		if _, c := tb.planWithCopy(secretsIn("a")); c != nil || tb.source(secretsIn("acme")) != nil {
+			t.Fatal("what a later list doesn't have is gone")
+		}
+	})
+}
+
+func TestTablesForgetWhereNobodyLooks(t *testing.T) {
+	tb := tablesOf()
+	tb.setNarrow(secretKind.GroupKind())
+	tb.putObject(fromSources, object("acme", "s", "5", optedIn))
+	tb.putObject(fromSources, object("elsewhere", "e", "6", optedIn))
+	tb.putObject(fromCopies, copyOf("elsewhere", "acme", "u1", "7"))
+	inForest := func(namespace string) bool { return namespace == "acme" }
+	tb.forgetElsewhere(fromSources, inForest)
+	if tb.source(secretsIn("acme")) == nil || tb.source(secretsIn("elsewhere")) != nil {
+		t.Fatal("nobody would learn that the source elsewhere goes")
+	}
+	if _, c := tb.planWithCopy(secretsIn("elsewhere")); c == nil {
+		t.Fatal("the watch of copies goes on")
+	}
+	tb.forgetElsewhere(fromCopies, inForest)
+	if _, c := tb.planWithCopy(secretsIn("elsewhere")); c != nil {
+		t.Fatal("nobody would learn that the copy elsewhere goes")
+	}
+}

@@ -38,7 +38,7 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 		s.Kinds = append(s.Kinds, propagation.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
 			Mode:             propagate.KindMode(k.Mode),
-			ByNamespace:      k.Scope == config.ScopeNamespaces,
+			Scope:            propagation.Scope(k.Scope),
 		})
 	}
 	return s

@@ -7,28 +7,38 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Sight says what can be seen of a kind in one namespace.
+// Everywhere stands for the whole cluster in place of a namespace.
+const Everywhere = ""
+
+// Sight says what can be seen of a kind in one namespace, or everywhere.
 type Sight int8
 
-// The sights of a kind that is watched namespace by namespace.
+// The sights of a kind that is not always watched in the whole cluster.
 const (
 	Awaited Sight = iota // it is about to be listed
 	Seen
 	Unseen // nobody knows what is there, until a right comes back or the API server answers
 )
 
-// sights are what can be seen of a kind, by namespace.
+// sights are what can be seen of a kind, by namespace. What is seen everywhere is seen in each of them.
 type sights struct{ sources, copies map[string]Sight }
 
-// SetNarrow says that a kind is watched namespace by namespace: from now on it is seen nowhere but where SetSight says so.
+func sightIn(all map[string]Sight, namespace string) Sight {
+	if all[Everywhere] == Seen {
+		return Seen
+	}
+	return all[namespace]
+}
+
+// SetNarrow says that a kind is watched as far as the rights go: from now on it is seen nowhere but where SetSight says so.
 func (w *World) SetNarrow(kind schema.GroupKind) {
 	w.sights[kind] = &sights{map[string]Sight{}, map[string]Sight{}}
 }
 
-// IsNarrow says whether a kind is watched namespace by namespace.
+// IsNarrow says whether a kind is watched as far as the rights go.
 func (w *World) IsNarrow(kind schema.GroupKind) bool { return w.sights[kind] != nil }
 
-// SetSight says what can be seen of the sources, or copies, or both, of a narrow kind in namespace.
+// SetSight says what can be seen of the sources, or copies, or both, of a narrow kind in namespace, or everywhere.
 func (w *World) SetSight(kind schema.GroupKind, namespace string, sources, copies bool, now Sight) {
 	s := w.sights[kind]
 	if s == nil {
@@ -54,7 +64,7 @@ func (w *World) sees(slot Slot, sources ...string) bool {
 	if s == nil {
 		return true
 	}
-	return s.copies[slot.Namespace] == Seen && !slices.ContainsFunc(sources, func(from string) bool { return w.sightOfSources(s, from) != Seen })
+	return sightIn(s.copies, slot.Namespace) == Seen && !slices.ContainsFunc(sources, func(from string) bool { return w.sightOfSources(s, from) != Seen })
 }
 
 // SeesSource says whether the source at slot is in sight, or its absence.
@@ -68,7 +78,7 @@ func (w *World) sightOfSources(s *sights, namespace string) Sight {
 	if w.Forest.Namespace(namespace) == nil {
 		return Seen
 	}
-	return s.sources[namespace]
+	return sightIn(s.sources, namespace)
 }
 
 // AwaitsSight says whether copies of some kind that gives no rights can't be planned in namespace yet, because what they rest on is not
@@ -84,15 +94,18 @@ func (w *World) AwaitsSight(namespace string) bool {
 	for kind, s := range w.sights {
 		switch {
 		case kind == roleBindings, !w.kinds[kind].synced, w.kinds[kind].mode == Remove:
-		case s.copies[namespace] != Seen, slices.ContainsFunc(from.Names, func(name string) bool { return w.sightOfSources(s, name) != Seen }):
+		case sightIn(s.copies, namespace) != Seen, slices.ContainsFunc(from.Names, func(name string) bool { return w.sightOfSources(s, name) != Seen }):
 			return true
 		}
 	}
 	return false
 }
 
-// KindIn are the slots of all sources and of all copies of a kind in namespace.
+// KindIn are the slots of all sources and of all copies of a kind in namespace, or everywhere.
 func (w *World) KindIn(kind schema.GroupKind, namespace string) (sources, copies []Slot) {
+	if namespace == Everywhere {
+		return w.Kind(kind)
+	}
 	r := w.rooms[namespace]
 	if r == nil {
 		return nil, nil
@@ -110,7 +123,7 @@ func (w *World) KindIn(kind schema.GroupKind, namespace string) (sources, copies
 	return sources, copies
 }
 
-// OriginsIn are the slots in namespace where sources of a kind stand, or stood of which there are copies.
+// OriginsIn are the slots in namespace, or everywhere, where sources of a kind stand, or stood of which there are copies.
 func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 	found := map[Slot]bool{}
 	sources, _ := w.KindIn(kind, namespace)
@@ -118,8 +131,8 @@ func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 		found[slot] = true
 	}
 	for key := range w.copiesOf {
-		if key.kind == kind && key.namespace == namespace {
-			found[Slot{kind, namespace, key.name}] = true
+		if key.kind == kind && (namespace == Everywhere || key.namespace == namespace) {
+			found[Slot{kind, key.namespace, key.name}] = true
 		}
 	}
 	return slices.Collect(maps.Keys(found))

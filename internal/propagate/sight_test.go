@@ -48,6 +48,14 @@ func TestSight(t *testing.T) {
 		"SourceUnseen": {
 			"its copy stays", world(acme(), seenIn("a"), copied("a", "acme", update), sight("acme", true, true, propagate.Unseen)), "a", propagate.Nothing,
 		},
+		"AllSeenEverywhere": {
+			"that is in each namespace, whatever is said of it alone", world(acme(), seenIn(propagate.Everywhere), source("acme", update), sight("a1", true, true, propagate.Unseen)),
+			"a1", propagate.Create,
+		},
+		"NotSeenEverywhereAnyMore": {
+			"each namespace counts for itself", world(acme(), seenIn(propagate.Everywhere, "acme", "a1"), source("acme", update), sight(propagate.Everywhere, true, true, propagate.Unseen)),
+			"a1", propagate.Nothing,
+		},
 		"SourceSeenToBeMissing": {"it is looked for", world(acme(), seenIn("acme", "a"), copied("a", "acme", update)), "a", propagate.Look},
 		"MovedAway": {
 			"where a copy came from is not asked once it is above no longer", world(acme(), seenIn("zeta", "z"), copied("z", "acme", update)), "z", propagate.Delete,

@@ -133,7 +133,7 @@ type World struct {
 	Forest *forest.Snapshot
 
 	kinds    map[schema.GroupKind]kindState
-	sights   map[schema.GroupKind]*sights // of the kinds that are watched namespace by namespace
+	sights   map[schema.GroupKind]*sights // of the kinds that are watched as far as the rights go
 	sources  map[sourceKey]*Source
 	rooms    map[string]*room
 	families map[place]*family

@@ -189,7 +189,7 @@ func (p *part) replaceAll(all *listing) {
 		return
 	}
 	if p.key.sink != nil {
-		p.key.sink.Replace(p.key.namespace, all.objects)
+		p.key.sink.Replace(p.key.namespace, all.resourceVersion, all.objects)
 		return
 	}
 	before := p.store

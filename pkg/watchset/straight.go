@@ -9,14 +9,16 @@ import (
 // Sink takes what informers show, where it is kept by somebody else. It is called while the Set is locked: it must be quick, and
 // must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the order in which things happened.
 type Sink interface {
-	// Replace says that exactly these objects exist in a namespace, or in the cluster if it is empty. State follows.
-	Replace(namespace string, all []client.Object)
+	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. State
+	// follows. What another informer of the same lease has shown meanwhile, as where Auto changes, may be newer.
+	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put says that an object is there, Gone that it is not, or no longer matches.
 	Put(client.Object)
 	Gone(client.Object)
 	// State says how far the informer of a namespace is. What was brought before means something in Synced, is what was last known
 	// in Degraded, and nothing else follows before the next Replace in Forbidden and NotServed. Pending means that the namespace is
-	// not followed, or no longer: nothing that was brought before counts.
+	// not followed, or no longer: nothing that was brought before counts, but where another informer shows it. That of the cluster is
+	// Synced before the namespaces of an Auto lease become Pending, and Forbidden before they begin.
 	State(namespace string, now Status)
 }
 

@@ -28,7 +28,7 @@ func (d *diary) write(format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) Replace(namespace string, all []client.Object) {
+func (d *diary) Replace(namespace, _ string, all []client.Object) {
 	names := []string{}
 	for _, object := range all {
 		names = append(names, object.GetName())
@@ -61,18 +61,25 @@ func (d *diary) read() []string {
 	return lines
 }
 
-func TestSink(t *testing.T) { t.Run("INF-I71", sinkIsTold) }
+func TestSink(t *testing.T) {
+	t.Run("INF-I71", sinkIsTold)
+	t.Run("INF-I73", sinkFollowsAuto)
+	t.Run("INF-I77", sinkSeesNoListAlone)
+}
+
+// told checks what was written since the diary was read last.
+func (d *diary) told(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, d.read()); diff != "" {
+		t.Errorf("%s: -want, +got:\n%s", when, diff)
+	}
+}
 
 func sinkIsTold(t *testing.T) {
 	a := newAPI("list secrets a", "watch secrets a", "list secrets b", "watch secrets b")
 	a.put("secrets", "a", "one")
 	bubble(t, a, watchset.Options{WatchRBAC: watchset.Off, MaxNamespaces: 1}, func(w *world) {
-		is := func(what string, d *diary, want ...string) {
-			t.Helper()
-			if diff := cmp.Diff(want, d.read()); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s", what, diff)
-			}
-		}
+		is := func(what string, d *diary, want ...string) { t.Helper(); d.told(t, what, want...) }
 		d, set := &diary{}, watchset.NewNamespaceSet()
 		set.Add("a", "1")
 		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespaces(set), Sink: d})
@@ -106,4 +113,61 @@ func sinkIsTold(t *testing.T) {
 		l.Release()
 		is("the lease is released", d, "b is Pending")
 	})
+}
+
+// The new side is shown before the old one is closed, and what is not seen any more is said before anything else is shown.
+func sinkFollowsAuto(t *testing.T) {
+	a := newAPI(both("secrets", "a")...)
+	a.put("secrets", "a", "one")
+	a.put("secrets", "b", "other")
+	bubble(t, a, quiet(), func(w *world) {
+		d := &diary{}
+		l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Auto(watchset.NewNamespaceSet("a")), Sink: d})
+		d.told(t, "a lease is taken", " is Syncing", " is Forbidden", "a is Syncing", "a holds [one]", "a is Synced")
+		a.grant(both("secrets", "*")...)
+		w.Poke()
+		time.Sleep(time.Second)
+		d.told(t, "more is granted", " is Syncing", " holds [one other]", " is Synced", "a is Pending")
+		a.put("secrets", "b", "two")
+		d.told(t, "an object comes", "put b/two")
+		a.revoke(both("secrets", "*")...)
+		w.Poke()
+		time.Sleep(time.Second)
+		d.told(t, "the right is taken", " is Forbidden", "a is Syncing", "a holds [one]", "a is Synced")
+		a.put("secrets", "b", "three")
+		d.told(t, "an object comes where nothing is seen")
+		l.Release()
+		d.read()
+	})
+}
+
+// Where list is allowed and watch is not, nothing is shown and nothing changes, however often it is tried.
+func sinkSeesNoListAlone(t *testing.T) {
+	for name, refuses := range map[string]bool{"reviews allowed": false, "reviews refused": true} {
+		t.Run(name, func(t *testing.T) {
+			a := newAPI("list secrets a")
+			a.refuses = refuses
+			a.put("secrets", "a", "one")
+			bubble(t, a, quiet(), func(w *world) {
+				d := &diary{}
+				l := w.lease(watchset.Request{Resource: secrets, Scope: watchset.Namespaces(watchset.NewNamespaceSet("a")), Sink: d})
+				time.Sleep(30 * time.Minute)
+				for i, line := range d.read() {
+					if want := []string{"a is Syncing", "a is Forbidden"}[i%2]; line != want {
+						t.Errorf("line %d is %q, want %q", i, line, want)
+					}
+				}
+				if n := a.count("list", "secrets"); n > 30 {
+					t.Errorf("%d lists in half an hour", n)
+				}
+				a.grant("watch secrets a")
+				w.Poke()
+				time.Sleep(10 * time.Minute)
+				if lines := d.read(); len(lines) < 2 || lines[len(lines)-2] != "a holds [one]" || lines[len(lines)-1] != "a is Synced" {
+					t.Errorf("watch is allowed: %q", lines)
+				}
+				l.Release()
+			})
+		})
+	}
 }

@@ -63,7 +63,7 @@ const (
 // KindScope says how the objects of a kind are watched.
 type KindScope string
 
-// The scopes of a propagated kind. Auto is refused as long as the engine can't act on it.
+// The scopes of a propagated kind.
 const (
 	ScopeAuto       KindScope = "Auto"       // cluster-wide while that is allowed, else per namespace
 	ScopeCluster    KindScope = "Cluster"    // never per namespace

@@ -61,7 +61,7 @@ func TestValidateKinds(t *testing.T) {
 				`propagation.kinds[1].version: Invalid value: "core/v1": must be a version such as v1, without its group`,
 				`propagation.kinds[2].group: Invalid value: "example.com/v1": must be a group such as apps, without a version; empty for the core group`,
 				`propagation.kinds[3].kind: Required value: a kind such as Secret`,
-				`propagation.kinds[4].scope: Invalid value: "cluster": must be Cluster or Namespaces`,
+				`propagation.kinds[4].scope: Invalid value: "cluster": must be Auto, Cluster or Namespaces`,
 			},
 		},
 		"DistributionKinds": {

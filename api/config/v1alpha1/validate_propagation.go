@@ -43,21 +43,12 @@ func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.Error
 			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
 		}
 		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
-		problems = append(problems, k.Scope.validate(at.Child("scope"))...)
-		if k.Scope == ScopeNamespaces && kind.Group == roleBinding.Group {
+		problems = append(problems, oneOf(at.Child("scope"), k.Scope, ScopeAuto, ScopeCluster, ScopeNamespaces)...)
+		if (k.Scope == ScopeAuto || k.Scope == ScopeNamespaces) && kind.Group == roleBinding.Group {
 			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope), "must be Cluster for kinds of "+kind.Group+": rights must end where they were given, whatever may be watched there"))
 		}
 	}
 	return problems
-}
-
-// validate refuses Auto, on which the engine can't act yet: whoever took the operator's cluster-wide rights away because of it would
-// stop propagation without knowing.
-func (s KindScope) validate(at *field.Path) field.ErrorList {
-	if s == ScopeAuto {
-		return field.ErrorList{field.Invalid(at, string(s), "must be Cluster or Namespaces: this version doesn't choose by itself")}
-	}
-	return oneOf(at, s, ScopeCluster, ScopeNamespaces)
 }
 
 func (n *NeverPropagate) validate(at *field.Path) field.ErrorList {

@@ -122,10 +122,12 @@ billing: {flushInterval: 1s, resyncInterval: 1m, batch: {maxRows: 1, maxBytes: 1
 		},
 		"SUB-F9 what the operator can't honour": {
 			reason: "nothing that would do nothing is accepted",
-			body:   "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}, {group: rbac.authorization.k8s.io, kind: Role, scope: Namespaces}]}\n",
+			body: "propagation: {kinds: [{kind: Secret, scope: Namespaces}, {kind: ConfigMap, scope: Auto}, {kind: Service, scope: Cluster}, {kind: LimitRange, scope: auto}, " +
+				"{group: rbac.authorization.k8s.io, kind: Role, scope: Namespaces}, {group: rbac.authorization.k8s.io, kind: RoleBinding, scope: Auto}]}\n",
 			want: []string{
-				`propagation.kinds[1].scope: Invalid value: "Auto": must be Cluster or Namespaces: this version doesn't choose by itself`,
-				`propagation.kinds[3].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end where they were given, whatever may be watched there`,
+				`propagation.kinds[3].scope: Invalid value: "auto": must be Auto, Cluster or Namespaces`,
+				`propagation.kinds[4].scope: Invalid value: "Namespaces": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end where they were given, whatever may be watched there`,
+				`propagation.kinds[5].scope: Invalid value: "Auto": must be Cluster for kinds of rbac.authorization.k8s.io: rights must end where they were given, whatever may be watched there`,
 			},
 		},
 		"RetryOrder": {

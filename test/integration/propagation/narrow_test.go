@@ -34,9 +34,15 @@ func (f *family) takeClusterWide(ctx context.Context) {
 // mayWatchSecrets waits until the API server lets the operator list Secrets in a namespace, or no longer.
 func (f *family) mayWatchSecrets(ctx context.Context, namespace string, may bool) {
 	GinkgoHelper()
+	f.mayList(ctx, build.Secret("", "", ""), namespace, may)
+}
+
+// mayList waits until the API server lets the operator list objects of that kind in a namespace, or everywhere if it is "", or no longer.
+func (f *family) mayList(ctx context.Context, object client.Object, namespace string, may bool) {
+	GinkgoHelper()
 	Eventually(ctx, func(ctx context.Context) bool {
 		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kindOf(build.Secret("", "", "")))
+		list.SetGroupVersionKind(kindOf(object))
 		list.Kind += "List"
 		return f.As(controlplane.Operator).List(ctx, list, client.InNamespace(namespace)) == nil
 	}).Should(Equal(may))
@@ -83,7 +89,7 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 	}
 	BeforeAll(func(ctx SpecContext) {
 		w := start(ctx, setup{WithoutPolicies: true, Kinds: []string{
-			"{kind: Secret, scope: Namespaces}", "{kind: ConfigMap}", "{group: rbac.authorization.k8s.io, kind: RoleBinding}",
+			"{kind: Secret, scope: Namespaces}", "{kind: ConfigMap, scope: Cluster}", "{group: rbac.authorization.k8s.io, kind: RoleBinding}",
 		}})
 		_, err := w.Operator.Stop()
 		Expect(err).NotTo(HaveOccurred())
@@ -154,5 +160,33 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.copied(ctx, s, below)
 		f.move(ctx, below, "")
 		f.absent(ctx, s, below)
+	})
+
+	It("INF-I60 says of a kind of scope Cluster that the right in namespaces is not enough, and takes it up when there is more", func(ctx SpecContext) {
+		s := build.Source(build.ConfigMap(f.acme, "i60", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		_, err := f.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		rules := []rbacv1.PolicyRule{build.Rule("", "configmaps", "get", "list", "watch", "create", "update", "delete")}
+		change(ctx, f, build.ClusterRole(secretsRole), func(role *rbacv1.ClusterRole) { role.Rules = append(role.Rules, rules...) })
+		everywhere := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
+		change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = nil })
+		f.mayList(ctx, build.ConfigMap("", "", ""), "", false)
+		f.mayList(ctx, build.ConfigMap("", "", ""), f.acme, true)
+		f.remove(ctx, s)
+		Expect(f.Operator.Start(ctx)).To(Succeed())
+
+		for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // none is made to say what all of them would
+			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
+		}
+		blind := "NotObserved: configmaps: forbidden cluster-wide"
+		f.says(ctx, map[string]string{f.acme: blind, f.a: blind, f.b: blind, f.z: blind})
+		other := source(ctx, "i60-other")
+		f.staysCopied(ctx, other, f.tree()...)
+		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
+		change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = rules })
+		f.absent(ctx, s, f.tree()...)
+		f.says(ctx, map[string]string{f.acme: "InSync: ", f.a: "InSync: ", f.b: "InSync: ", f.z: "InSync: "})
 	})
 })

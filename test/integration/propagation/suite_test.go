@@ -14,6 +14,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
@@ -73,7 +74,7 @@ type setup struct {
 	Webhooks bool
 }
 
-// config is the configuration of its operator. PROPAGATION_SCOPE is the scope of every kind that says none.
+// config is the configuration of its operator. PROPAGATION_SCOPE is the scope of every kind that says none and may have another one.
 func (s setup) config() string {
 	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nfeatureGates: {" + s.Gates + "}\npropagation:\n" +
 		"  retry: {min: 200ms, max: 2s}\n" + s.Propagation + "  kinds:\n"
@@ -81,7 +82,7 @@ func (s setup) config() string {
 		s.Kinds = usualKinds
 	}
 	for _, kind := range s.Kinds {
-		if scope := os.Getenv("PROPAGATION_SCOPE"); scope != "" && !strings.Contains(kind, "scope:") {
+		if scope := os.Getenv("PROPAGATION_SCOPE"); scope != "" && !strings.Contains(kind, "scope:") && !strings.Contains(kind, rbacv1.GroupName) {
 			kind = strings.TrimSuffix(kind, "}") + ", scope: " + scope + "}"
 		}
 		text += "  - " + kind + "\n"
