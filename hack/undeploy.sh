@@ -16,5 +16,6 @@ WITHOUT_CRDS=true hack/render.sh open |
 # The very cluster that kubectl speaks to, also where KUBECTL says `kubectl --context=…`.
 $KUBECTL config view --minify --flatten --raw >"$kubeconfig"
 "${MANAGER:-bin/manager}" release --kubeconfig="$kubeconfig"
+$KUBECTL delete rolebindings --all-namespaces -l tenancy.warren.dev/access=operator # its own rights, with component hardened
 $KUBECTL delete --ignore-not-found -f "$manifests"
 echo "Warren's RBAC and namespace warren-system are gone."

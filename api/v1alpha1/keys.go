@@ -95,6 +95,8 @@ const (
 	AccessSudo    = "sudo"
 	AccessSelf    = "self"
 	AccessEdit    = "edit"
+	// AccessOperator stands on RoleBindings that give the operator its own right in one namespace.
+	AccessOperator = "operator"
 
 	True = "true"
 
@@ -102,6 +104,10 @@ const (
 	OperatorName = "warren"
 	// OperatorAccount is the name of the operator's service account and of its Deployment.
 	OperatorAccount = "warren-controller-manager"
+	// OperatorBinding is the name of the RoleBinding that gives the operator KindsRole in one namespace.
+	OperatorBinding = "warren:operator"
+	// KindsRole is the ClusterRole that aggregates the operator's rights on the propagated and distributed kinds.
+	KindsRole = "warren-kinds"
 	// SudoersSuffix ends the name of the group of a tenant's sudoers.
 	SudoersSuffix = "-sudoers"
 	// SudoUserPrefix begins the name of the user that sudoers of a tenant become who are a group or a service account.

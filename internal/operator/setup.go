@@ -22,6 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
 	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/controllers/sight"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
@@ -235,7 +236,13 @@ func (s *setup) addPropagation(ctx context.Context) error {
 			return err
 		}
 	}
-	return engine.SetupWithManager(s.mgr)
+	if err := engine.SetupWithManager(s.mgr); err != nil {
+		return err
+	}
+	return (&sight.Reconciler{
+		Client: s.mgr.GetClient(), Index: s.index, HoldsCopies: engine.HoldsCopies, Concurrency: s.store.Current().Concurrency,
+		Enabled: s.store.Current().Propagation.BindOwnRole, OperatorNamespace: s.namespace,
+	}).SetupWithManager(s.mgr)
 }
 
 // addGenerated makes sources of what is generated, for the engine to copy.

@@ -12,6 +12,10 @@ type Propagation struct {
 	// RoleBinding is always among them, also where the file says [].
 	Kinds []PropagatedKind `json:"kinds"`
 
+	// BindOwnRole has the operator bind ClusterRole warren-kinds to itself in each namespace of the forest, for kinds with
+	// scope Namespaces where nothing binds it in the whole cluster (component hardened). Default false; restart.
+	BindOwnRole bool `json:"bindOwnRole"`
+
 	// ExcludedLabels and ExcludedAnnotations are keys that no copy gets. Default: those of Kubernetes itself, and of
 	// Argo CD, Helm and Flux, which would prune the copies.
 	ExcludedLabels      Globs `json:"excludedLabels"`

@@ -19,6 +19,7 @@ var restartFields = []struct {
 	{"informers.degradedAfter", func(c *OperatorConfiguration) any { return &c.Informers.DegradedAfter }},
 	{"informers.maxInformers", func(c *OperatorConfiguration) any { return &c.Informers.MaxInformers }},
 	{"informers.maxNamespaces", func(c *OperatorConfiguration) any { return &c.Informers.MaxNamespaces }},
+	{"propagation.bindOwnRole", func(c *OperatorConfiguration) any { return &c.Propagation.BindOwnRole }},
 	{"billing.driver", func(c *OperatorConfiguration) any { return &c.Billing.Driver }},
 	{"billing.clusterID", func(c *OperatorConfiguration) any { return &c.Billing.ClusterID }},
 	{"billing.table", func(c *OperatorConfiguration) any { return &c.Billing.Table }},

@@ -28,7 +28,7 @@ var everyKey = map[string]bool{
 	"protectedNamespaces":                  live, "acceptRemovals": live,
 	"tenants.reservedNames": live, "tenants.maxPerCreator": live,
 	"access.userClusterRole": live, "sudo.mode": live,
-	"propagation.kinds": live, "propagation.excludedLabels": live, "propagation.excludedAnnotations": live,
+	"propagation.kinds": live, "propagation.bindOwnRole": restart, "propagation.excludedLabels": live, "propagation.excludedAnnotations": live,
 	"propagation.neverPropagate": live, "propagation.scrub.interval": live, "propagation.scrub.objectsPerSecond": live,
 	"propagation.retry.min": live, "propagation.retry.max": live, "propagation.generators": live,
 	"distribution.kinds": live, "distribution.allowOverwrite": live, "distribution.maxObjectBytes": live, "distribution.maxTotalBytes": live,

@@ -30,6 +30,10 @@ func (c *OperatorConfiguration) Warnings() []string {
 			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q does not begin with ^: it matches anywhere in a name", policy.Match)
 		}
 	}
+	narrow := func(k PropagatedKind) bool { return k.Scope != ScopeCluster }
+	if c.Propagation.BindOwnRole && !slices.ContainsFunc(c.Propagation.Kinds, narrow) {
+		warn(field.NewPath("propagation", "bindOwnRole"), "true has no use, for every kind has scope Cluster: give scope Namespaces to the kinds that the operator may not watch in the whole cluster")
+	}
 	if !slices.ContainsFunc(ControllerNames(), c.Enabled) {
 		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")
 	}

@@ -1,0 +1,132 @@
+// Package sight gives the operator its right on the propagated kinds in the namespaces of the forest alone, where it has none in the
+// whole cluster: component hardened.
+package sight
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// leavePause is the time between two looks whether the last copy has gone from a namespace that has left the forest.
+const leavePause = time.Second
+
+// Reconciler keeps RoleBinding warren:operator in every namespace of the forest, and in those that have left it for as long as copies
+// are to be taken from there. It takes away every other one, all of them where Enabled is false.
+type Reconciler struct {
+	Client client.Client
+	Index  *view.View
+	// Enabled says that the operator is to bind its role; the file's propagation.bindOwnRole.
+	Enabled bool
+	// OperatorNamespace is that of the service account that is bound.
+	OperatorNamespace string
+	// HoldsCopies says whether copies stand in a namespace that go when it leaves the forest.
+	HoldsCopies func(namespace string) bool
+	Concurrency int
+}
+
+// SetupWithManager runs the reconciler with mgr.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessOperator })
+	err := ctrl.NewControllerManagedBy(mgr).Named("sight").
+		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(requestNamespace), builder.WithPredicates(ours)).
+		WatchesRawSource(r.Index.Source(requestChanged)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("setting up the controller of the operator's own rights: %w", err)
+	}
+	return nil
+}
+
+func requestNamespace(_ context.Context, binding client.Object) []reconcile.Request {
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: binding.GetNamespace()}}}
+}
+
+func requestChanged(c view.Change) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, namespace := range c.Namespaces {
+		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}})
+	}
+	return requests
+}
+
+// Reconcile makes, mends or deletes the RoleBinding of one namespace.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	is := &rbacv1.RoleBinding{}
+	switch err := r.Client.Get(ctx, client.ObjectKey{Namespace: req.Name, Name: v1alpha1.OperatorBinding}, is); {
+	case client.IgnoreNotFound(err) != nil:
+		return ctrl.Result{}, err
+	case err != nil:
+		is = nil
+	}
+	need := r.judgeNeed(req.Name)
+	switch want := r.binding(req.Name); {
+	case need == left:
+		return ctrl.Result{RequeueAfter: leavePause}, nil
+	case need == none && is != nil, need == needed && is != nil && is.RoleRef != want.RoleRef: // the API server changes no roleRef
+		return apianswer.AfterWrite(r.Client.Delete(ctx, is, client.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion}))
+	case need == needed && is == nil:
+		return apianswer.AfterWrite(r.Client.Create(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
+	case need == needed && !(equality.Semantic.DeepEqual(is.Subjects, want.Subjects) && equality.Semantic.DeepEqual(is.Labels, want.Labels)):
+		want.ResourceVersion = is.ResourceVersion
+		return apianswer.AfterWrite(r.Client.Update(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
+	}
+	return ctrl.Result{}, nil
+}
+
+// need says whether the operator works in a namespace.
+type need int8
+
+const (
+	none      need = iota
+	needed         // it stands in the forest, soundly or not
+	left           // it has left the forest, and the operator still takes copies from there
+	untouched      // nobody may write there now, so what is there stays
+)
+
+func (r *Reconciler) judgeNeed(namespace string) need {
+	s := r.Index.Snapshot()
+	n, place := s.Namespace(namespace), s.Place(namespace)
+	switch {
+	case n == nil || n.Terminating || s.Protected(namespace):
+		return untouched
+	case !r.Enabled:
+		return none
+	case place.Kind != forest.None || place.Halted():
+		return needed
+	case r.HoldsCopies(namespace):
+		return left
+	}
+	return none
+}
+
+// binding is what the RoleBinding of a namespace is to be. It is no source, also where RoleBindings are propagated in mode All.
+func (r *Reconciler) binding(namespace string) *rbacv1.RoleBinding {
+	return &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorBinding, Labels: map[string]string{
+			v1alpha1.LabelManagedBy: v1alpha1.OperatorName,
+			v1alpha1.LabelAccess:    v1alpha1.AccessOperator,
+			v1alpha1.LabelPropagate: v1alpha1.ModeNone,
+		}},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: v1alpha1.KindsRole},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: r.OperatorNamespace, Name: v1alpha1.OperatorAccount}},
+	}
+}
