@@ -64,6 +64,9 @@ type Dialect struct {
 
 	// trouble says what an error of the driver means for the events at hand.
 	trouble func(error) Trouble
+
+	// advice says what to do about one; empty where its own words say it. May be nil.
+	advice func(error) string
 }
 
 // What belongs to a table has its name with one of these behind it. None is longer than that of the view.

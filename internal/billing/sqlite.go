@@ -40,4 +40,5 @@ FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
 	list:        `SELECT value FROM json_each({{p2}})`,
 	placeholder: func(int) string { return "?" },
 	trouble:     sqliteTrouble,
+	advice:      sqliteAdvice,
 }

@@ -58,6 +58,8 @@ func (s *Store) Trouble(err error) Trouble {
 		return Mismatch
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return Unavailable
+	case certificateAdvice(err) != "": // it doesn't pass by itself
+		return Denied
 	}
 	return s.dialect.trouble(err)
 }

@@ -161,7 +161,7 @@ func (c *call) open(ctx context.Context, run func(context.Context, *call) error)
 		return err
 	}
 	c.store = store
-	return errors.Join(run(ctx, c), db.Close())
+	return errors.Join(store.Explain(run(ctx, c)), db.Close())
 }
 
 // parse lets flags stand behind words, as kubectl does.

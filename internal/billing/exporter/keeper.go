@@ -73,7 +73,7 @@ func (k *keeper) Start(ctx context.Context) error {
 // keep does what is due. The first problem ends it until the next time.
 func (k *keeper) keep(ctx context.Context) {
 	began := time.Now()
-	err := k.steps(ctx)
+	err := k.store.Explain(k.steps(ctx))
 	if ctx.Err() != nil {
 		return
 	}

@@ -61,7 +61,7 @@ func (u *usageSender) send(ctx context.Context) {
 	if u.rest.Lasts(u.clock.Now()) {
 		return
 	}
-	err := u.steps(ctx)
+	err := u.store.Explain(u.steps(ctx))
 	if ctx.Err() != nil {
 		return
 	}

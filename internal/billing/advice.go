@@ -1,0 +1,59 @@
+package billing
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+)
+
+// Explain adds to an error what an administrator can do about it, where the engine's own words don't say.
+func (s *Store) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	advice := certificateAdvice(err)
+	if s.dialect.advice != nil && advice == "" {
+		advice = s.dialect.advice(err)
+	}
+	if advice == "" {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
+// certificateAdvice is about a server that can't prove who it is.
+func certificateAdvice(err error) string {
+	var invalid x509.CertificateInvalidError
+	var unknown x509.UnknownAuthorityError
+	var hostname x509.HostnameError
+	switch {
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return "renew the certificate of the warehouse's server, or set the clock of this node right"
+	case errors.As(err, &unknown):
+		return "mount the certificate of the authority that has signed the server's, and name it in the data source name, such as sslrootcert"
+	case errors.As(err, &hostname):
+		return "name the server as its certificate does"
+	case errors.As(err, &invalid):
+		return "give the warehouse's server a valid certificate"
+	}
+	return ""
+}
+
+// sqliteAdvice goes by the result code, as sqliteTrouble does.
+func sqliteAdvice(err error) string {
+	var coded interface{ Code() int }
+	if !errors.As(err, &coded) {
+		return ""
+	}
+	switch coded.Code() & 0xff {
+	case 5, 6: // BUSY, LOCKED
+		return "another process holds the file: end it, for one exporter alone may write there"
+	case 8: // READONLY
+		return "mount the volume of billing.sqlite.path so that the exporter may write there"
+	case 11, 26: // CORRUPT, NOTADB
+		return "the file is damaged: put back a copy of it, or move it away, and the exporter begins a new one with what holds now"
+	case 13: // FULL
+		return "free space on the volume of billing.sqlite.path, or give its claim more"
+	}
+	return ""
+}
