@@ -125,9 +125,9 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	}
 }
 
-// writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a HierarchyConfiguration asks for another place, that is judged and written before
-// anybody else's, by a forest that holds our last writes: requests can never form a cycle.
-// Where the API server refuses the write, settle returns when to try again.
+// writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
+// HierarchyConfiguration asks for another place, writeNamespace judges and writes that alone, by a forest that holds the operator's
+// last writes, so that requests can never form a cycle. It returns when to try again what the API server refused, else 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.Index.Snapshot().Hierarchy(name) != nil {
 		r.waiting.Store(name, true) // from here on, every change asks again

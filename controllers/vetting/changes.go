@@ -18,9 +18,7 @@ type changes struct{ vetter *Vetter }
 
 // Start implements source.Source.
 func (c *changes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	c.vetter.mu.Lock()
-	defer c.vetter.mu.Unlock()
-	c.vetter.subscribers = append(c.vetter.subscribers, func(tenants []string) {
+	c.vetter.subscribe(func(tenants []string) {
 		for _, tenant := range tenants {
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: tenant}})
 		}

@@ -35,10 +35,7 @@ func (v *Vetter) lookAtRole(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	v.mu.Lock()
-	v.last = now
-	subscribers := slices.Clone(v.subscribers)
-	v.mu.Unlock()
+	subscribers := v.keepVerdict(now)
 	if first {
 		close(v.first)
 	}

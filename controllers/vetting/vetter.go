@@ -8,6 +8,7 @@ package vetting
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -50,9 +51,11 @@ type Vetter struct {
 	metadata metadata.Interface
 	version  func(context.Context) (*apiversion.Info, error)
 
-	making      sync.Once
-	again       chan struct{}
-	first       chan struct{} // closed after the first look
+	making sync.Once
+	again  chan struct{}
+	first  chan struct{} // closed after the first look
+
+	// mu guards what is below. Start's goroutine alone writes last, and reads it without mu.
 	mu          sync.Mutex
 	last        *verdict // of the last look that succeeded; nil before
 	subscribers []func(tenants []string)
@@ -130,6 +133,21 @@ func (v *Vetter) Again() {
 
 func (v *Vetter) prepareVetter() {
 	v.making.Do(func() { v.again, v.first = make(chan struct{}, 1), make(chan struct{}) })
+}
+
+// keepVerdict keeps what a look found, and returns the subscribers that are to be told.
+func (v *Vetter) keepVerdict(now *verdict) []func(tenants []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.last = now
+	return slices.Clone(v.subscribers)
+}
+
+// subscribe has tell called after each look with the tenants whose conditions the look may change.
+func (v *Vetter) subscribe(tell func(tenants []string)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.subscribers = append(v.subscribers, tell)
 }
 
 // Unvetted says what is dangerous among the rights of users, as sentences; none if nothing is, or nobody has looked yet.

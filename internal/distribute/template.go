@@ -77,9 +77,9 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
 		return "", fmt.Errorf("spec.resource.metadata.name %q must be a DNS subdomain of lower case letters, digits, dashes and dots", name)
 	}
-	for key, value := range meta {
-		if !slices.Contains(metadataKeys, key) && !isEmpty(value) {
-			return "", fmt.Errorf("spec.resource.metadata may hold name, labels and annotations only: take out %s", key)
+	for _, key := range slices.Sorted(maps.Keys(meta)) { // in order: the message becomes a condition, which must not change by itself
+		if !slices.Contains(metadataKeys, key) && !isEmpty(meta[key]) {
+			return "", fmt.Errorf("spec.resource.metadata may hold name, labels and annotations only: take out %q", key)
 		}
 	}
 	for _, key := range metadataKeys[1:] {

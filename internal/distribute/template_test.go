@@ -15,6 +15,7 @@ func TestTemplate(t *testing.T) {
 		"a namespace":             {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}`, "name, labels and annotations only"},
 		"generateName":            {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","generateName":"b"}}`, "name, labels and annotations only"},
 		"finalizers":              {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","finalizers":["b/c"]}}`, "name, labels and annotations only"},
+		"two at once":             {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","uid":"u","namespace":"b","generateName":"c","selfLink":"d"}}`, `take out "generateName"`},
 		"our keys":                {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"x.tenancy.warren.dev/y":"z"}}}`, "belong to the operator"},
 		"labels that are no text": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","labels":{"y":1}}}`, "map of strings"},
 		"a token":                 {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"},"type":"kubernetes.io/service-account-token"}`, "can't be distributed"},

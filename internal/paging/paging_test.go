@@ -2,6 +2,7 @@ package paging_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -73,7 +74,7 @@ func TestEach(t *testing.T) {
 	t.Run("EndsWithTheFirstError", func(t *testing.T) {
 		api, calls := &pages{names: names}, 0
 		err := paging.Each(t.Context(), api, &corev1.SecretList{}, 2, func(client.Object) error { calls++; return context.Canceled })
-		if err != context.Canceled || calls != 1 || len(api.asked) != 1 {
+		if !errors.Is(err, context.Canceled) || calls != 1 || len(api.asked) != 1 {
 			t.Errorf("%d calls, %d pages: %v", calls, len(api.asked), err)
 		}
 	})

@@ -1,4 +1,4 @@
-// Package pause waits.
+// Package pause waits for a time, or until a context ends.
 package pause
 
 import (
