@@ -22,6 +22,9 @@ const operatorUser = controlplane.Operator
 // accept is what the operator asks for too: an answer without the content, which is the least work for both sides.
 const accept = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
+// acceptJSON is the same for custom resources.
+const acceptJSON = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 // floorBatch is what the operator does, by a program that knows everything beforehand: 16 workers on one queue, bodies ready.
 type floorBatch struct {
 	bench    *bench
