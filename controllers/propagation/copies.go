@@ -25,6 +25,7 @@ type copies struct {
 	sources  *sources
 	writer   *copying.Writer
 	removals *removals
+	above    *above
 	rails    *rails
 	limits   *limits
 	repairs  *repairs
@@ -65,7 +66,10 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 		c.noteConflict(slot, action, false)
 		return
 	}
-	if err := c.carryOut(ctx, mapping.Resource, slot, action, over); err != nil {
+	if err := c.carryOut(ctx, mapping.Resource, slot, action, over); errors.Is(err, errBehind) {
+		c.queue.AddAfter(slotKey(slot), behindRetry)
+		return
+	} else if err != nil {
 		c.handleFailure(slot, action, err)
 		return
 	}
@@ -84,6 +88,9 @@ func (c *copies) carryOut(ctx context.Context, r schema.GroupVersionResource, sl
 	case propagate.Withdraw:
 		return c.withdrawFromCopy(ctx, r, slot, action, over)
 	case propagate.Delete:
+		if err := c.above.confirm(ctx, slot, action.Source.Namespace, over.ResourceVersion); err != nil {
+			return err
+		}
 		return c.removals.during(slot.Namespace, func() error { return c.deleteCopy(ctx, r, slot, over) })
 	case propagate.Create:
 		if c.troubles.of(slot).blocked() { // a GET of metadata, rather than a POST that is refused again

@@ -87,7 +87,8 @@ func New(o Options, s Settings) (*Engine, error) {
 	e.limits = &limits{e.tables, e.queue, e.troubles, n}
 	e.copies = &copies{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
-		removals: e.removals, rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n, measure: e.measure,
+		removals: e.removals, above: newAbove(o.Index, e.tables, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,
+		measure: e.measure,
 	}
 	e.scrub = &scrub{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,

@@ -187,6 +187,19 @@ func (t *tables) leaving(namespace string) map[propagate.Slot]*propagate.Copy {
 	return all
 }
 
+// newestIn is the highest resourceVersion of a copy in namespace; "" where there is none.
+func (t *tables) newestIn(namespace string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	newest := ""
+	for _, slot := range t.in.world.SlotsIn(namespace) {
+		if c := t.in.world.Copy(slot); c != nil && (newest == "" || view.Newer(c.ResourceVersion, newest)) {
+			newest = c.ResourceVersion
+		}
+	}
+	return newest
+}
+
 // source is a copy of what is known of the source at slot; nil if none stands there.
 func (t *tables) source(slot propagate.Slot) *propagate.Source {
 	t.mu.Lock()

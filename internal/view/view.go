@@ -48,6 +48,14 @@ func New(rules forest.Rules) *View {
 // Snapshot is the forest as it is known now.
 func (x *View) Snapshot() *forest.Snapshot { return x.snapshot.Load() }
 
+// SeenVersion is the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken afterwards shows all that
+// had happened to Namespaces by then.
+func (x *View) SeenVersion() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.lastSeenVersion
+}
+
 // Synced says whether everything that existed at the start is in the snapshot. No verdict may rest on it before.
 func (x *View) Synced() bool {
 	select {
