@@ -48,6 +48,8 @@ type Timing struct {
 	ReportPace time.Duration
 	// MemoryLook is how often it is asked whether memory can be given back.
 	MemoryLook time.Duration
+	// RestoreLook is how often it is asked whether etcd was restored to an older state.
+	RestoreLook time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -55,7 +57,7 @@ func DefaultTiming() Timing {
 	return Timing{
 		Propagation: propagation.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
-		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second,
+		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second,
 	}
 }
 
@@ -93,6 +95,9 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		s.index.Reconfigure(rules.ForForest(now, operatorNamespace))
 	})
 	if err := mgr.Add(memoryKeeper{interval: timing.MemoryLook}); err != nil {
+		return err
+	}
+	if err := mgr.Add(restoreLook{live: mgr.GetAPIReader(), seen: s.index.SeenVersion, interval: timing.RestoreLook}); err != nil {
 		return err
 	}
 	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.index}

@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// restoreLook ends the process when etcd was restored to an older state. Versions of objects start again from a smaller number then, and
+// whoever remembers greater ones takes what it is told for old news, and is refused what it writes: Kubernetes asks for a restart of all
+// that watches. It implements manager.Runnable.
+type restoreLook struct {
+	live client.Reader
+	// seen is the highest resourceVersion that a watch has brought.
+	seen     func() string
+	interval time.Duration
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: what a standby remembers is as wrong.
+func (restoreLook) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. No answer, or one that can't be compared, says nothing about the past.
+func (r restoreLook) Start(ctx context.Context) error {
+	tick := time.NewTicker(r.interval)
+	defer tick.Stop()
+	for last := ""; ; {
+		if seen := r.seen(); last == "" || view.Newer(seen, last) {
+			last = seen
+		}
+		now, err := r.readRevision(ctx)
+		switch {
+		case err != nil:
+			log.FromContext(ctx).V(1).Info("could not ask for the cluster's revision", "reason", err.Error())
+		case view.Newer(last, now):
+			return fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process ends because what it "+
+				"remembers is of a later time: start it again, which the kubelet does by itself", last, now)
+		default:
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// readRevision is the resourceVersion of a list that is as new as the API server's storage: it never gets smaller while etcd has one history.
+func (r restoreLook) readRevision(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.interval)
+	defer cancel()
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+	err := r.live.List(ctx, list, client.Limit(1))
+	return list.ResourceVersion, err
+}
