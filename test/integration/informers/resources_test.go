@@ -275,10 +275,7 @@ var _ = Describe("a resource", func() {
 
 	// A thousand parts with ten objects each, when there is time for it.
 	It("INF-I39 is listed a few at a time, and costs little while nothing happens", func(ctx SpecContext) {
-		parts := 100
-		if test.Quiet(time.Minute) == time.Minute {
-			parts = 1000
-		}
+		const parts = 1000
 		o := blind()
 		o.StartConcurrency = 4
 		w := begin(39, o)

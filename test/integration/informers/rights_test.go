@@ -265,6 +265,7 @@ var _ = Describe("a right", func() {
 		l := w.lease(in(a))
 		becomes(l, watchset.Forbidden)
 		Eventually(w.counting("list", secrets.Resource, a)).Should(BeNumerically(">", 1))
+		Expect(w.limits(secrets.Resource, a)).To(HaveEach("1"), "attempts at a list")
 		w.grant(ctx, a, "see", rule(secrets, see))
 		becomes(l, watchset.Synced)
 		Expect(w.count("watch", secrets.Resource, a)).To(Equal(2))

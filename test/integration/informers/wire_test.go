@@ -20,6 +20,7 @@ import (
 // request is one that a set made. A review has the resource and the namespace that it is about.
 type request struct {
 	verb, resource, namespace string
+	limit                     string // of a list
 	code                      int
 	at                        time.Time
 }
@@ -102,7 +103,7 @@ func read(r *http.Request) (request, error) {
 		return request{verb: "discover", resource: strings.Join(path, "/")}, nil
 	}
 	path = path[skip:]
-	what := request{verb: "list"}
+	what := request{verb: "list", limit: r.URL.Query().Get("limit")}
 	if r.URL.Query().Get("watch") != "" {
 		what.verb = "watch"
 	}
@@ -198,6 +199,19 @@ func (w *wire) count(verb, resource, namespace string) int {
 		}
 	}
 	return n
+}
+
+// limits are those of the lists of a resource.
+func (w *wire) limits(resource, namespace string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, r := range w.requests {
+		if r.matches("list", resource, namespace) {
+			all = append(all, r.limit)
+		}
+	}
+	return all
 }
 
 // rests waits until there was no such request for a while, and returns how many there were.

@@ -294,7 +294,7 @@ var _ = Describe("many copies", Ordered, func() {
 		f.halts(ctx, half, all+half, func() { f.create(ctx, s) })
 		Expect(f.ControlPlane.APIServer.Kill()).To(Succeed())
 		f.Release()
-		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(test.Quiet(30 * time.Second)).Should(BeFalse())
+		Consistently(f.ControlPlane.APIServer.Running).WithTimeout(30*time.Second).Should(BeFalse(), "the outage lasts")
 		Expect(errors.Join(f.ControlPlane.APIServer.Start(), f.ControlPlane.Ready(ctx))).To(Succeed())
 		Eventually(ctx, f.copies).WithPolling(200 * time.Millisecond).Should(Equal(all + fleetSize))
 	})

@@ -108,7 +108,7 @@ var _ = Describe("sudo", func() {
 			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 	})
 
-	inBothModes("ACC-S09 is nobody's to take away, and without policies is put back", "s09", func(ctx SpecContext, f *fixture) {
+	inBothModes("ACC-S09 ACC-S08 is nobody's to take away or to take, and without policies is put back", "s09", func(ctx SpecContext, f *fixture) {
 		f.settle(ctx, f.payments())
 		users := build.RoleBinding(f.own("payments"), "warren:users", "")
 		f.exists(ctx, users)
@@ -124,6 +124,11 @@ var _ = Describe("sudo", func() {
 		sudoers := build.RoleBinding(root, "warren:sudoers", "")
 		f.exists(ctx, sudoers)
 		was := sudoers.UID
+		more := sudoers.DeepCopy()
+		more.Subjects = append(more.Subjects, build.RBACUser(f.own("alice")))
+		denied(ctx, alice,
+			request{"update RoleBinding warren:sudoers", func(ctx context.Context, c client.Client) error { return c.Update(ctx, more) }},
+			bindClusterAdmin(root), patching(build.Namespace(root), "the root", ""))
 		allowed(ctx, alice, deleting(sudoers, "RoleBinding warren:sudoers"))
 		Eventually(func(g Gomega) {
 			g.Expect(f.read(ctx, sudoers)()).To(Succeed())

@@ -142,6 +142,7 @@ var _ = Describe("the operator starts anew", Ordered, ContinueOnFailure, func() 
 		own.start(ctx)
 		Consistently(written(since)).WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
 		own.grow(ctx, "i7-payments/i7-last") // it has come to the end of its queue
+		Eventually(written(since)).WithContext(ctx).ShouldNot(BeEmpty(), "what it writes for the new namespace")
 		Expect(written(since)(ctx)).To(HaveEach(ContainSubstring("i7-last ")))
 	})
 
