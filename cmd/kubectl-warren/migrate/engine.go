@@ -39,6 +39,9 @@ type Record struct {
 	// Replicas and Policies are those of before, by object.
 	Replicas map[string]int64    `json:"replicas,omitempty"`
 	Policies map[string][]string `json:"policies,omitempty"`
+	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
+	// object of Warren's own that was there has an entry, if an empty one.
+	Before map[string]map[string]string `json:"before,omitempty"`
 }
 
 func (r *Record) isFinished() bool { return r != nil && r.Finished }
@@ -104,12 +107,13 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 		for _, w := range p.Peer.Webhooks {
 			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
 		}
+		r.Before = p.before()
 		if phase == Rest {
 			at := p.Peer.RecordAt
 			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
 		}
 	}
-	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies)}
+	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Before: maps.Clone(r.Before)}
 	change(&noted)
 	text, err := json.Marshal(noted)
 	if err != nil {

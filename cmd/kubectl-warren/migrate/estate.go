@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,14 +72,20 @@ func (e *Estate) miss(what, instead string) { e.Gaps = append(e.Gaps, Gap{what, 
 // AllowedKeys says which labels and annotations of a SubNamespace the configuration lets through.
 type AllowedKeys struct{ Label, Annotation func(key string) bool }
 
+// mostAnnotations is how many characters the annotations of a SubNamespace may have together, as its definition says.
+const mostAnnotations = 8192
+
 // subOf is the SubNamespace that stands for an object of the peer's that owns a namespace. A key that the configuration doesn't allow stays
 // on the Namespace as it is.
 func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map[string]string, allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}
-	miss := func(what, key, field string) {
-		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()),
-			"the Namespace keeps its value; to have the SubNamespace say it, add the key to "+field+" of the configuration first")
+	missFor := func(what, key, reason string) {
+		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()), "the Namespace keeps its value; "+reason)
 	}
+	miss := func(what, key, field string) {
+		missFor(what, key, "to have the SubNamespace say it, add the key to "+field+" of the configuration first")
+	}
+	room := mostAnnotations
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if !allowed.Label(key) {
 			miss("label", key, "subNamespaces.labels")
@@ -94,6 +101,12 @@ func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map
 			miss("annotation", key, "subNamespaces.annotations")
 			continue
 		}
+		length := utf8.RuneCountInString(key) + utf8.RuneCountInString(annotations[key])
+		if length > room {
+			missFor("annotation", key, fmt.Sprintf("it has %d characters, and the annotations of a SubNamespace may have %d together: keep a text so long in a ConfigMap", length, mostAnnotations))
+			continue
+		}
+		room -= length
 		if spec.Annotations == nil {
 			spec.Annotations = map[string]v1alpha1.AnnotationValue{}
 		}

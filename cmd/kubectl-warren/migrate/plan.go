@@ -63,6 +63,9 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Namespace + "/" + o.Name
 }
 
+// id tells objects apart whose kinds have one name in several groups.
+func (o Object) id() string { return o.APIVersion + " " + o.String() }
+
 // Cluster is what stands in the cluster now.
 type Cluster struct {
 	Namespaces map[string]*metav1.PartialObjectMetadata
@@ -267,13 +270,13 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 		have = now.Spec
 	}
 	if place.Cascading && !have.AllowCascadingDeletion {
-		spec["allowCascadingDeletion"] = true
+		spec[cascadingField] = true
 	}
 	if keys, added := addKeys(have.PropagatedLabels, place.Labels); added {
-		spec["propagatedLabels"] = keys
+		spec[labelsField] = keys
 	}
 	if keys, added := addKeys(have.PropagatedAnnotations, place.Annotations); added {
-		spec["propagatedAnnotations"] = keys
+		spec[annotationsField] = keys
 	}
 	switch {
 	case len(spec) == 0:

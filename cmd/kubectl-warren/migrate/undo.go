@@ -35,7 +35,8 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	return p.result(), nil
 }
 
-// undoNamespaces takes off the labels that placed the namespaces, from the leaves upwards: what has children can't leave.
+// undoNamespaces takes off the labels that placed the namespaces, but for those that they had before, from the leaves upwards: what has
+// children can't leave.
 func (p *planner) undoNamespaces() {
 	deepest := len(p.joining)
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
@@ -43,7 +44,7 @@ func (p *planner) undoNamespaces() {
 		off := map[string]string{}
 		for key, value := range p.joining[name].labels() {
 			if now.Labels[key] == value {
-				off[key] = ""
+				off[key] = p.had(objectOf(now), key)
 			}
 		}
 		p.relabel(Leave, deepest-p.depth(name), now, off, nil)
@@ -53,10 +54,10 @@ func (p *planner) undoNamespaces() {
 func (p *planner) undoHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
-		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere && sub.DeletionTimestamp == nil {
+		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && p.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
 			p.remove(ours("SubNamespace", sub.Namespace, name), sub)
 		}
-		if hc := p.Hierarchies[name]; hc != nil && hc.Labels[v1alpha1.LabelCreatedBy] == madeHere && hc.DeletionTimestamp == nil {
+		if hc := p.Hierarchies[name]; hc != nil && p.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) {
 			p.remove(ours("HierarchyConfiguration", name, hc.Name), hc)
 		} else if hc != nil {
 			p.undoHierarchyOf(hc, place)
@@ -64,17 +65,22 @@ func (p *planner) undoHierarchy() {
 	}
 }
 
+// isMadeHere says whether an object that stands was made by this migration, and not by one before it.
+func (p *planner) isMadeHere(object Object, now metav1.Object) bool {
+	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !p.wasThere(object)
+}
+
 // undoHierarchyOf takes what the migration wrote out of a HierarchyConfiguration that the operator had made.
 func (p *planner) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
-	spec := map[string]any{}
-	if place.Cascading && hc.Spec.AllowCascadingDeletion {
-		spec["allowCascadingDeletion"] = false
+	spec, object := map[string]any{}, ours("HierarchyConfiguration", hc.Namespace, hc.Name)
+	if place.Cascading && hc.Spec.AllowCascadingDeletion && p.had(object, cascadingField) != v1alpha1.True {
+		spec[cascadingField] = false
 	}
-	if left := withoutKeys(hc.Spec.PropagatedLabels, place.Labels); len(left) < len(hc.Spec.PropagatedLabels) {
-		spec["propagatedLabels"] = left
+	if left := withoutKeys(hc.Spec.PropagatedLabels, p.since(object, labelsField, place.Labels)); len(left) < len(hc.Spec.PropagatedLabels) {
+		spec[labelsField] = left
 	}
-	if left := withoutKeys(hc.Spec.PropagatedAnnotations, place.Annotations); len(left) < len(hc.Spec.PropagatedAnnotations) {
-		spec["propagatedAnnotations"] = left
+	if left := withoutKeys(hc.Spec.PropagatedAnnotations, p.since(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
+		spec[annotationsField] = left
 	}
 	if len(spec) > 0 {
 		p.patchHierarchy(Owners, hc, spec)
@@ -108,7 +114,8 @@ func (p *planner) undoObjects() {
 			continue
 		}
 		sources[slot.At(from)] = true
-		p.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: ""}, map[string]string{v1alpha1.AnnotationSourceHash: ""})
+		p.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: p.had(objectOf(object), v1alpha1.LabelInheritedFrom)},
+			map[string]string{v1alpha1.AnnotationSourceHash: p.had(objectOf(object), v1alpha1.AnnotationSourceHash)})
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
@@ -117,10 +124,10 @@ func (p *planner) undoObjects() {
 		}
 		labels, annotations := map[string]string{}, map[string]string{}
 		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && p.Sources[slot].Mode == mode {
-			labels[v1alpha1.LabelPropagate] = ""
+			labels[v1alpha1.LabelPropagate] = p.had(objectOf(object), v1alpha1.LabelPropagate)
 		}
 		if s := p.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
-			annotations[v1alpha1.AnnotationSelect] = ""
+			annotations[v1alpha1.AnnotationSelect] = p.had(objectOf(object), v1alpha1.AnnotationSelect)
 		}
 		p.relabel(Release, 1, object, labels, annotations)
 	}

@@ -235,7 +235,11 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 	}
 
-	It("MIG-P3 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
+	It("MIG-P3 MIG-U1 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
+		edit(ctx, s.cluster, build.ConfigMap("h-org", "settings", ""), func(o *corev1.ConfigMap) {
+			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
+		})
+		before = s.state(ctx, "h-")
 		s.pursue(ctx, "--apply", "--yes")
 		tree(ctx)
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))

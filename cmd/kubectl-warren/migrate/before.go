@@ -1,0 +1,101 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Fields of a HierarchyConfiguration, as the record names them.
+const (
+	cascadingField   = "allowCascadingDeletion"
+	labelsField      = "propagatedLabels"
+	annotationsField = "propagatedAnnotations"
+)
+
+// before are the keys of Warren's that stand already where the migration may write. Where it writes what is there, undoing it must leave
+// that, so it is noted before the first write; what has none of the keys needs no note.
+func (p *planner) before() map[string]map[string]string {
+	found := map[string]map[string]string{}
+	note := func(object Object, keys map[string]string, wanted ...string) {
+		for _, key := range wanted {
+			if value := keys[key]; value != "" {
+				if found[object.id()] == nil {
+					found[object.id()] = map[string]string{}
+				}
+				found[object.id()][key] = value
+			}
+		}
+	}
+	for name, place := range p.joining {
+		note(objectOf(p.Namespaces[name]), p.Namespaces[name].Labels, slices.Collect(maps.Keys(place.labels()))...)
+		if sub := p.Subs[place.Parent+"/"+name]; sub != nil {
+			found[ours("SubNamespace", place.Parent, name).id()] = map[string]string{}
+		}
+		if hc := p.Hierarchies[name]; hc != nil {
+			found[ours("HierarchyConfiguration", name, hc.Name).id()] = fieldsOf(hc.Spec)
+		}
+	}
+	for _, object := range p.touched() {
+		note(objectOf(object), object.Labels, v1alpha1.LabelPropagate, v1alpha1.LabelInheritedFrom)
+		note(objectOf(object), object.Annotations, v1alpha1.AnnotationSelect, v1alpha1.AnnotationSourceHash)
+	}
+	return found
+}
+
+// touched are the objects that may be written: the peer's sources and copies, and what has the kind and name of a copy.
+func (p *planner) touched() (objects []*metav1.PartialObjectMetadata) {
+	type name struct {
+		kind schema.GroupKind
+		name string
+	}
+	named := map[name]bool{}
+	for slot := range p.Copies {
+		named[name{slot.Kind, slot.Name}] = true
+	}
+	for slot, object := range p.objectsBySlot() {
+		if _, said := p.Sources[slot]; said || named[name{slot.Kind, slot.Name}] {
+			objects = append(objects, object)
+		}
+	}
+	return objects
+}
+
+// fieldsOf are the fields of a HierarchyConfiguration that the migration may write.
+func fieldsOf(spec v1alpha1.HierarchyConfigurationSpec) map[string]string {
+	return map[string]string{
+		cascadingField: strconv.FormatBool(spec.AllowCascadingDeletion),
+		labelsField:    joinKeys(spec.PropagatedLabels), annotationsField: joinKeys(spec.PropagatedAnnotations),
+	}
+}
+
+func joinKeys(keys []v1alpha1.MetadataKey) string {
+	names := make([]string, 0, len(keys))
+	for _, key := range keys {
+		names = append(names, string(key))
+	}
+	return strings.Join(names, ",")
+}
+
+// had is the value of a key of Warren's before the migration; "" if there was none.
+func (p *planner) had(object Object, key string) string {
+	return p.Peer.Record.Before[object.id()][key]
+}
+
+// wasThere says whether an object of Warren's own is older than the migration.
+func (p *planner) wasThere(object Object) bool {
+	_, there := p.Peer.Record.Before[object.id()]
+	return there
+}
+
+// since are those of keys that a field of an object did not have before the migration.
+func (p *planner) since(object Object, field string, keys []string) []string {
+	before := strings.Split(p.had(object, field), ",")
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(before, key) })
+}
