@@ -35,6 +35,9 @@ func (o *options) printer() (*printer, error) {
 	if o.isTable() {
 		return &printer{options: o}, nil
 	}
+	if columns, err := newColumnsPrinter(*o.print.OutputFormat, o.table.NoHeaders); columns != nil || err != nil {
+		return &printer{options: o, objects: columns}, err
+	}
 	objects, err := o.print.ToPrinter()
 	return &printer{options: o, objects: objects}, err
 }

@@ -92,6 +92,8 @@ var _ = Describe("kubectl warren get", func() {
 			And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay")), And(HaveField("Kind", "ConfigMap"), HaveField("Namespace", "x9-pay-db"))))
 		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "name")).To(Equal("configmap/one\nconfigmap/three\n"))
 		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "jsonpath={.items[*].metadata.name}")).To(Equal("one three"))
+		Expect(get("cm", "--tenant", "x9-pay", "-l", "app=web", "-o", "custom-columns=AT:.metadata.namespace,NAME:{.metadata.name},OWNER:.metadata.labels.owner")).
+			To(MatchRegexp(`^AT +NAME +OWNER\nx9-pay +one +<none>\nx9-pay-db +three +<none>\n$`))
 		both := get("cm,rolebindings", "--tenant", "x9-pay", "-l", "app=web")
 		Expect(both).To(ContainSubstring("configmap/one"))
 		Expect(both).NotTo(ContainSubstring("rolebinding"))
