@@ -69,6 +69,9 @@ func (p *Plan) WriteCounts(w io.Writer) error {
 	return p.writeSum(w)
 }
 
+// leftOut says what no plan covers, so that nobody takes an empty one for a promise about all that the operator writes.
+const leftOut = "Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n"
+
 func (p *Plan) writeSum(w io.Writer) error {
 	sum := p.Sum()
 	var lines strings.Builder
@@ -87,6 +90,7 @@ func (p *Plan) writeSum(w io.Writer) error {
 	for _, note := range p.Notes {
 		fmt.Fprintf(&lines, "Not judged: %s.\n", text.Escape(note))
 	}
+	lines.WriteString(leftOut)
 	_, err := io.WriteString(w, lines.String())
 	return err
 }

@@ -83,7 +83,8 @@ propagation:
 			preview.Write{Verb: preview.Create, Kind: "Secret", Namespace: "web", Name: "key", Tenant: "org", Source: "org", Reason: "it is not there yet"},
 			And(HaveField("Name", "web"), HaveField("Kind", "Namespace"), HaveField("Reason", ContainSubstring("label team=neco")))))
 		Expect(own.plan(ctx, config)).To(And(MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
-			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n")))
+			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n"+
+				"Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n")))
 
 		since := own.mark(ctx)
 		_, err := own.StartOperator(ctx)
@@ -111,6 +112,7 @@ Namespace +org +0 +2 +0 +0
 Secret +org +0 +0 +1 +0
 2 to create, 2 to update, 1 to delete\.
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
+Not in this plan: .* of tenants, .* of ResourceDistributions \(kubectl warren distribution plan\)\.
 If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: "[0-9a-f]{12}"
 $`))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
