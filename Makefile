@@ -181,6 +181,10 @@ bench-scale: controlplane ## Measure B8: a cold start with 1,000 to 10,000 names
 bench-targets: controlplane ## Measure DIST-D71: status, time and memory of one ResourceDistribution to 10,000 namespaces.
 	@go run ./test/bench -targets $(ARGS)
 
+.PHONY: bench-migration
+bench-migration: controlplane build ## Measure a move from HNC: 1,000 namespaces with 10,000 copies, against bare patches. BENCH_SCALE=small: 30 namespaces.
+	@go run ./test/bench -migration $(if $(BENCH_SCALE),,-children 1000) $(ARGS)
+
 .PHONY: bench-admission
 bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
 	@go run ./test/bench -admission $(ARGS)
