@@ -139,7 +139,7 @@ func (l *Labeller) runRound(ctx context.Context) error {
 		return err
 	}
 	s := l.settings.Load()
-	r := &round{Labeller: l, settings: s, set: set, tables: newTables(), queue: workqueue.NewTypedRateLimitingQueue(
+	r := &round{Labeller: l, settings: s, set: set, tables: newTables(s.Generators), queue: workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[propagate.Slot](s.RetryMin, s.RetryMax))}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -35,25 +35,39 @@ type generator struct {
 	mode      string
 }
 
-func newTables() *tables {
-	return &tables{
+// newTables are empty tables. Of what a generator of these kinds may control nothing is taken off before they are known.
+func newTables(generators []schema.GroupVersionKind) *tables {
+	t := &tables{
 		generators: map[types.UID]generator{}, objects: map[propagate.Slot]*propagate.Generated{}, controlled: map[types.UID]map[propagate.Slot]bool{},
 		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[propagate.Slot]types.UID{},
 	}
+	for _, kind := range generators {
+		t.states[kind.GroupKind()] = watchset.Status{State: watchset.Pending}
+	}
+	return t
+}
+
+// generatorOf is what counts of an object of a generator's kind.
+func generatorOf(kind schema.GroupKind, object metav1.Object) generator {
+	return generator{kind, object.GetNamespace(), propagate.GeneratedMode(object)}
 }
 
 // putGenerator takes in an object of a generator's kind.
-func (t *tables) putGenerator(kind schema.GroupKind, object metav1.Object) []propagate.Slot {
-	now := generator{kind, object.GetNamespace(), propagate.GeneratedMode(object)}
+func (t *tables) putGenerator(uid types.UID, now generator) []propagate.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if was := t.generators[object.GetUID()]; was.mode == now.mode {
+	return t.setGenerator(uid, now)
+}
+
+// setGenerator keeps a generator, if it asks for something. The caller holds the lock.
+func (t *tables) setGenerator(uid types.UID, now generator) []propagate.Slot {
+	if was := t.generators[uid]; was.mode == now.mode {
 		return nil
 	}
-	if t.generators[object.GetUID()] = now; now.mode == "" {
-		delete(t.generators, object.GetUID())
+	if t.generators[uid] = now; now.mode == "" {
+		delete(t.generators, uid)
 	}
-	return t.slotsOf(object.GetUID())
+	return t.slotsOf(uid)
 }
 
 func (t *tables) removeGenerator(uid types.UID) []propagate.Slot {
@@ -72,11 +86,15 @@ func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
 	return slots
 }
 
-// putObject takes in what counts of an object, and says whether there is something to be looked at. An answer to an apply may have been
-// newer already.
+// putObject takes in what counts of an object, and says whether there is something to be looked at.
 func (t *tables) putObject(slot propagate.Slot, now *propagate.Generated) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.setObject(slot, now)
+}
+
+// setObject keeps an object, if something counts of it. An answer to an apply may have been newer already. The caller holds the lock.
+func (t *tables) setObject(slot propagate.Slot, now *propagate.Generated) bool {
 	was := t.objects[slot]
 	if was != nil && now != nil && was.UID == now.UID && view.Newer(was.ResourceVersion, now.ResourceVersion) {
 		return false
@@ -110,19 +128,27 @@ func (t *tables) drop(slot propagate.Slot) {
 	}
 }
 
-// forget drops all objects of a kind: what there is follows.
-func (t *tables) forget(kind schema.GroupKind) (concerned []propagate.Slot) {
+// replace says that exactly these generators and objects of a kind exist. It is one step: a generator that is forgotten for a moment would
+// cost what it controls its label, and with it the copies.
+func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[propagate.Slot]*propagate.Generated) (concerned []propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for uid, g := range t.generators {
-		if g.kind == kind {
-			delete(t.generators, uid)
-			concerned = append(concerned, t.slotsOf(uid)...)
+	for uid, was := range t.generators {
+		if _, stays := generators[uid]; was.kind == kind && !stays {
+			concerned = append(concerned, t.setGenerator(uid, generator{})...)
 		}
 	}
+	for uid, now := range generators {
+		concerned = append(concerned, t.setGenerator(uid, now)...)
+	}
 	for slot := range t.objects {
-		if slot.Kind == kind {
+		if slot.Kind == kind && objects[slot] == nil {
 			t.drop(slot)
+		}
+	}
+	for slot, now := range objects {
+		if t.setObject(slot, now) {
+			concerned = append(concerned, slot)
 		}
 	}
 	return concerned

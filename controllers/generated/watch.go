@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,19 +75,24 @@ func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind()
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *sink) Replace(_, _ string, all []client.Object) {
-	s.add(s.tables.forget(s.kind)...)
+	generators, objects := map[types.UID]generator{}, map[propagate.Slot]*propagate.Generated{}
 	for _, object := range all {
-		s.Put(object)
+		if s.isGenerator() {
+			generators[object.GetUID()] = generatorOf(s.kind, object)
+		}
+		if now := propagate.GeneratedOf(object); now != nil && s.isGenerated() {
+			objects[s.slotOf(object)] = now
+		}
 	}
+	s.add(s.tables.replace(s.kind, generators, objects)...)
 }
 
 func (s *sink) Put(object client.Object) {
 	if s.isGenerator() {
-		s.add(s.tables.putGenerator(s.kind, object)...)
+		s.add(s.tables.putGenerator(object.GetUID(), generatorOf(s.kind, object))...)
 	}
 	if s.isGenerated() {
-		slot := s.slotOf(object)
-		if s.tables.putObject(slot, propagate.GeneratedOf(object)) {
+		if slot := s.slotOf(object); s.tables.putObject(slot, propagate.GeneratedOf(object)) {
 			s.add(slot)
 		}
 	}

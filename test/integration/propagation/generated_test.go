@@ -2,10 +2,13 @@ package propagation_test
 
 import (
 	"context"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
@@ -96,6 +99,35 @@ var _ = Describe("what is generated", Ordered, func() {
 		Consistently(ctx, f.labelOf).WithArguments(s).WithTimeout(test.Quiet(soon)).Should(BeEmpty())
 	})
 
+	It("PROP-G5 keeps label and copies over a restart, and while its generators can't be seen", func(ctx SpecContext) {
+		generator := f.generator(ctx, f.acme, "w")
+		s, next, plain := f.generated(generator, "s"), f.generated(generator, "next"), build.Source(build.Secret(f.acme, "plain", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		l := f.ledger(ctx, "secrets")
+		Expect(f.Operator.Restart(ctx)).To(Succeed())
+		f.create(ctx, next)
+		f.copied(ctx, next, f.tree()...) // so that it leads, and knows the generator
+		l.rests(ctx, counts{"patch": 1, "create": 3})
+
+		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
+		Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
+		rules := role.Rules
+		change(ctx, f, role, func(r *rbacv1.ClusterRole) {
+			r.Rules = slices.DeleteFunc(r.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.APIGroups, "example.com") })
+		})
+		DeferCleanup(func(ctx SpecContext) {
+			change(ctx, f, role, func(r *rbacv1.ClusterRole) { r.Rules = rules })
+			f.mayListWidgets(ctx, true)
+		})
+		f.mayListWidgets(ctx, false)
+		Expect(f.Operator.Restart(ctx)).To(Succeed())
+		f.create(ctx, plain)
+		f.copied(ctx, plain, f.tree()...) // so that it leads
+		l.rests(ctx, counts{"patch": 1, "create": 6})
+		f.staysCopied(ctx, s, f.tree()...)
+	})
+
 	It("PROP-G4 the operator's token may change nothing but that label", func(ctx SpecContext) {
 		generator := f.generator(ctx, f.acme, "w")
 		change(ctx, f, generator, func(u *unstructured.Unstructured) { u.SetAnnotations(nil) })
@@ -131,6 +163,19 @@ func (f *family) generator(ctx context.Context, namespace, name string) *unstruc
 	w.SetAnnotations(map[string]string{v1alpha1.AnnotationPropagateGenerated: v1alpha1.ModeUpdate})
 	f.create(ctx, w)
 	return w
+}
+
+// mayListWidgets waits until the API server knows of the operator's rights on generators.
+func (f *family) mayListWidgets(ctx context.Context, may bool) {
+	GinkgoHelper()
+	Eventually(ctx, func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               controlplane.Operator,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "example.com", Resource: "widgets"},
+		}}
+		err := f.Admin().Create(ctx, review)
+		return review.Status.Allowed, err
+	}).Should(Equal(may))
 }
 
 // generated is a Secret that a Widget controls, as its controller would make it.

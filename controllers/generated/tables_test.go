@@ -1,0 +1,66 @@
+package generated
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// What is labelled keeps its label until it is certain that no generator asks for it.
+func TestLook(t *testing.T) {
+	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	kind := widgets.GroupKind()
+	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
+	asks := map[types.UID]generator{"w1": {kind, "acme", "update"}}
+	state := func(s watchset.State) func(*tables) {
+		return func(t *tables) { t.setState(kind, watchset.Status{State: s}) }
+	}
+	listed := func(generators map[types.UID]generator) func(*tables) {
+		return func(t *tables) { t.replace(kind, generators, nil) }
+	}
+	for name, c := range map[string]struct {
+		reason string
+		kinds  []schema.GroupVersionKind
+		steps  []func(*tables)
+		known  bool
+		wanted string
+	}{
+		"PROP-G5 at the start":          {"nothing was heard of generators", []schema.GroupVersionKind{widgets}, nil, false, ""},
+		"PROP-G5 while it lists":        {"the list is on its way", []schema.GroupVersionKind{widgets}, []func(*tables){state(watchset.Syncing)}, false, ""},
+		"PROP-G5 listed":                {"it asks", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced)}, true, "update"},
+		"PROP-G5 forbidden later":       {"absence means nothing", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
+		"PROP-G2 listed without it":     {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), listed(nil)}, true, ""},
+		"PROP-G2 of another namespace":  {"an owner is in the namespace", []schema.GroupVersionKind{widgets}, []func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
+		"PROP-G2 no longer a generator": {"the configuration doesn't name the kind", nil, nil, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := newTables(c.kinds)
+			all.putObject(slot, &propagate.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update", Labelled: true, Ours: true})
+			for _, step := range c.steps {
+				step(all)
+			}
+			object, wanted, _ := all.look(slot)
+			if (object != nil) != c.known || wanted != c.wanted {
+				t.Errorf("%s: known %t, wanted %q", c.reason, object != nil, wanted)
+			}
+		})
+	}
+}
+
+// A list that is read anew, and shows what is known, gives no reason to look at anything that a generator controls.
+func TestReplaceKeepsWhatStays(t *testing.T) {
+	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
+	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
+	all, asks := newTables(nil), map[types.UID]generator{"w1": {kind, "acme", "update"}}
+	all.putObject(slot, &propagate.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind})
+	if got := all.replace(kind, asks, nil); len(got) != 1 || got[0] != slot {
+		t.Errorf("a generator comes: got %v", got)
+	}
+	if got := all.replace(kind, asks, nil); len(got) > 0 {
+		t.Errorf("nothing has changed: got %v", got)
+	}
+}
