@@ -47,10 +47,11 @@ func measureMigration(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	copies, after := b.scale.sources*b.scale.children, map[string]types.UID{}
-	if after, err = b.secretUIDs(ctx); err != nil {
+	after, err := b.secretUIDs(ctx)
+	if err != nil {
 		return nil, err
 	}
+	copies := b.scale.sources * b.scale.children
 	kept := 0
 	for name, uid := range before {
 		if after[name] == uid {

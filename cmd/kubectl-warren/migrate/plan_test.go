@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -286,92 +285,6 @@ func TestUndo(t *testing.T) {
 	s.apply(t, "", s.plan, 1000)
 	if _, err := NewUndo(s.estate(s.Cluster), s.Cluster); err == nil || !strings.Contains(err.Error(), "the last step has been taken") {
 		t.Errorf("undone after the last step: %v", err)
-	}
-}
-
-// What stood in Warren before the migration stands there after its undoing, of the same value or of another.
-func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
-	withKeys := func() *site {
-		s := hncSite(propagate.All, hncPropagate)
-		s.Namespaces["org"].Labels[v1alpha1.LabelType] = "root"
-		s.Namespaces["team"].Labels[v1alpha1.LabelParent] = "org"
-		for _, o := range s.Kinds[0].Objects {
-			switch o.Namespace + "/" + o.Name {
-			case "org/every":
-				o.Labels[v1alpha1.LabelPropagate] = "create"
-			case "org/some":
-				o.Labels[v1alpha1.LabelPropagate] = "update"
-				o.Annotations[v1alpha1.AnnotationSelect] = "team.tree.tenancy.warren.dev/depth,!svc.tree.tenancy.warren.dev/depth"
-			case "org/none":
-				o.Labels[v1alpha1.LabelPropagate] = "none"
-			}
-		}
-		made := map[string]string{v1alpha1.LabelCreatedBy: madeHere}
-		s.Subs["org/team"] = &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "org", Name: "team", Labels: made}}
-		s.Hierarchies["org"] = &v1alpha1.HierarchyConfiguration{ObjectMeta: metav1.ObjectMeta{Namespace: "org", Name: "hierarchy", Labels: made}}
-		s.Hierarchies["org"].Spec.PropagatedLabels = []v1alpha1.MetadataKey{"cost", "own"}
-		return s
-	}
-	for writes := range 30 {
-		t.Run(fmt.Sprintf("MIG-U1 after %d writes", writes), func(t *testing.T) {
-			s := withKeys()
-			before, hierarchy := s.keys(), s.Hierarchies["org"].Spec.DeepCopy()
-			s.apply(t, Hierarchy, s.plan, writes)
-			s.apply(t, "", func() Plan { plan, _ := NewUndo(s.estate(s.Cluster), s.Cluster); return plan }, 1000)
-			if diff := cmp.Diff(before, s.keys()); diff != "" {
-				t.Errorf("keys (-before +after):\n%s", diff)
-			}
-			if diff := cmp.Diff(hierarchy, &s.Hierarchies["org"].Spec, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("HierarchyConfiguration (-before +after):\n%s", diff)
-			}
-			if s.Subs["org/team"] == nil || len(s.Subs) != 1 || len(s.Hierarchies) != 1 {
-				t.Errorf("objects: %v, %v", s.Subs, s.Hierarchies)
-			}
-		})
-	}
-}
-
-// A SubNamespace may say less than an anchor.
-func TestMIG_U2LongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
-	every := func(string) bool { return true }
-	e := newEstate()
-	anchor := hncObject("SubnamespaceAnchor", "org", "team", nil)
-	annotations := map[string]string{"a": strings.Repeat("x", 8000), "b": strings.Repeat("y", 200), "c": strings.Repeat("é", 190)}
-	spec := e.subOf("SubnamespaceAnchor", &anchor, nil, annotations, AllowedKeys{every, every})
-	var kept []string
-	for key := range spec.Annotations {
-		kept = append(kept, key)
-	}
-	slices.Sort(kept)
-	if diff := cmp.Diff([]string{"a", "c"}, kept); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
-	}
-	want := []Gap{{"annotation b of SubnamespaceAnchor org/team", "the Namespace keeps its value; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a text so long in a ConfigMap"}}
-	if diff := cmp.Diff(want, e.Gaps); diff != "" {
-		t.Errorf("gaps (-want +got):\n%s", diff)
-	}
-}
-
-// Templates join before what references them, and leave after it; so do parents.
-func TestOrderOfNamespaces(t *testing.T) {
-	s := accurateSite()
-	s.Namespaces["outer"] = namespace("outer", accurateType, "template")
-	s.Namespaces["tmpl"].Labels[accurateTemplate] = "outer"
-	order := func(plan Plan, phase Phase) (names []string) {
-		for _, step := range plan.Steps {
-			if step.Phase == phase {
-				names = append(names, step.Object.Name)
-			}
-		}
-		return names
-	}
-	if diff := cmp.Diff([]string{"outer", "tmpl", "root", "sub", "deep", "instance"}, order(s.plan(), Namespaces)); diff != "" {
-		t.Errorf("joining (-want +got):\n%s", diff)
-	}
-	s.apply(t, Hierarchy, s.plan, 1000)
-	undo, err := NewUndo(s.estate(s.Cluster), s.Cluster)
-	if diff := cmp.Diff([]string{"instance", "deep", "sub", "root", "tmpl", "outer"}, order(undo, Leave)); err != nil || diff != "" {
-		t.Errorf("leaving, %v (-want +got):\n%s", err, diff)
 	}
 }
 
