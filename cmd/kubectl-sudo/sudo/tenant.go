@@ -52,7 +52,7 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 }
 
 func noTenant(namespace string) error {
-	return fmt.Errorf("namespace %s belongs to no tenant: name a namespace of a tenant with -n, or a tenant with --tenant", namespace)
+	return fmt.Errorf("namespace %s belongs to no tenant", namespace)
 }
 
 // soleTenant returns the tenant of who is a sudoer of one only.
