@@ -92,9 +92,6 @@ func TestFileFaults(t *testing.T) {
 			}
 			store = e.store(t, e.open(t))
 			err = store.Ensure(t.Context())
-			for range store.OpenPeriods(t.Context()) {
-				break
-			}
 			if err == nil {
 				_, err = store.Append(t.Context(), tenants(500))
 			}

@@ -61,8 +61,8 @@ func TestUsage(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			appended(t, store, set(1, "4711", at(0)), set(2, "4712", at(90)))
-			// Hour 0 whole, in two pieces; 1 whole, and nothing reserved; 2 missing; 3 half.
+			appended(t, store, set(1, "4711", at(0)), set(2, "4712", at(50)))
+			// The payer changes in hour 0. Hour 0 whole, in two pieces; 1 whole, and nothing reserved; 2 missing; 3 half.
 			rows := []billing.Usage{piece(0, 0, 40, "payments", 2), piece(0, 0, 40, "", 0), piece(0, 40, 60, "payments", 4), piece(0, 40, 60, "", 0),
 				piece(1, 0, 60, "", 0), piece(3, 30, 60, "payments", 1), piece(3, 30, 60, "kube-system", 3), piece(3, 30, 60, "", 0)}
 			for range 2 {
@@ -81,7 +81,7 @@ func TestUsage(t *testing.T) {
 				mustExec(t, db, "INSERT INTO ledger_usage SELECT * FROM ledger_usage WHERE namespace = 'kube-system'")
 			}
 			for namespace, want := range map[string][]string{
-				"payments":    {"09 payments 4711 60 2.67 2.67 2.67", "11 payments 4712 60 1.00 1.00 1.00", "12 payments 4712 30 0.50 0.50 0.50"},
+				"payments":    {"09 payments 4712 60 2.67 2.67 2.67", "11 payments 4712 60 1.00 1.00 1.00", "12 payments 4712 30 0.50 0.50 0.50"},
 				"kube-system": {"12   30 1.50 1.50 1.50"},
 				"":            {"09   60 0.00 0.00 0.00", "10   60 0.00 0.00 0.00", "12   30 0.00 0.00 0.00"},
 			} {
