@@ -222,8 +222,10 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 // Unobserved is a sentence for each kind of which nothing can be seen anywhere: nobody knows how its copies are.
 func (e *Engine) Unobserved() []string { return e.kinds.describeBlind() }
 
-// HoldsCopies says whether copies stand in namespace that go when it leaves the forest.
-func (e *Engine) HoldsCopies(namespace string) bool { return e.tables.holdsCopies(namespace) }
+// HoldsCopies says whether copies stand in namespace that go when it leaves the forest, or may stand there unseen.
+func (e *Engine) HoldsCopies(namespace string) bool {
+	return e.tables.holdsCopies(namespace) || e.followed.mayHold(namespace)
+}
 
 // UnobservedIn is a sentence for each kind of whose copies in namespace nothing is known now: neither the copies there nor the sources
 // above it must be out of sight.

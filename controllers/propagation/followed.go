@@ -79,6 +79,14 @@ func (f *followed) hasLeft(namespace string, uid types.UID) bool {
 	return left
 }
 
+// mayHold says whether namespace has left the forest, and nobody has looked for copies there since.
+func (f *followed) mayHold(namespace string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, left := f.left[namespace]
+	return left
+}
+
 func isInForest(s *forest.Snapshot, namespace string) bool {
 	place := s.Place(namespace)
 	return place.Kind != forest.None || place.Halted()

@@ -85,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return apianswer.AfterWrite(r.Client.Delete(ctx, is, client.Preconditions{UID: &is.UID, ResourceVersion: &is.ResourceVersion}))
 	case need == needed && is == nil:
 		return apianswer.AfterWrite(r.Client.Create(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
-	case need == needed && !(equality.Semantic.DeepEqual(is.Subjects, want.Subjects) && equality.Semantic.DeepEqual(is.Labels, want.Labels)):
+	case need == needed && (!equality.Semantic.DeepEqual(is.Subjects, want.Subjects) || !equality.Semantic.DeepEqual(is.Labels, want.Labels)):
 		want.ResourceVersion = is.ResourceVersion
 		return apianswer.AfterWrite(r.Client.Update(ctx, want, client.FieldOwner(v1alpha1.OperatorName)))
 	}

@@ -32,7 +32,7 @@ func (c *OperatorConfiguration) Warnings() []string {
 	}
 	narrow := func(k PropagatedKind) bool { return k.Scope != ScopeCluster }
 	if c.Propagation.BindOwnRole && !slices.ContainsFunc(c.Propagation.Kinds, narrow) {
-		warn(field.NewPath("propagation", "bindOwnRole"), "true has no use, for every kind has scope Cluster: give scope Namespaces to the kinds that the operator may not watch in the whole cluster")
+		warn(field.NewPath("propagation", "bindOwnRole"), "true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in the whole cluster")
 	}
 	if !slices.ContainsFunc(ControllerNames(), c.Enabled) {
 		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")
