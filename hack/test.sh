@@ -29,7 +29,7 @@ fi
 run() {
 	local report=$1
 	shift
-	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=30m --poll-progress-after=120s \
+	go run github.com/onsi/ginkgo/v2/ginkgo "${flags[@]}" --procs="$(((PROCS + 1) / 2))" --keep-going --timeout=60m --poll-progress-after=120s \
 		--output-dir="$reports" --json-report="$report.json" "$@"
 }
 flags=("$@")

@@ -40,7 +40,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 	if c.removals.holdBack(slot, action) {
 		action = propagate.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
 	}
-	if c.rails.holdBack(slot, action) {
+	if c.rails.holdBack(slot, action) || c.limits.holdBack(slot, action) {
 		return
 	}
 	if action.Verb == propagate.Update && isRepair(over, action) {
@@ -77,6 +77,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 		c.measure.endSlot(slot)
 	}
 	c.clearTrouble(slot, action)
+	c.limits.noteWritten(slot)
 	c.retryBindings(slot)
 	c.requeueIfOvertaken(slot, action)
 }

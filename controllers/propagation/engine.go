@@ -84,7 +84,7 @@ func New(o Options, s Settings) (*Engine, error) {
 		tables: e.tables, kinds: e.kinds, queue: e.queue, troubles: e.troubles, notices: n, patience: o.Timing.Rails, holds: map[string]*railHold{},
 	}
 	e.sources = &sources{tables: e.tables, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
-	e.limits = &limits{e.tables, e.queue, e.troubles, n}
+	e.limits = &limits{e.tables, e.kinds, e.queue, e.troubles, n}
 	e.copies = &copies{
 		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
 		removals: e.removals, above: newAbove(o.Index, e.tables, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,

@@ -20,6 +20,7 @@ const mostHeldAnnounced = 5
 // limits has the sources caught up with for which the limits of their trees leave room again, and tells of those that are held back.
 type limits struct {
 	tables   *tables
+	kinds    *kinds
 	queue    *queue
 	troubles *troubles
 	notices  *notices
@@ -28,6 +29,23 @@ type limits struct {
 // noteHeld has the limits of the tree around the source at slot looked at soon, because they hold it back.
 func (l *limits) noteHeld(slot propagate.Slot) {
 	l.queue.AddAfter(tenantKey(l.tables.rootOf(slot.Namespace)), limitsPause)
+}
+
+// holdBack has a copy in a limited tree wait while copies may stand that were not listed yet: they would be counted as none.
+func (l *limits) holdBack(slot propagate.Slot, action propagate.Action) bool {
+	if action.Verb != propagate.Create || !l.tables.counts(slot, action.Source) || !l.kinds.areSyncing() {
+		return false
+	}
+	l.queue.AddAfter(slotKey(slot), syncLook)
+	return true
+}
+
+// noteWritten has the limits of the tree around slot looked at soon where they hold something back: what was written may be smaller than
+// what stood there.
+func (l *limits) noteWritten(slot propagate.Slot) {
+	if l.tables.holdsBack(slot.Namespace) {
+		l.queue.AddAfter(tenantKey(l.tables.rootOf(slot.Namespace)), limitsPause)
+	}
 }
 
 // review looks at the limits of the tree of root.
@@ -48,6 +66,21 @@ func (l *limits) review(root string) {
 }
 
 // What the tables know of limits.
+
+// counts says whether limits bound the copies of the source at from in the tree around slot.
+func (t *tables) counts(slot, from propagate.Slot) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	source := t.in.world.Source(from)
+	return source != nil && !source.Access && t.in.world.IsLimited(slot.Namespace)
+}
+
+// holdsBack says whether limits hold something back in the tree around namespace.
+func (t *tables) holdsBack(namespace string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.world.HoldsBack(namespace)
+}
 
 // rootOf is the root of the tree around namespace, or "".
 func (t *tables) rootOf(namespace string) string {

@@ -71,6 +71,7 @@ func (f *narrowFeed) State(namespace string, now watchset.Status) {
 		f.vanished()
 		return
 	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere && wasWide:
+		f.queue.Add(f.tables.setSight(f.origin, namespace, propagate.Awaited)...)
 		return // what it has brought is seen everywhere now
 	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere:
 		f.follow(f.tables.forgetNamespace(f.origin, namespace))
@@ -79,6 +80,8 @@ func (f *narrowFeed) State(namespace string, now watchset.Status) {
 	}
 	if wasWide && !f.isWide() {
 		f.followed.noteChange()
+	}
+	if changed && namespace == propagate.Everywhere && now.State == watchset.Forbidden { // one that is degraded brings nothing again
 		f.tables.forgetElsewhere(f.origin, f.followed.isWanted())
 	}
 	if now.State == watchset.Synced {

@@ -52,7 +52,8 @@ const largeBody = 64 << 10
 func newQueue(t *tables) *queue { return copying.NewQueue(t.turnOf) }
 
 // turnOf says when a key is worked on. Its tenant is the tree in which something may be written or, for a source, was written.
-// Within a tenant whatever costs no write of a copy comes first, then deletions, then the rest, in turns by source.
+// Within a tenant comes first, in turns by source, whatever costs no write of a copy, and what may take rights away: no flood of other
+// copies keeps a right alive. Then come deletions, then the rest.
 func (t *tables) turnOf(k key) copying.Turn[lane] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -66,7 +67,10 @@ func (t *tables) turnOf(k key) copying.Turn[lane] {
 	if s := world.Source(action.Source); s != nil {
 		turn.Length = 1 + s.Size/largeBody
 	}
-	if action.Verb == propagate.Delete {
+	switch {
+	case propagate.GivesRights(k.slot) && action.Verb != propagate.Create:
+		turn.Class = 0
+	case action.Verb == propagate.Delete:
 		turn.Class = 1
 	}
 	return turn

@@ -17,7 +17,7 @@ CREATE INDEX IF NOT EXISTS outbox_usage_order ON outbox_usage (final, covered_fr
 func (o *Outbox) PutUsage(ctx context.Context, finished, current []Usage) (givenUp int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return givenUp, o.within(ctx, "keeping hours", func(tx *sql.Tx) error {
+	err = o.within(ctx, "keeping hours", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM outbox_usage WHERE final = 0`); err != nil {
 			return err
 		}
@@ -40,6 +40,7 @@ func (o *Outbox) PutUsage(ctx context.Context, finished, current []Usage) (given
 		givenUp, err = o.shed(ctx, tx)
 		return err
 	})
+	return givenUp, err
 }
 
 // shed gives up the oldest pieces until what is left fits.

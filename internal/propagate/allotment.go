@@ -92,6 +92,11 @@ func (w *World) claimsIn(root string) (claims []claim, copies, bytes int64) {
 			claims = append(claims, c)
 		}
 	}
+	for key, made := range w.madeOf {
+		if w.sources[key] == nil && w.Forest.RootOf(key.namespace) == root {
+			bytes += int64(made) * int64(w.written[key])
+		}
+	}
 	return claims, copies, bytes
 }
 
@@ -137,7 +142,8 @@ func (s *Source) reach(f *forest.Snapshot, below []string) int {
 // isHeld says whether limits forbid to create a copy of the source at slot, or to replace over by what the source says now, where that is
 // larger. What hands out or takes away rights is always kept up to date.
 func (w *World) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
-	grows := verb == Update && over != nil && over.content != s.Content && s.Size > w.writtenSize(from.source()) && from.Kind.Group != roleBindings.Group
+	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
+		(s.Size > w.writtenSize(from.source()) || over.from != from.Namespace)
 	if s.Access || verb != Create && !grows {
 		return false
 	}
@@ -158,6 +164,12 @@ func (w *World) NoteHeld(slot Slot) {
 	if _, known := w.heldIn[root][slot.source()]; !known {
 		w.heldIn[root][slot.source()] = false
 	}
+}
+
+// IsLimited says whether limits bound the copies in the tree around namespace.
+func (w *World) IsLimited(namespace string) bool {
+	limits := w.Forest.Limits(w.Forest.RootOf(namespace))
+	return limits.Copies != nil || limits.Bytes != nil
 }
 
 // HoldsBack says whether NoteHeld was called for the tree around namespace, and not everything was released since.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -372,9 +373,12 @@ func (w *World) NoteContent(slot Slot, s *Source, content string, meta uint64, s
 
 // NoteWritten says that a copy of the source at slot was written with this content.
 func (w *World) NoteWritten(slot Slot, content string) {
-	if s := w.Source(slot); s != nil && s.Content == content {
-		w.written[slot.source()] = s.Size
+	s, key := w.Source(slot), slot.source()
+	if s == nil || s.Content != content || w.written[key] == s.Size || s.Mode == v1alpha1.ModeCreate && w.written[key] > s.Size {
+		return // of copies in mode create the others stay as large as they were
 	}
+	w.written[key] = s.Size
+	w.recount(slot.Namespace)
 }
 
 func (w *World) number(kind schema.GroupKind, sources, copies int) {

@@ -24,7 +24,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that Warren's walls stand on this cluster",
-		Long: "Check that Warren's walls stand on this cluster: version, policies, pod security, webhook, groups of sudoers, protected namespaces.\n" +
+		Long: "Check that Warren's walls stand on this cluster: version, policies, pod security, webhook, groups of sudoers, protected namespaces, what the operator can see.\n" +
 			"It changes nothing. The exit status is 1 if a check ends in an error; what you may not look at is a warning.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -47,7 +47,11 @@ func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, 
 	if _, err := inv.ServerVersion(); err != nil {
 		return err
 	}
-	checks := Patient{API: api, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
+	served, err := inv.ServedResources()
+	if err != nil {
+		return err
+	}
+	checks := Patient{API: api, Served: served, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

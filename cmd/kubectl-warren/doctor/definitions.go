@@ -14,7 +14,7 @@ func (p Patient) checkDefinitions() Check {
 	const name = "crds"
 	var missing []string
 	for _, kind := range []string{"LNamespace", "SubNamespace", "HierarchyConfiguration"} {
-		_, err := p.API.RESTMapper().RESTMapping(schema.GroupKind{Group: v1alpha1.Domain, Kind: kind}, v1alpha1.GroupVersion.Version)
+		_, err := p.Served.RESTMapping(schema.GroupKind{Group: v1alpha1.Domain, Kind: kind}, v1alpha1.GroupVersion.Version)
 		switch {
 		case meta.IsNoMatchError(err):
 			missing = append(missing, kind)

@@ -5,21 +5,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// serving is a client of an API server that serves these kinds of ours.
-type serving struct {
-	client.Client
-	kinds []string
-}
-
-// RESTMapper implements client.Client.
-func (s serving) RESTMapper() meta.RESTMapper {
+// serving knows the resources of an API server that serves these kinds of ours.
+func serving(kinds []string) meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{v1alpha1.GroupVersion})
-	for _, kind := range s.kinds {
+	for _, kind := range kinds {
 		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeRoot)
 	}
 	return m
@@ -35,7 +28,7 @@ func TestCheckDefinitions(t *testing.T) {
 		"one":  {[]string{"LNamespace", "SubNamespace"}, Error, "the API server doesn't serve HierarchyConfiguration of tenancy.warren.dev/v1alpha1: the operator runs as if no such object existed"},
 		"none": {nil, Error, "the API server doesn't serve LNamespace, SubNamespace, HierarchyConfiguration of tenancy.warren.dev/v1alpha1: the operator runs as if no such object existed"},
 	} {
-		c := Patient{API: serving{kinds: tc.kinds}}.checkDefinitions()
+		c := Patient{Served: serving(tc.kinds)}.checkDefinitions()
 		if c.Name != "crds" || c.Status != tc.status || c.Message != tc.says {
 			t.Errorf("%s: %+v", name, c)
 		}

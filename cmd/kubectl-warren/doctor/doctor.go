@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -31,6 +32,8 @@ type Check struct {
 // Patient is the cluster that is looked at.
 type Patient struct {
 	API client.Client
+	// Served knows what the API server serves.
+	Served meta.RESTMapper
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)
 	// Namespace is the operator's own.
@@ -42,7 +45,7 @@ func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
 	checks := []Check{p.checkServer(file), p.checkDefinitions()}
 	checks = append(checks, p.checkPolicies(ctx)...)
-	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkBilling(ctx, file))
+	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkBilling(ctx, file))
 }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -40,6 +42,19 @@ func (inv *Invocation) ConnectDiscovering() (client.Client, error) {
 		return nil, err
 	}
 	return inv.connectBy(mapper)
+}
+
+// ServedResources knows what the API server serves now: it asks the API server itself, and keeps nothing on disk.
+func (inv *Invocation) ServedResources() (meta.RESTMapper, error) {
+	config, err := inv.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(api)), nil
 }
 
 func (inv *Invocation) connectBy(mapper meta.RESTMapper) (client.Client, error) {

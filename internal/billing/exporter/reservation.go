@@ -19,10 +19,10 @@ func podReserves(pod *corev1.Pod, gpus []string) billing.Reserved {
 	}
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true})
-	reserved := billing.Reserved{MilliCPU: requests.Cpu().MilliValue(), MemoryKiB: kibi(requests.Memory())}
+	reserved := billing.Reserved{MilliCPU: min(requests.Cpu().MilliValue(), mostMilliCPU), MemoryKiB: kibi(requests.Memory())}
 	for name, quantity := range requests {
 		if slices.Contains(gpus, string(name)) {
-			reserved.GPUs += quantity.Value()
+			reserved.GPUs = min(reserved.GPUs+min(quantity.Value(), mostGPUs), mostGPUs)
 		}
 	}
 	return reserved
@@ -36,9 +36,17 @@ func claimReserves(claim *corev1.PersistentVolumeClaim) billing.Reserved {
 	return billing.Reserved{StorageKiB: kibi(claim.Spec.Resources.Requests.Storage())}
 }
 
+// What one Pod or claim is counted with at most: a million cores, a PiB, 100,000 GPUs. Nobody has that, but everybody may ask for it, with a
+// nodeName that no scheduler has judged; the sums of an hour must not overflow by it.
+const (
+	mostMilliCPU = 1e9
+	mostBytes    = 1 << 50
+	mostGPUs     = 1e5
+)
+
 // kibi rounds bytes up to KiB.
 func kibi(q *resource.Quantity) int64 {
-	bytes := q.Value()
+	bytes := min(q.Value(), mostBytes)
 	kib := bytes / 1024
 	if bytes%1024 > 0 {
 		kib++

@@ -18,6 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -147,7 +148,12 @@ var _ = Describe("hours", Ordered, func() {
 		e.again(ctx)
 		const ours = ` FROM tenant_billing_usage AS u WHERE u.covered_from >= ? AND u.namespace = ? AND u.covered_from IN
 (SELECT covered_from FROM tenant_billing_usage WHERE namespace = '')`
-		Eventually(number(ctx, `SELECT count(*)`+ours, from, "")).WithContext(ctx).Should(BeNumerically(">", 0))
+		Eventually(func(g Gomega) { // at the end of an hour there are two pieces: all of them must be there
+			before, err := number(ctx, `SELECT count(*)`+ours, from, "")()
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(before).To(BeNumerically(">", 0))
+			g.Consistently(number(ctx, `SELECT count(*)`+ours, from, "")).WithTimeout(test.Quiet(time.Second)).Should(Equal(before))
+		}).WithContext(ctx).Should(Succeed())
 		sum := func(column, namespace string) int64 {
 			n, err := number(ctx, `SELECT coalesce(sum(`+column+`), 0)`+ours, from, namespace)()
 			Expect(err).NotTo(HaveOccurred())

@@ -106,7 +106,8 @@ var _ = Describe("targets", func() {
 		Expect(f.Admin().Patch(ctx, build.Namespace(a), client.RawPatch("application/merge-patch+json",
 			[]byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"`+other+`"}}}`)))).To(Succeed())
 		f.absent(ctx, a, b)
-		Expect(f.becomes(ctx, "True/Distributed").Status.Targets).To(BeEquivalentTo(1))
+		Eventually(ctx, func() int32 { return f.read(ctx).Status.Targets }).Should(BeEquivalentTo(1), f.explain) // it is told after the copies have gone
+		f.becomes(ctx, "True/Distributed")
 		Expect(f.data(ctx, root)).To(Equal("v=1"))
 	})
 

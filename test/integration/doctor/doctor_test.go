@@ -8,6 +8,8 @@ import (
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,7 +27,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(23))
+		Expect(checks).To(HaveLen(24))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -37,7 +39,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(23))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(24))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -66,7 +68,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 23 checks failed\n"))
+		Expect(problems).To(Equal("error: 3 of 24 checks failed\n"))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
@@ -129,6 +131,52 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(kubectl(ctx, admin, "warren protect mon-a")).To(Equal("namespace/mon-a protected\n"))
 		checks, _ = examine(ctx, admin)
 		Expect(checks["protected-namespaces"].Status).To(Equal("ok"))
+	})
+
+	It("SEC-X37 sees where the operator lacks rights on what it copies", func(ctx SpecContext) {
+		tree := build.Root("sight-root")
+		create(ctx, tree, build.Child("sight-child", "sight-root"))
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.KindsRole}}
+		var subjects []rbacv1.Subject
+		change(ctx, binding, func() { subjects, binding.Subjects = binding.Subjects, nil })
+		sight := func() check {
+			checks, code := examine(ctx, admin)
+			Expect(code).To(BeZero())
+			return checks["sight"]
+		}
+		Eventually(ctx, sight).Should(HaveField("Message", ContainSubstring("get, list, watch, create, update, delete of secrets in the whole cluster")))
+		Expect(sight().Status).To(Equal("warning"))
+		Expect(sight().Advice).To(HavePrefix("bind ClusterRole warren-kinds to ServiceAccount warren-controller-manager"))
+
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		var text string
+		change(ctx, file, func() {
+			text = file.Data["config.yaml"]
+			file.Data["config.yaml"] = configuration + "propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\n"
+		})
+		here := build.RoleBinding("sight-child", "operator", v1alpha1.KindsRole,
+			rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "warren-system", Name: v1alpha1.OperatorAccount})
+		create(ctx, here)
+		Eventually(ctx, sight).Should(HaveField("Message", And(ContainSubstring("secrets in sight-root"), Not(ContainSubstring("sight-child")))))
+
+		change(ctx, binding, func() { binding.Subjects = subjects })
+		change(ctx, file, func() { file.Data["config.yaml"] = text })
+		Eventually(ctx, sight).Should(HaveField("Status", "ok"))
+	})
+
+	It("sees that the API server no longer serves a kind", func(ctx SpecContext) {
+		crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "hierarchyconfigurations." + v1alpha1.Domain}}
+		Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(crd), crd)).To(Succeed())
+		Expect(world.Admin().Delete(ctx, crd)).To(Succeed())
+		served := func() check {
+			checks, _ := examine(ctx, admin)
+			return checks["crds"]
+		}
+		Eventually(ctx, served).Should(And(HaveField("Status", "error"), HaveField("Message", ContainSubstring("doesn't serve HierarchyConfiguration"))))
+		crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Labels: crd.Labels, Annotations: crd.Annotations}
+		crd.Status = apiextensionsv1.CustomResourceDefinitionStatus{}
+		Expect(world.Admin().Create(ctx, crd)).To(Succeed())
+		Eventually(ctx, served).Should(HaveField("Status", "ok"))
 	})
 
 	It("says what a user may not look at, instead of guessing", func(ctx SpecContext) {

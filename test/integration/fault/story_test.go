@@ -143,9 +143,9 @@ func everywhere[T client.Object](ctx context.Context, s *scene, copied func(name
 
 // stories are those of the specification's page faults, FLT-S1 and so on, with fewer namespaces.
 var stories = []story{
-	{id: "S1", title: "a tenant comes", given: func(context.Context, *scene) {}, steps: tenant, sparse: 2},
+	{id: "S1", title: "a tenant comes", given: func(context.Context, *scene) {}, steps: tenant, sparse: 4},
 	{
-		id: "S2", title: "a sudoer is removed and a manager comes in one edit", given: tenant,
+		id: "S2", title: "a sudoer is removed and a manager comes in one edit", given: tenant, sparse: 2,
 		steps: func(ctx context.Context, s *scene) {
 			change(ctx, s, s.payments().Object(), func(lns *v1alpha1.LNamespace) {
 				lns.Spec.Sudoers = build.Users(s.own("sue"))
@@ -156,21 +156,21 @@ var stories = []story{
 		},
 	},
 	{
-		id: "S3", title: "a tenant goes with what is below it", given: family, sparse: 5,
+		id: "S3", title: "a tenant goes with what is below it", given: family, sparse: 9,
 		steps: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object())
 			s.gone(ctx, s.payments().Object(), build.Namespace(s.own("payments")), build.Namespace(s.own("n0")))
 		},
 	},
 	{
-		id: "S3o", title: "a tenant goes and leaves what is below it", given: family, sparse: 5,
+		id: "S3o", title: "a tenant goes and leaves what is below it", given: family, sparse: 9,
 		steps: func(ctx context.Context, s *scene) {
 			s.remove(ctx, s.payments().Object(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
 			s.gone(ctx, s.payments().Object())
 		},
 	},
 	{
-		id: "S4", title: "three levels come at once, and the middle one goes with the last", given: tenant, sparse: 4,
+		id: "S4", title: "three levels come at once, and the middle one goes with the last", given: tenant, sparse: 6,
 		steps: func(ctx context.Context, s *scene) {
 			s.create(ctx, build.SubNamespace(s.own("payments"), s.own("mid")))
 			s.exist(ctx, build.Namespace(s.own("mid")))

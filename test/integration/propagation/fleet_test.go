@@ -31,7 +31,7 @@ const (
 	writers = 16
 	// fleetTime is how long a fan-out to all of them may take on a busy machine. What must not wait for it is shown by what
 	// comes first, not by the clock.
-	fleetTime = 2 * time.Minute
+	fleetTime = 4 * time.Minute
 )
 
 // fleet is a root with many children.

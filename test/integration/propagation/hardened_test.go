@@ -88,6 +88,8 @@ var _ = Describe("overlay hardened", Ordered, func() {
 		forged.Labels = map[string]string{v1alpha1.LabelAccess: v1alpha1.AccessOperator}
 		forged.RoleRef = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: v1alpha1.KindsRole}
 		Expect(f.As("bob").Create(ctx, forged)).To(beForbidden())
+		forged.Labels = nil
+		Expect(f.As("bob").Create(ctx, forged)).To(beForbidden(), "its name is the operator's where no tree is, too: it would stand in the way when one comes")
 		Expect(f.As("bob").Delete(ctx, ownBinding(f.acme))).To(beForbidden())
 		Expect(f.Admin().Delete(ctx, at(ctx, f, ownBinding(""), f.b))).To(beForbidden(), "admins lift the policy first")
 

@@ -1,0 +1,127 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// reviewsAtOnce bounds the questions to the API server's authorizer that are under way at once.
+const reviewsAtOnce = 16
+
+// neededVerbs are what the operator does with objects of a propagated kind.
+var neededVerbs = []string{"get", "list", "watch", "create", "update", "delete"}
+
+// checkSight asks the API server's authorizer whether the operator may do with the propagated kinds what it has to.
+func (p Patient) checkSight(ctx context.Context, f file) Check {
+	const name = "sight"
+	if f.unknown != nil {
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+	}
+	var trees []string
+	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
+		labels := o.GetLabels()
+		if (labels[v1alpha1.LabelType] != "" || labels[v1alpha1.LabelParent] != "") && labels[v1alpha1.LabelProtected] != v1alpha1.True {
+			trees = append(trees, o.GetName())
+		}
+	})
+	if err != nil {
+		return warning(name, "you may not list namespaces: "+err.Error(), "ask a cluster admin to run this")
+	}
+	var lacking []string
+	for _, kind := range f.config.Propagation.Kinds {
+		found, err := p.findBlind(ctx, kind, trees)
+		if err != nil {
+			return warning(name, "it is not known what the operator may do: "+err.Error(), "ask a cluster admin to run this")
+		}
+		lacking = append(lacking, found...)
+	}
+	if len(lacking) == 0 {
+		return ok(name, "the operator may do with the propagated kinds what it has to")
+	}
+	return warning(name, "the operator lacks rights, and leaves the copies there alone: "+forest.Few(lacking), adviseSight(f))
+}
+
+// findBlind says where the operator lacks which rights on a kind: in the whole cluster or, with another scope than Cluster, in which
+// of the namespaces. A kind that the API server doesn't serve has no copies.
+func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, namespaces []string) ([]string, error) {
+	versions := []string{kind.Version}
+	if kind.Version == "" {
+		versions = nil
+	}
+	mapping, err := p.Served.RESTMapping(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, versions...)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	resource := mapping.Resource.GroupResource()
+	missing, err := p.findMissing(ctx, resource, "")
+	switch {
+	case err != nil || len(missing) == 0:
+		return nil, err
+	case kind.Scope == config.ScopeCluster:
+		return []string{fmt.Sprintf("%s of %s in the whole cluster", strings.Join(missing, ", "), resource)}, nil
+	}
+	var mu sync.Mutex
+	var found []string
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(reviewsAtOnce)
+	for _, namespace := range namespaces {
+		group.Go(func() error {
+			missing, err := p.findMissing(ctx, resource, namespace)
+			if err != nil || len(missing) == 0 {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, fmt.Sprintf("%s of %s in %s", strings.Join(missing, ", "), resource, namespace))
+			return nil
+		})
+	}
+	err = group.Wait()
+	slices.Sort(found)
+	return found, err
+}
+
+// findMissing are the verbs that the operator lacks on a resource in a namespace, or with "" in the whole cluster.
+
+func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource, namespace string) ([]string, error) {
+	var missing []string
+	for _, verb := range neededVerbs {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: v1alpha1.OperatorUser(p.Namespace), Groups: []string{"system:serviceaccounts", "system:serviceaccounts:" + p.Namespace, "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: resource.Group, Resource: resource.Resource},
+		}}
+		if err := p.API.Create(ctx, review); err != nil {
+			return nil, err
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, verb)
+		}
+	}
+	return missing, nil
+}
+
+// adviseSight says how the operator gets its rights: that depends on who binds its role.
+func adviseSight(f file) string {
+	if f.config.Propagation.BindOwnRole {
+		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " there; rights in the whole cluster come with make deploy"
+	}
+	return fmt.Sprintf("bind ClusterRole %s to ServiceAccount %s in these namespaces or, for kinds of scope Cluster, in the whole cluster, as make deploy does",
+		v1alpha1.KindsRole, v1alpha1.OperatorAccount)
+}
