@@ -63,6 +63,7 @@ var copyRows = []row{
 			create("rolebinding pay-web/warren:x*", bindingTo("view", "dave"))),
 		allowed(alice, create("rolebinding pay-web/x", bindingTo("view", "dave"))),
 		allowed(carol, create("rolebinding plain/warren:x", bindingTo("view", "dave"))),
+		refused(carol, "the name warren:operator is the operator's in every namespace", create("rolebinding plain/warren:operator", bindingTo("view", "dave"))),
 	}},
 	{name: "SEC-C6 a sudoer goes by the status of a copy", tries: []try{
 		refused(bob, "quota is a copy of payments/quota",
