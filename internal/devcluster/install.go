@@ -15,11 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
@@ -167,9 +165,6 @@ func Apply(ctx context.Context, admin *rest.Config, manifests Manifests) error {
 			if err := waitForDefinitions(ctx, c, u.GetName()); err != nil {
 				return err
 			}
-			if err := waitForDiscovery(ctx, admin, u); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -215,29 +210,6 @@ func waitForRules(ctx context.Context, c client.Client, target string, role *uns
 	})
 	if err != nil {
 		return fmt.Errorf("waiting until ClusterRole %s has the rules of %s: %w", target, role.GetName(), err)
-	}
-	return nil
-}
-
-// waitForDiscovery waits until clients find the kind of a CRD: discovery follows the condition Established after a moment.
-func waitForDiscovery(ctx context.Context, admin *rest.Config, crd *unstructured.Unstructured) error {
-	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
-	c, err := rest.HTTPClientFor(admin)
-	if err != nil {
-		return fmt.Errorf("making a client of the API server: %w", err)
-	}
-	var last error
-	err = wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		mapper, err := apiutil.NewDynamicRESTMapper(admin, c)
-		if err != nil {
-			return false, err
-		}
-		_, last = mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind})
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("waiting until discovery knows CRD %s: %w (%w)", crd.GetName(), err, last)
 	}
 	return nil
 }
