@@ -155,9 +155,19 @@ var _ = Describe("namespaces", func() {
 		l := w.lease(over(watchset.NewNamespaceSet(a)))
 		becomes(l, watchset.Synced)
 		Eventually(told.seen).Should(ContainElements("create s", "create held"))
+		rights := []client.Object{build.Role(a, "see"), build.RoleBinding(a, "see", "")}
+		for _, right := range rights { // they go last: without them nothing is told
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(right), right)).To(Succeed())
+			Expect(admin.Update(ctx, build.Held(right))).To(Succeed())
+		}
 		remove(ctx, build.Namespace(a))
 		By("INF-I37: while it goes, objects vanish one by one")
 		Eventually(told.seen).Should(ContainElement("delete s"))
+		for _, right := range rights {
+			Expect(admin.Get(ctx, client.ObjectKeyFromObject(right), right)).To(Succeed())
+			right.SetFinalizers(nil)
+			Expect(admin.Update(ctx, right)).To(Succeed())
+		}
 		Expect(told.seen()).NotTo(ContainElement("delete held"))
 		By("INF-I36: with its RoleBinding the right is gone")
 		becomes(l, watchset.Forbidden)
