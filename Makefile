@@ -185,6 +185,10 @@ bench-targets: controlplane ## Measure DIST-D71: status, time and memory of one 
 bench-migration: controlplane build ## Measure a move from HNC: 1,000 namespaces with 10,000 copies, against bare patches. BENCH_SCALE=small: 30 namespaces.
 	@go run ./test/bench -migration $(if $(BENCH_SCALE),,-children 1000) $(ARGS)
 
+.PHONY: bench-noisy
+bench-noisy: controlplane ## Measure what a tenant that floods costs the others: their time from a Secret to its copy, and requests. BENCH_SCALE=small: a tenth of it.
+	@go run ./test/bench -noisy $(ARGS)
+
 .PHONY: bench-admission
 bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
 	@go run ./test/bench -admission $(ARGS)

@@ -18,8 +18,8 @@ packages=$(go list ./... | grep -vxF "$(go list "${suites[@]}")")
 lane1=(./test/integration/{propagation,tenants,distribution,takeoff,rights,doctor,model})
 # Suites that look at the API server, the policies and the tools rather than at the operator have no races to find.
 if [ "${WARREN_RACE:-}" = 1 ]; then
-	lane1=(./test/integration/{propagation,guard,admission})
-	lane2=(./test/integration/{informers,tenants,trees,webhooks})
+	lane1=(./test/integration/{propagation,guard,admission,informers})
+	lane2=(./test/integration/{tenants,trees,webhooks})
 else
 	mapfile -t lane2 < <(go list "${suites[@]}" | grep -vxF "$(go list "${lane1[@]}")")
 	lane2=("${lane2[@]/#$(go list -m)/.}")

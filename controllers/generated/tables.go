@@ -176,25 +176,15 @@ func (t *tables) setMapping(kind schema.GroupKind, mapping *meta.RESTMapping) {
 // noteApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
 func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
 	now := propagate.GeneratedOf(answer)
-	if known := t.uidOf(slot); known == "" || now == nil || known != now.UID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if known := t.objects[slot]; known == nil || now == nil || known.UID != now.UID {
 		return // the watch has seen it go meanwhile, and perhaps another come
 	}
-	t.putObject(slot, now)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if delete(t.applied, slot); now != nil && now.Ours {
+	t.setObject(slot, now)
+	if delete(t.applied, slot); now.Ours {
 		t.applied[slot] = now.UID
 	}
-}
-
-// uidOf is the UID of the object at slot as it is known, "" if none is.
-func (t *tables) uidOf(slot propagate.Slot) types.UID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.objects[slot]; known != nil {
-		return known.UID
-	}
-	return ""
 }
 
 // wasApplied says whether this object was labelled in this round: that its label is missing is somebody's doing.

@@ -42,7 +42,7 @@ type Reconciler struct {
 	moving   sync.Mutex         // held while a namespace is placed elsewhere
 	rejected apianswer.Refusals // of the keys of namespaces
 	refused  apianswer.Refusals // of the required children of namespaces
-	waiting  sync.Map           // names of namespaces that ask for what can't be given yet
+	waiting  waiting
 }
 
 // SetupWithManager runs the reconciler with mgr.
@@ -78,13 +78,7 @@ func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 }
 
 // Waiting are the namespaces that ask for what can't be given yet, if a change may make a difference to them.
-func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if c.Old != c.New {
-			r.waiting.Range(func(name, _ any) bool { return yield(name.(string)) })
-		}
-	}
-}
+func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] { return r.waiting.concernedBy(c) }
 
 // Rejected is what the API server said when it refused the keys of a namespace, or "".
 func (r *Reconciler) Rejected(namespace string) string { return r.rejected.Of(namespace) }
@@ -130,7 +124,7 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 // last writes, so that requests can never form a cycle. It returns when to try again what the API server refused, else 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.Index.Snapshot().Hierarchy(name) != nil {
-		r.waiting.Store(name, true) // from here on, every change asks again
+		r.waiting.add(name) // from here on, every change that may concern it asks again
 	}
 	s := r.Index.Snapshot()
 	request := s.Request(name)
@@ -141,9 +135,9 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 		request = s.Request(name)
 	}
 	if len(request.Obstacles) > 0 || len(listUnmet(s, name)) > 0 {
-		r.waiting.Store(name, true)
+		r.waiting.add(name)
 	} else {
-		r.waiting.Delete(name)
+		r.waiting.remove(name)
 	}
 	n, change := s.Namespace(name), s.Desired(name)
 	if change.Empty() {

@@ -44,17 +44,42 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 // Append stores events, in batches, and returns how many were new. After an error some batches may be stored; to append all
 // of them again is harmless.
 func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
-	for batch, err := range s.batches(events) {
+	return s.insert(ctx, s.text.insert, "events to "+s.options.Table, func(yield func(insertion, error) bool) {
+		done := map[string]bool{}
+		for _, event := range events {
+			event = event.Sealed()
+			if done[event.ID] {
+				continue
+			}
+			done[event.ID] = true
+			row, err := event.row()
+			if !yield(insertion{row, event.EffectiveAt}, err) {
+				return
+			}
+		}
+	})
+}
+
+// insertion is a row as JSON, and the instant that its table is partitioned by.
+type insertion struct {
+	json []byte
+	at   time.Time
+}
+
+// insert sends rows by a statement, in batches and in their order, and returns how many were new. What says of which rows to which
+// table, for errors.
+func (s *Store) insert(ctx context.Context, statement, what string, rows iter.Seq2[insertion, error]) (added int64, err error) {
+	for batch, err := range s.batches(rows) {
 		if err != nil {
 			return added, err
 		}
-		result, err := s.db.ExecContext(ctx, s.text.insert, s.arguments(batch)...)
+		result, err := s.db.ExecContext(ctx, statement, s.arguments(batch)...)
 		if err != nil {
-			return added, fmt.Errorf("appending %d events to %s: %w", batch.rows, s.options.Table, err)
+			return added, fmt.Errorf("appending %d %s: %w", batch.rows, what, err)
 		}
 		n, err := result.RowsAffected()
 		if err != nil {
-			return added, fmt.Errorf("counting what was appended to %s: %w", s.options.Table, err)
+			return added, fmt.Errorf("counting the new ones of %d %s: %w", batch.rows, what, err)
 		}
 		added += n
 	}
@@ -63,10 +88,10 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 
 // batch is what one INSERT is about.
 type batch struct {
-	// json is an array of the events.
+	// json is an array of the rows.
 	json string
 	rows int
-	// from and until are the least and the greatest effective_at.
+	// from and until are the least and the greatest of the rows' instants.
 	from, until time.Time
 }
 
@@ -77,24 +102,17 @@ func (s *Store) arguments(b batch) []any {
 	return []any{b.json}
 }
 
-// batches are those of the events, each event once.
-func (s *Store) batches(events []Event) iter.Seq2[batch, error] {
+// batches are the rows in their order, as many at a time as one statement may hold. The first error is the last element.
+func (s *Store) batches(rows iter.Seq2[insertion, error]) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		var b batch
 		var array bytes.Buffer
-		done := map[string]bool{}
-		for _, event := range events {
-			event = event.Sealed()
-			if done[event.ID] {
-				continue
-			}
-			done[event.ID] = true
-			row, err := event.row()
+		for row, err := range rows {
 			if err != nil {
 				yield(batch{}, err)
 				return
 			}
-			if b.rows > 0 && (b.rows == s.options.MaxRows || array.Len()+len(row)+2 > s.options.MaxBytes) {
+			if b.rows > 0 && (b.rows == s.options.MaxRows || array.Len()+len(row.json)+2 > s.options.MaxBytes) {
 				if b.json = array.String() + "]"; !yield(b, nil) {
 					return
 				}
@@ -102,8 +120,8 @@ func (s *Store) batches(events []Event) iter.Seq2[batch, error] {
 				b = batch{}
 			}
 			array.WriteByte("[,"[min(b.rows, 1)])
-			array.Write(row)
-			b.add(event)
+			array.Write(row.json)
+			b.add(row.at)
 		}
 		if b.json = array.String() + "]"; b.rows > 0 {
 			yield(b, nil)
@@ -111,12 +129,13 @@ func (s *Store) batches(events []Event) iter.Seq2[batch, error] {
 	}
 }
 
-func (b *batch) add(e Event) {
-	if b.rows == 0 || e.EffectiveAt.Before(b.from) {
-		b.from = e.EffectiveAt
+// add counts a row of that instant.
+func (b *batch) add(at time.Time) {
+	if b.rows == 0 || at.Before(b.from) {
+		b.from = at
 	}
-	if b.rows == 0 || e.EffectiveAt.After(b.until) {
-		b.until = e.EffectiveAt
+	if b.rows == 0 || at.After(b.until) {
+		b.until = at
 	}
 	b.rows++
 }

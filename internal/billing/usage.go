@@ -1,7 +1,6 @@
 package billing
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -76,49 +75,12 @@ func parseUsage(payload string) (Usage, error) {
 // AppendUsage stores rows in batches, in their order, and returns how many were new. After an error the first of them may be
 // stored; to append all of them again is harmless.
 func (s *Store) AppendUsage(ctx context.Context, rows []Usage) (added int64, err error) {
-	for len(rows) > 0 {
-		batch, rest, err := s.usageBatch(rows)
-		if err != nil {
-			return added, err
+	return s.insert(ctx, s.text.usageInsert, "hours to "+s.options.Table+usageSuffix, func(yield func(insertion, error) bool) {
+		for _, u := range rows {
+			row, err := u.row()
+			if !yield(insertion{row, u.Hour}, err) {
+				return
+			}
 		}
-		result, err := s.db.ExecContext(ctx, s.text.usageInsert, s.arguments(batch)...)
-		if err != nil {
-			return added, fmt.Errorf("appending %d hours to %s%s: %w", batch.rows, s.options.Table, usageSuffix, err)
-		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return added, fmt.Errorf("counting what was appended to %s%s: %w", s.options.Table, usageSuffix, err)
-		}
-		added += n
-		rows = rest
-	}
-	return added, nil
-}
-
-// usageBatch is as much as one statement may hold, and the rest. It is bounded by hours, for that is what the table is
-// partitioned by.
-func (s *Store) usageBatch(rows []Usage) (b batch, rest []Usage, err error) {
-	var array bytes.Buffer
-	b.from, b.until = rows[0].Hour, rows[0].Hour
-	for b.rows < min(len(rows), s.options.MaxRows) {
-		u := rows[b.rows]
-		row, err := u.row()
-		if err != nil {
-			return b, nil, err
-		}
-		if b.rows > 0 && array.Len()+len(row)+2 > s.options.MaxBytes {
-			break
-		}
-		array.WriteByte("[,"[min(b.rows, 1)])
-		array.Write(row)
-		if u.Hour.Before(b.from) {
-			b.from = u.Hour
-		}
-		if u.Hour.After(b.until) {
-			b.until = u.Hour
-		}
-		b.rows++
-	}
-	b.json = array.String() + "]"
-	return b, rows[b.rows:], nil
+	})
 }

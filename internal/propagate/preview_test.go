@@ -65,7 +65,7 @@ func TestPreview(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		t.Run("PROP-V1 "+name, func(t *testing.T) {
+		t.Run("PROP-M1 "+name, func(t *testing.T) {
 			f := tc.forest
 			if f == nil {
 				f = acme()

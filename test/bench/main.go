@@ -7,6 +7,7 @@
 //	go run ./test/bench -admission
 //	go run ./test/bench -access
 //	go run ./test/bench -targets
+//	go run ./test/bench -noisy
 //	go run ./test/bench -migration -children 1000
 //
 // BENCH_SCALE=small makes 30 children and 3 rounds, and judges only what doesn't depend on the machine: B4, B5 and the
@@ -50,6 +51,7 @@ func main() {
 	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
 	targets := flag.Bool("targets", false, "measure DIST-D71 instead: one ResourceDistribution to 10,000 namespaces")
 	migration := flag.Bool("migration", false, "measure instead a move from HNC: a root with -children, and ten copies in each")
+	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
 	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9,B10", "the budgets to measure")
 	flag.Parse()
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
@@ -67,6 +69,8 @@ func main() {
 		}
 	case *migration:
 		measure = func() (bool, error) { return part{measure: measureMigration, webhooks: true}.measureAlone(ctx, s) }
+	case *noisy:
+		measure = func() (bool, error) { return part{measure: measureNoise}.measureAlone(ctx, s) }
 	case *access:
 		measure = func() (bool, error) { return part{measure: measureAccess}.measureAlone(ctx, s) }
 	}

@@ -44,13 +44,18 @@ func (inv *Invocation) ConnectDiscovering() (client.Client, error) {
 	return inv.connectBy(mapper)
 }
 
-// ServedResources knows what the API server serves now: it asks the API server itself, and keeps nothing on disk.
-func (inv *Invocation) ServedResources() (meta.RESTMapper, error) {
+// Discovery asks the API server itself what it serves, and keeps nothing on disk.
+func (inv *Invocation) Discovery() (*discovery.DiscoveryClient, error) {
 	config, err := inv.RESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	api, err := discovery.NewDiscoveryClientForConfig(config)
+	return discovery.NewDiscoveryClientForConfig(config)
+}
+
+// ServedResources knows what the API server serves now.
+func (inv *Invocation) ServedResources() (meta.RESTMapper, error) {
+	api, err := inv.Discovery()
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/discovery"
 
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -72,11 +71,7 @@ func writeList(ctx context.Context, inv *invocation.Invocation, o *vetOptions) e
 
 // apiResources names all resources that the server has, whatever their version: pods, pods/exec, deployments.apps/scale.
 func apiResources(ctx context.Context, inv *invocation.Invocation) ([]string, error) {
-	config, err := inv.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	api, err := discovery.NewDiscoveryClientForConfig(config)
+	api, err := inv.Discovery()
 	if err != nil {
 		return nil, err
 	}

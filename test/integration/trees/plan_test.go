@@ -72,7 +72,7 @@ propagation:
 			build.Source(build.RoleBinding("org", "view", "view", build.RBACUser("v-vera")), v1alpha1.ModeUpdate))
 	})
 
-	It("PROP-V2 says before the operator's start what it writes then, and nothing afterwards", func(ctx SpecContext) {
+	It("PROP-M2 says before the operator's start what it writes then, and nothing afterwards", func(ctx SpecContext) {
 		config := configuration(usual)
 		before := own.planned(ctx, config)
 		Expect(before.Notes).To(BeEmpty())
@@ -95,7 +95,7 @@ propagation:
 		Expect(planLike(requests)).To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
-	It("PROP-V3 says what another configuration would take and give, by kind and tenant, and writes nothing", func(ctx SpecContext) {
+	It("PROP-M3 says what another configuration would take and give, by kind and tenant, and writes nothing", func(ctx SpecContext) {
 		file := configuration("inheritance: {labels: [team, env]}\npropagation:\n  kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap, mode: All}, {group: example.com, kind: Nosuch}]\n")
 		own.put(ctx, build.ConfigMap("org", "plain", "x"))
 		own.label(ctx, "org", "env=test")

@@ -1,0 +1,67 @@
+package hierarchy
+
+import (
+	"slices"
+	"testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// Three trees, acme, zeta and more, with a namespace each, and two namespaces in no tree; acme-a asks for what can't be given.
+func TestWaiting(t *testing.T) {
+	s := forest.New(forest.Rules{})
+	for _, root := range []string{"acme", "zeta", "more"} {
+		s = s.WithNamespace(&forest.Namespace{Name: root, UID: root, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}).
+			WithNamespace(&forest.Namespace{Name: root + "-a", UID: root + "-a", Labels: map[string]string{v1alpha1.LabelParent: root}})
+	}
+	s = s.WithNamespace(&forest.Namespace{Name: "loose", UID: "loose"}).
+		WithNamespace(&forest.Namespace{Name: "stray", UID: "stray", Labels: map[string]string{v1alpha1.LabelParent: "nowhere"}})
+	s = s.WithSub(&forest.Sub{Parent: "more-a", Name: "wanted", UID: "wanted"})
+
+	old := s.WithNamespace(&forest.Namespace{Name: "gone", UID: "gone"})
+	below := func(parent string) *forest.Hierarchy { return &forest.Hierarchy{Namespace: "acme-a", UID: "h", Parent: &parent} }
+	for name, test := range map[string]struct {
+		waits   string
+		asks    *forest.Hierarchy
+		changed string
+		want    bool
+	}{
+		"itself":                              {"acme-a", below("zeta-a"), "acme-a", true},
+		"its own tree":                        {"acme-a", below("zeta-a"), "acme", true},
+		"the parent that it asks for":         {"acme-a", below("zeta-a"), "zeta-a", true},
+		"the tree of that parent":             {"acme-a", below("zeta-a"), "zeta", true},
+		"a tree that has nothing to do":       {"acme-a", below("zeta-a"), "more", false},
+		"a namespace in no tree":              {"acme-a", below("zeta-a"), "loose", false},
+		"a parent that does not exist":        {"acme-a", below("not-yet"), "not-yet", true},
+		"elsewhere, the parent doesn't exist": {"acme-a", below("not-yet"), "more", false},
+		"elsewhere, the parent is in no tree": {"acme-a", below("stray"), "more", true},
+		"elsewhere, and to be a root":         {"acme-a", below(""), "more", false},
+		"the name of a required child":        {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"loose"}}, "loose", true},
+		"whoever has the name of the child":   {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}}, "more-a", true},
+		"elsewhere, of a required child":      {"acme-a", &forest.Hierarchy{Namespace: "acme-a", UID: "h", Required: []string{"wanted"}}, "zeta", false},
+		"elsewhere, nothing is asked for":     {"acme-a", nil, "more", true},
+		"elsewhere, it is in no tree":         {"loose", &forest.Hierarchy{Namespace: "loose", UID: "h"}, "more", true},
+	} {
+		t.Run("HIER-R3 "+name, func(t *testing.T) {
+			now := s
+			if test.asks != nil {
+				now = s.WithHierarchy(test.asks)
+			}
+			var w waiting
+			w.add(test.waits)
+			got := slices.Contains(slices.Collect(w.concernedBy(view.Change{Old: old, New: now, Namespaces: []string{test.changed}})), test.waits)
+			if got != test.want {
+				t.Errorf("a change of %s concerns %s: %t, want %t", test.changed, test.waits, got, test.want)
+			}
+		})
+	}
+	t.Run("HIER-R3 nothing has changed in the forest", func(t *testing.T) {
+		var w waiting
+		w.add("acme-a")
+		if got := slices.Collect(w.concernedBy(view.Change{Old: s, New: s, Namespaces: []string{"acme-a"}})); len(got) != 0 {
+			t.Errorf("%v are asked for", got)
+		}
+	})
+}

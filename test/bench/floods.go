@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// floods are the ways in which a tenant may flood the operator, with nothing but what users and managers may do.
+func floods() []*flood {
+	return []*flood{
+		{name: "1,000 Terminating Secrets in the way of copies", begin: beginHeld, end: endHeld},
+		{name: "500 sources with long selectors that match nothing", begin: beginSelecting},
+		{name: "20 Secrets of 1 MiB to 100 namespaces", begin: beginLarge},
+		{name: "1,000 copies that a policy refuses with another text each time", begin: beginRefused, end: endRefused},
+		{name: "500 SubNamespaces that wait for room", begin: beginWaiting, end: endWaiting},
+		{name: "100 namespaces that ask for parents that don't exist", begin: beginAsking, end: endAsking},
+		{name: "labels of 200 SubNamespaces that change five times a second", begin: beginRelabelling, goOn: relabel},
+		{name: "a list of sudoers that changes five times a second", begin: beginToggling, goOn: toggle},
+	}
+}
+
+func beginHeld(ctx context.Context, f *flood) error {
+	if err := f.plant(ctx, f.size(100)); err != nil {
+		return err
+	}
+	err := f.inEach(ctx, f.size(100), 10, func(ctx context.Context, namespace string, i int) error {
+		held := build.Held(build.Secret(namespace, fmt.Sprintf("flood-%d", i), "x"))
+		if err := f.Admin().Create(ctx, held); err != nil {
+			return err
+		}
+		return f.Admin().Delete(ctx, held)
+	})
+	if err != nil {
+		return err
+	}
+	return f.putSources(ctx, 10, "x")
+}
+
+func endHeld(ctx context.Context, f *flood) error {
+	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	return f.inEach(ctx, f.size(100), 10, func(ctx context.Context, namespace string, i int) error {
+		return f.Admin().Patch(ctx, build.Secret(namespace, fmt.Sprintf("flood-%d", i), ""), release)
+	})
+}
+
+func beginSelecting(ctx context.Context, f *flood) error {
+	if err := f.plant(ctx, f.size(100)); err != nil {
+		return err
+	}
+	return f.putSources(ctx, f.size(500), "x", v1alpha1.AnnotationSelect, longSelector())
+}
+
+func beginLarge(ctx context.Context, f *flood) error {
+	if err := f.plant(ctx, f.size(100)); err != nil {
+		return err
+	}
+	return f.putSources(ctx, 20, strings.Repeat("x", 1<<20-1<<10))
+}
+
+// refusal is a policy of the cluster that lets no Secret into one namespace, and says so in other words each time.
+func (f *flood) refusal(namespace string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+	policy, binding := build.Policy(namespace, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), "false", "")
+	policy.Spec.Validations[0].MessageExpression = "'request ' + request.uid + ' is refused'"
+	return policy, binding
+}
+
+func beginRefused(ctx context.Context, f *flood) error {
+	if err := f.plant(ctx, f.size(100)); err != nil {
+		return err
+	}
+	// One policy and one binding are enough for all children: the binding selects them by their parent.
+	policy, binding := f.refusal(f.root)
+	binding.Spec.MatchResources.NamespaceSelector.MatchLabels = map[string]string{v1alpha1.LabelParent: f.root}
+	if err := f.Admin().Create(ctx, policy); err != nil {
+		return err
+	}
+	if err := f.Admin().Create(ctx, binding); err != nil {
+		return err
+	}
+	if err := waitFor(ctx, "the policy to be in force", func(ctx context.Context) (bool, error) {
+		return f.Admin().Create(ctx, build.Secret(f.child(0), "probe", "x"), client.DryRunAll) != nil, nil
+	}); err != nil {
+		return err
+	}
+	return f.putSources(ctx, 10, "x")
+}
+
+func endRefused(ctx context.Context, f *flood) error {
+	policy, binding := f.refusal(f.root)
+	if err := f.Admin().Delete(ctx, binding); err != nil {
+		return err
+	}
+	return f.Admin().Delete(ctx, policy)
+}
+
+// plantTenant makes an LNamespace and waits for its root.
+func (f *flood) plantTenant(ctx context.Context, tenant *v1alpha1.LNamespace) error {
+	if err := f.Admin().Create(ctx, tenant); err != nil {
+		return err
+	}
+	return waitFor(ctx, "the root of "+tenant.Name, func(ctx context.Context) (bool, error) {
+		err := f.Admin().Get(ctx, client.ObjectKey{Name: tenant.Name}, &corev1.Namespace{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+}
+
+func beginWaiting(ctx context.Context, f *flood) error {
+	if err := f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object()); err != nil {
+		return err
+	}
+	return f.putSubs(ctx, f.size(500))
+}
+
+// putSubs makes so many SubNamespaces in the root of a flood.
+func (f *flood) putSubs(ctx context.Context, count int) error {
+	return inParallel(ctx, count, func(ctx context.Context, i int) error {
+		return f.Admin().Create(ctx, build.SubNamespace(f.root, f.child(i)))
+	})
+}
+
+func endWaiting(ctx context.Context, f *flood) error {
+	return f.Admin().DeleteAllOf(ctx, &v1alpha1.SubNamespace{}, client.InNamespace(f.root))
+}
+
+func beginAsking(ctx context.Context, f *flood) error {
+	if err := f.plant(ctx, f.size(100)); err != nil {
+		return err
+	}
+	return inParallel(ctx, f.size(100), func(ctx context.Context, i int) error {
+		hc := build.Hierarchy(f.child(i))
+		patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","spec":{"parent":"nowhere-%d"}}`, v1alpha1.GroupVersion.String(), i)
+		return f.Admin().Patch(ctx, hc, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("flood"), client.ForceOwnership)
+	})
+}
+
+func endAsking(ctx context.Context, f *flood) error {
+	return inParallel(ctx, f.size(100), func(ctx context.Context, i int) error {
+		return f.Admin().DeleteAllOf(ctx, &v1alpha1.HierarchyConfiguration{}, client.InNamespace(f.child(i)))
+	})
+}
+
+func beginRelabelling(ctx context.Context, f *flood) error {
+	if err := f.plantTenant(ctx, build.Tenant(f.root).Object()); err != nil {
+		return err
+	}
+	if err := f.putSubs(ctx, f.size(200)); err != nil {
+		return err
+	}
+	return f.putSources(ctx, 5, "x")
+}
+
+// relabel changes a label of one SubNamespace after the other.
+func relabel(ctx context.Context, f *flood, n int) error {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"flood":"%d"}}}`, n))
+	return f.Admin().Patch(ctx, build.SubNamespace(f.root, f.child(n%f.size(200))), patch)
+}
+
+func beginToggling(ctx context.Context, f *flood) error {
+	return f.plantTenant(ctx, build.Tenant(f.root).Users("alice").Sudoers(sudoer).Object())
+}
+
+// toggle takes all sudoers off the list, and puts one on again.
+func toggle(ctx context.Context, f *flood, n int) error {
+	if n%2 == 0 {
+		return f.setList(ctx, f.root, "sudoers", []v1alpha1.Subject{})
+	}
+	return f.setList(ctx, f.root, "sudoers", build.Users(sudoer))
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+const (
+	// noisyBudget is how much longer a Secret of one tenant may take to its copy while another tenant floods, in times of what it takes
+	// at rest.
+	noisyBudget = 2.0
+	// noisyRequests is the most that the operator may ask of the API server in a second, once it has met a flood.
+	noisyRequests = 50.0
+)
+
+// probes are how many Secrets of the quiet tenant are timed.
+func (s scale) probes() int {
+	if s.small {
+		return 10
+	}
+	return 40
+}
+
+// measureNoise measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in
+// another tree, beside that at rest right before, and the requests that the operator makes once it has met the flood.
+func measureNoise(ctx context.Context, b *bench) ([]result, error) {
+	if err := b.startOperator(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.plantTree(ctx, 1); err != nil {
+		return nil, err
+	}
+	var results []result
+	for i, f := range floods() {
+		f.bench, f.root = b, fmt.Sprintf("noise-%d", i)
+		r, err := f.measure(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+		results = append(results, r...)
+	}
+	return results, nil
+}
+
+// flood is one way in which a tenant may flood the operator.
+type flood struct {
+	name string
+	// begin makes what floods, in a tree of its own.
+	begin func(ctx context.Context, f *flood) error
+	// goOn, if it is not nil, is called again and again while the others are timed.
+	goOn func(ctx context.Context, f *flood, n int) error
+	// end takes away what is in nobody's way by itself, when the tree's Secrets have gone.
+	end func(ctx context.Context, f *flood) error
+
+	*bench
+	root string
+}
+
+// child is the name of a namespace below the root of a flood.
+func (f *flood) child(i int) string { return fmt.Sprintf("%s-%05d", f.root, i) }
+
+// plant makes the root and the children of a flood.
+func (f *flood) plant(ctx context.Context, children int) error {
+	if err := f.Admin().Create(ctx, build.Root(f.root)); err != nil {
+		return err
+	}
+	return inParallel(ctx, children, func(ctx context.Context, i int) error {
+		return f.Admin().Create(ctx, build.Child(f.child(i), f.root))
+	})
+}
+
+// measure times the others at rest, then beside the flood, and counts what the operator asks for in the meantime.
+func (f *flood) measure(ctx context.Context) ([]result, error) {
+	if err := f.waitForIdle(ctx); err != nil {
+		return nil, err
+	}
+	rest, err := f.timeCopies(ctx, f.root+"-rest")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.begin(ctx, f); err != nil {
+		return nil, err
+	}
+	going, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- f.keepOn(going) }()
+	noisy, err := f.timeCopies(ctx, f.root+"-flood")
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	if err := f.waitUntilMet(ctx); err != nil {
+		stop()
+		return nil, err
+	}
+	asked, err := f.countRequests(ctx)
+	stop()
+	if err := <-ended; err != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	ratio := float64(medianOf(noisy)) / float64(medianOf(rest))
+	return []result{
+		{id: "N1", passed: ratio <= noisyBudget, text: fmt.Sprintf("%s: another tenant's Secret to its copy p50 %.0fms max %.0fms, at rest p50 %.0fms max %.0fms, ratio %.2f budget %.1f",
+			f.name, ms(medianOf(noisy)), ms(slices.Max(noisy)), ms(medianOf(rest)), ms(slices.Max(rest)), ratio, noisyBudget)},
+		{id: "N2", passed: asked <= noisyRequests, counted: true, text: fmt.Sprintf("%s: %.1f requests of the operator a second afterwards, budget %.0f", f.name, asked, noisyRequests)},
+	}, f.clear(ctx)
+}
+
+// keepOn goes on with the flood five times a second, until ctx is done.
+func (f *flood) keepOn(ctx context.Context) error {
+	if f.goOn == nil {
+		return nil
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if err := f.goOn(ctx, f, n); err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+	}
+}
+
+// timeCopies makes sources in the quiet tenant's root, one after the other, and returns how long each took to its copy.
+func (f *flood) timeCopies(ctx context.Context, name string) ([]time.Duration, error) {
+	api, err := metadata.NewForConfig(f.Config(controlplane.Admin))
+	if err != nil {
+		return nil, err
+	}
+	copies, err := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(childName(0)).
+		Watch(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom})
+	if err != nil {
+		return nil, err
+	}
+	defer copies.Stop()
+	var all []time.Duration
+	for i := range f.scale.probes() {
+		source := build.Source(newSecret(fmt.Sprintf("%s-%d", name, i), "a"), v1alpha1.ModeUpdate)
+		begin := time.Now()
+		if err := f.Admin().Create(ctx, source); err != nil {
+			return nil, err
+		}
+		if err := awaitCopy(ctx, copies, source.Name); err != nil {
+			return nil, err
+		}
+		all = append(all, time.Since(begin))
+		if err := f.Admin().Delete(ctx, source); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// awaitCopy waits until a watch has brought the copy of that name, for two minutes at most.
+func awaitCopy(ctx context.Context, copies watch.Interface, name string) error {
+	late := time.After(2 * time.Minute)
+	for {
+		select {
+		case event, open := <-copies.ResultChan():
+			if !open {
+				return fmt.Errorf("the watch of copies ended before %s was copied", name)
+			}
+			if meta, ok := event.Object.(*metav1.PartialObjectMetadata); ok && event.Type == watch.Added && meta.Name == name {
+				return nil
+			}
+		case <-late:
+			return fmt.Errorf("source %s was not copied within two minutes", name)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// waitUntilMet waits until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for good.
+func (f *flood) waitUntilMet(ctx context.Context) error {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
+		asked, err := f.countRequests(ctx)
+		if err != nil || asked <= noisyRequests {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// countRequests counts what the operator asks of the API server in a second, over ten of them.
+func (f *flood) countRequests(ctx context.Context) (float64, error) {
+	window := 10 * time.Second
+	if f.scale.small {
+		window = 3 * time.Second
+	}
+	mark, err := f.Mark(ctx)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	select {
+	case <-time.After(window):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	requests, err := f.Requests(ctx, mark)
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(begin)
+	asked := 0
+	for _, r := range requests {
+		if r.User == operatorUser && r.Resource != "leases" {
+			asked++
+		}
+	}
+	return float64(asked) / took.Seconds(), nil
+}
+
+// clear takes away what flooded, so that the next flood is measured alone.
+func (f *flood) clear(ctx context.Context) error {
+	if f.end != nil {
+		if err := f.end(ctx, f); err != nil {
+			return err
+		}
+	}
+	sources := &metav1.PartialObjectMetadata{}
+	sources.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	if err := f.Admin().DeleteAllOf(ctx, sources, client.InNamespace(f.root)); err != nil {
+		return err
+	}
+	return f.waitForIdle(ctx)
+}
+
+// size is n, or as much less as a small run has fewer children.
+func (f *flood) size(n int) int {
+	if f.scale.small {
+		return max(1, n/10)
+	}
+	return n
+}
+
+// inEach calls do for so many children, and for so many objects in each.
+func (f *flood) inEach(ctx context.Context, children, objects int, do func(ctx context.Context, namespace string, i int) error) error {
+	return inParallel(ctx, children*objects, func(ctx context.Context, i int) error { return do(ctx, f.child(i/objects), i%objects) })
+}
+
+// putSources makes so many sources in the root of a flood, each with that content.
+func (f *flood) putSources(ctx context.Context, count int, content string, annotations ...string) error {
+	return inParallel(ctx, count, func(ctx context.Context, i int) error {
+		secret := build.Annotated(build.Secret(f.root, fmt.Sprintf("flood-%d", i), content), annotations...)
+		return f.Admin().Create(ctx, build.Source(secret, v1alpha1.ModeUpdate))
+	})
+}
+
+// longSelector is a selector that matches nothing, nearly as long as a source may have one.
+func longSelector() string {
+	terms := make([]string, 0, 200)
+	for i := range 200 {
+		terms = append(terms, fmt.Sprintf("tier-%03d!=none", i))
+	}
+	return strings.Join(append(terms, "nobody=has"), ",")
+}
