@@ -2,10 +2,8 @@ package hierarchy
 
 import (
 	"iter"
-	"slices"
 	"sync"
 
-	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -22,52 +20,10 @@ func (w *waiting) concernedBy(c view.Change) iter.Seq[string] {
 		if c.Old == c.New {
 			return
 		}
-		changed := namesAndRoots(c)
+		concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
 		w.names.Range(func(key, _ any) bool {
 			name := key.(string)
-			return !mayConcern(c.New, name, changed) || yield(name)
+			return !c.New.RequestMayChange(name, concerned) || yield(name)
 		})
-	}
-}
-
-// namesAndRoots are the names that a change is about, and the roots of the trees that they stand in, before and after it.
-func namesAndRoots(c view.Change) map[string]bool {
-	changed := map[string]bool{}
-	for _, name := range c.Namespaces {
-		changed[name] = true
-		for _, s := range []*forest.Snapshot{c.Old, c.New} {
-			if place := s.Place(name); place.InTree() {
-				changed[place.Path[0]] = true
-			}
-			for _, sub := range s.Subs(name) {
-				changed[sub.Name] = true
-			}
-		}
-	}
-	return changed
-}
-
-// mayConcern says whether what the HierarchyConfiguration of the namespace called name asks for may be judged otherwise after a change of
-// these names. Everything may concern a namespace that is in no tree, or that wants to go below one that is in none: the path of such a
-// one has no end by which it could be told.
-func mayConcern(s *forest.Snapshot, name string, changed map[string]bool) bool {
-	place, h := s.Place(name), s.Hierarchy(name)
-	if h == nil || !place.InTree() || changed[name] || changed[place.Path[0]] {
-		return true
-	}
-	if slices.ContainsFunc(h.Required, func(child string) bool { return changed[child] }) {
-		return true
-	}
-	if h.Parent == nil || *h.Parent == "" {
-		return false
-	}
-	parent := *h.Parent
-	switch target := s.Place(parent); {
-	case changed[parent]:
-		return true
-	case s.Namespace(parent) == nil:
-		return false
-	default:
-		return !target.InTree() || changed[target.Path[0]]
 	}
 }

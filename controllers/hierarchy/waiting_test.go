@@ -21,7 +21,9 @@ func TestWaiting(t *testing.T) {
 	s = s.WithSub(&forest.Sub{Parent: "more-a", Name: "wanted", UID: "wanted"})
 
 	old := s.WithNamespace(&forest.Namespace{Name: "gone", UID: "gone"})
-	below := func(parent string) *forest.Hierarchy { return &forest.Hierarchy{Namespace: "acme-a", UID: "h", Parent: &parent} }
+	below := func(parent string) *forest.Hierarchy {
+		return &forest.Hierarchy{Namespace: "acme-a", UID: "h", Parent: &parent}
+	}
 	for name, test := range map[string]struct {
 		waits   string
 		asks    *forest.Hierarchy

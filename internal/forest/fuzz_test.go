@@ -52,6 +52,9 @@ func FuzzSnapshot(f *testing.F) {
 			if tenant := s.Tenant(name); tenant != nil {
 				fresh = fresh.WithTenant(tenant)
 			}
+			if h := s.Hierarchy(name); h != nil {
+				fresh = fresh.WithHierarchy(h)
+			}
 		}
 		if diff := cmp.Diff(answers(fresh), answers(s)); diff != "" {
 			t.Fatalf("-built from scratch, +grown by changes:\n%s", diff)
@@ -78,7 +81,7 @@ func FuzzAffected(f *testing.F) {
 			now = s.WithNamespace(written(n, c))
 			requireComplete(t, s, now, name)
 			after := now.Namespace(name)
-			if affected := now.Affected(s, name); len(affected) > 1 && after.Type() == n.Type() && after.Template() == n.Template() {
+			if affected := now.Affected(s, name); len(affected) > 1 && after.Parent() == n.Parent() && after.Type() == n.Type() && after.Template() == n.Template() {
 				t.Fatalf("an own write on %s (%v) is said to affect %v", name, patchOf(c), affected)
 			}
 			s = now
@@ -106,6 +109,7 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 			t.Fatalf("%s changed; the place of %s went from %v to %v, but only %v are affected", name, other, old.Place(other), now.Place(other), affected)
 		case !slices.Equal(before.Names, after.Names) || before.Unknown != after.Unknown || okBefore != okAfter:
 			t.Fatalf("%s changed; the sources of %s went from %v to %v, but only %v are affected", name, other, before, after, affected)
+		case old.Request(other).Asked && now.RequestMayChange(other, now.ConcernedBy(old, affected)): // it waits, and is judged again
 		case restoring(old, other): // a write is due there anyway, and will see the newer snapshot
 		case !reflect.DeepEqual(old.Desired(other), now.Desired(other)):
 			t.Fatalf("%s changed; what %s needs went from %v to %v, but only %v are affected", name, other, patchOf(old.Desired(other)), patchOf(now.Desired(other)), affected)

@@ -11,7 +11,7 @@ import (
 // script turns the bytes of a fuzzer into changes of a small forest, in which collisions are frequent.
 type script struct {
 	bytes   []byte
-	tenants bool // LNamespaces too, whose operator writes type and template
+	tenants bool // LNamespaces too, whose operator writes type and template, and HierarchyConfigurations
 }
 
 var pool = []string{"a", "b", "c", "d", "e", "f", "t", "u", "kube-k"}
@@ -35,7 +35,7 @@ func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 	name := pickOf(s, pool...)
 	kinds := 10
 	if s.tenants {
-		kinds = 12
+		kinds = 15
 	}
 	switch s.pick(kinds) {
 	case 0:
@@ -51,8 +51,37 @@ func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 		return f.WithoutTenant(name), name
 	case 11:
 		return f.WithTenant(&forest.Tenant{Name: name, UID: "uid-" + name, Template: pickOf(s, "", "t", "gone"), AllowCascading: s.pick(2) == 0, Deleting: s.pick(6) == 5}), name
+	case 12:
+		return f.WithoutHierarchy(name), name
+	case 13, 14:
+		return f.WithHierarchy(s.hierarchy(name)), name
 	}
 	return f.WithNamespace(s.namespace(name)), name
+}
+
+// hierarchy is what somebody asks for in a namespace.
+func (s *script) hierarchy(name string) *forest.Hierarchy {
+	h := &forest.Hierarchy{Namespace: name, UID: fmt.Sprint("hierarchy-", s.pick(2)), AllowCascading: s.pick(3) == 0}
+	if s.pick(3) > 0 {
+		parent := pickOf(s, append([]string{"", "gone"}, pool...)...)
+		h.Parent = &parent
+	}
+	for _, child := range pool[:4] {
+		if s.pick(8) == 7 {
+			h.Required = append(h.Required, child)
+		}
+	}
+	for side, keys := range [2][]string{{"team", "app", "foo"}, {"memo", "note"}} {
+		for _, key := range keys {
+			switch s.pick(6) {
+			case 4:
+				h.Propagated[side] = append(h.Propagated[side], key)
+			case 5:
+				h.Overridden[side] = append(h.Overridden[side], key)
+			}
+		}
+	}
+	return h
 }
 
 // namespace is a new namespace, as a person or a backup makes it.
@@ -135,7 +164,7 @@ func answers(s *forest.Snapshot) string {
 		sources, ok := s.Sources(name)
 		count, going := s.Descendants(name)
 		_, _ = fmt.Fprintln(&b, name, s.Place(name), sources.Names, sources.Unknown, ok, patchOf(s.Desired(name)), s.Children(name), s.Instances(name),
-			s.BoundChildren(name), slices.Sorted(s.Below(name)), count, going, s.CascadingAllowed(name), s.RefusedKeys(name), s.SelectableLabels(name))
+			s.BoundChildren(name), slices.Sorted(s.Below(name)), count, going, s.CascadingAllowed(name), s.RefusedKeys(name), s.SelectableLabels(name), s.Request(name))
 		for _, sub := range append(s.Subs(name), s.SubsNamed(name)...) {
 			_, _ = fmt.Fprintln(&b, *sub)
 		}

@@ -176,6 +176,14 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}
 		err := f.sudo("bob", "payments").Patch(ctx, build.Namespace(f.own("payments")), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/adopt":"true"}}}`)))
 		Expect(err).To(beDenied())
+		legacy := f.own("legacy")
+		f.create(ctx, build.Namespace(legacy), build.RoleBinding(legacy, "owner", "cluster-admin", build.RBACUser(f.own("alice"))))
+		annotate := func(key string) func() error {
+			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, key))
+			return func() error { return f.as("alice").Patch(ctx, build.Namespace(legacy), patch) }
+		}
+		Eventually(annotate("example.com/owner")).WithContext(ctx).Should(Succeed(), "she may write it")
+		Expect(annotate(v1alpha1.AnnotationAdopt)()).To(And(beDenied(), MatchError(ContainSubstring("ValidatingAdmissionPolicy"))))
 		system := build.Tenant("kube-system").Object()
 		Expect(f.Admin().Create(ctx, system)).To(MatchError(ContainSubstring("default and kube-* are reserved names")))
 	})

@@ -1,0 +1,48 @@
+package forest
+
+import "slices"
+
+// Concerned are the names that a change is about, and the roots of the trees that they stand in, before and after it.
+type Concerned map[string]bool
+
+// ConcernedBy are those of a change of these names between old and s.
+func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
+	concerned := Concerned{}
+	for _, name := range names {
+		concerned[name] = true
+		for _, at := range []*Snapshot{old, s} {
+			if place := at.Place(name); place.InTree() {
+				concerned[place.Path[0]] = true
+			}
+			for _, sub := range at.Subs(name) {
+				concerned[sub.Name] = true
+			}
+		}
+	}
+	return concerned
+}
+
+// RequestMayChange says whether what the HierarchyConfiguration of the namespace called name asks for, and can't be given, may be judged
+// otherwise after a change. Everything may concern a namespace that is in no tree, or that wants to go below one that is in none: the path
+// of such a one has no end by which it could be told.
+func (s *Snapshot) RequestMayChange(name string, concerned Concerned) bool {
+	place, h := s.Place(name), s.Hierarchy(name)
+	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {
+		return true
+	}
+	if slices.ContainsFunc(h.Required, func(child string) bool { return concerned[child] }) {
+		return true
+	}
+	if h.Parent == nil || *h.Parent == "" {
+		return false
+	}
+	parent := *h.Parent
+	switch target := s.Place(parent); {
+	case concerned[parent]:
+		return true
+	case s.Namespace(parent) == nil:
+		return false
+	default:
+		return !target.InTree() || concerned[target.Path[0]]
+	}
+}
