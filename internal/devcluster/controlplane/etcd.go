@@ -1,9 +1,13 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
@@ -39,4 +43,42 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context, from string) error {
 
 func (cp *ControlPlane) resumeEtcd(ctx context.Context) error {
 	return cp.Etcd.StartReady(ctx, process.HTTPOK(nil, cp.etcdURL+"/readyz"))
+}
+
+// CompactEtcd has etcd forget all history. An API server that runs still knows what it has seen itself.
+func (cp *ControlPlane) CompactEtcd(ctx context.Context) error {
+	var answer struct {
+		Header struct {
+			Revision string `json:"revision"`
+		} `json:"header"`
+	}
+	if err := cp.askEtcd(ctx, "/v3/kv/range", map[string]any{"key": "AA=="}, &answer); err != nil {
+		return err
+	}
+	return cp.askEtcd(ctx, "/v3/kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
+}
+
+// askEtcd asks etcd's gateway for HTTP.
+func (cp *ControlPlane) askEtcd(ctx context.Context, path string, question, answer any) error {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, cp.etcdURL+path, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	got, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("asking etcd for %s: %w", path, err)
+	}
+	defer func() { _ = got.Body.Close() }()
+	if got.StatusCode != http.StatusOK {
+		problem, _ := io.ReadAll(got.Body)
+		return fmt.Errorf("asking etcd for %s: %s: %s", path, got.Status, problem)
+	}
+	if err := json.NewDecoder(got.Body).Decode(answer); err != nil {
+		return fmt.Errorf("reading etcd's answer to %s: %w", path, err)
+	}
+	return nil
 }

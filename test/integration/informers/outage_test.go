@@ -1,12 +1,15 @@
 package informers_test
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,36 +20,57 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-var _ = Describe("an outage of the API server", func() {
-	It("INF-I27 is not noticed while it is short, and shown when it is long", func(ctx SpecContext) {
-		cp, err := controlplane.Start(ctx, controlplane.Options{WithoutControllers: true})
+var _ = Describe("an outage of the API server", Ordered, func() {
+	var cp *controlplane.ControlPlane
+	var there client.WithWatch
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		cp, err = controlplane.Start(ctx, controlplane.Options{WithoutControllers: true})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(cp.Stop)
-		there, err := client.New(cp.Config(controlplane.Admin), client.Options{Scheme: devcluster.Scheme()})
+		there, err = client.NewWithWatch(cp.Config(controlplane.Admin), client.Options{Scheme: devcluster.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
-		Expect(there.Create(ctx, build.Namespace("a"))).To(Succeed())
+	})
+	// short is an outage that nobody notices.
+	short := test.Quiet(20 * time.Second)
+	// follow has the Secrets s and t of a new namespace leased.
+	follow := func(ctx context.Context, namespace string) (*world, *events, *watchset.Lease) {
+		GinkgoHelper()
+		Expect(there.Create(ctx, build.Namespace(namespace))).To(Succeed())
 		for _, name := range []string{"s", "t"} {
-			Expect(there.Create(ctx, secret("a", name))).To(Succeed())
+			Expect(there.Create(ctx, secret(namespace, name))).To(Succeed())
 		}
 		o := blind()
-		short := test.Quiet(20 * time.Second)
 		o.DegradedAfter = short * 3 / 2
 		w := &world{wire: newWire(), config: cp.Config(controlplane.Admin), ended: make(chan error, 1)}
 		w.config.Wrap(w.wrap)
+		var err error
 		w.Set, err = watchset.New(w.config, o)
 		Expect(err).NotTo(HaveOccurred())
 		w.run()
 		told := &events{}
 		w.feed(secrets, told.handler())
-		l := w.lease(in("a"))
+		l := w.lease(in(namespace))
 		becomes(l, watchset.Synced)
 		Eventually(told.seen).Should(HaveLen(2))
 		told.take()
-		back := func() {
-			GinkgoHelper()
-			Expect(errors.Join(cp.APIServer.Start(), cp.Ready(ctx))).To(Succeed())
-		}
+		return w, told, l
+	}
+	back := func(ctx context.Context) {
+		GinkgoHelper()
+		Expect(errors.Join(cp.APIServer.Start(), cp.Ready(ctx))).To(Succeed())
+	}
+	// change removes t and makes u.
+	change := func(ctx context.Context, namespace string) {
+		GinkgoHelper()
+		gone := &corev1.Secret{}
+		gone.Namespace, gone.Name = namespace, "t"
+		Expect(there.Delete(ctx, gone, &client.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})).To(Succeed())
+		Expect(there.Create(ctx, secret(namespace, "u"))).To(Succeed())
+	}
 
+	It("INF-I27 is not noticed while it is short, and shown when it is long", func(ctx SpecContext) {
+		_, told, l := follow(ctx, "a")
 		By("a long one")
 		Expect(cp.APIServer.Kill()).To(Succeed())
 		Consistently(l.Status).WithTimeout(short).Should(HaveField("State", watchset.Synced))
@@ -56,12 +80,33 @@ var _ = Describe("an outage of the API server", func() {
 		Expect(err).To(BeAssignableToTypeOf(&watchset.DegradedError{}))
 		_, err = l.Get(key("a", "none"))
 		Expect(err).To(BeAssignableToTypeOf(&watchset.DegradedError{}), "absence means nothing")
-		back()
-		gone := &corev1.Secret{}
-		gone.Namespace, gone.Name = "a", "t"
-		Expect(there.Delete(ctx, gone, &client.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})).To(Succeed())
-		Expect(there.Create(ctx, secret("a", "u"))).To(Succeed())
+		back(ctx)
+		change(ctx, "a")
 		becomes(l, watchset.Synced)
 		Eventually(told.seen).Should(HaveExactElements("create u", "delete t"))
+	})
+
+	It("INF-I29 is made up for by a list where the history of the watch is gone", func(ctx SpecContext) {
+		w, told, l := follow(ctx, "b")
+		before := &corev1.SecretList{}
+		Expect(there.List(ctx, before, client.InNamespace("b"))).To(Succeed())
+		w.setDown(true)
+		w.cut()
+		change(ctx, "b")
+		Expect(cp.CompactEtcd(ctx)).To(Succeed())
+		Expect(cp.APIServer.Kill()).To(Succeed()) // its cache knows the history, too
+		back(ctx)
+		history, err := there.Watch(ctx, &corev1.SecretList{}, client.InNamespace("b"), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: before.ResourceVersion}})
+		if err == nil {
+			err = apierrors.FromObject((<-history.ResultChan()).Object)
+			history.Stop()
+		}
+		Expect(err).To(MatchError(apierrors.IsResourceExpired, "is a 410"))
+
+		w.setDown(false)
+		Eventually(told.seen).Should(ConsistOf("create u", "delete t"))
+		becomes(l, watchset.Synced)
+		Expect(l.List("b", nil)).To(ConsistOf(HaveField("GetName()", "s"), HaveField("GetName()", "u")))
+		Consistently(told.seen).WithTimeout(test.Quiet(5*time.Second)).Should(ConsistOf("create u", "delete t"), "once")
 	})
 })

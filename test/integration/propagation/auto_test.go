@@ -110,6 +110,10 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		f.staysCopied(ctx, stays, f.tree()...)
 	})
 
+	It("INF-I72 settles as with all rights where it sees, and touches nothing elsewhere, whatever comes and goes", func(ctx SpecContext) {
+		f.wanderAbout(ctx, true)
+	})
+
 	It("INF-I78 watches a kind that joins by a reload", func(ctx SpecContext) {
 		m := build.Source(build.ConfigMap(f.acme, "i78", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, m)

@@ -162,6 +162,10 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.absent(ctx, s, below)
 	})
 
+	It("INF-I72 settles as with all rights where it sees, and touches nothing elsewhere, whatever comes and goes", func(ctx SpecContext) {
+		f.wanderAbout(ctx, false)
+	})
+
 	It("INF-I60 says of a kind of scope Cluster that the right in namespaces is not enough, and takes it up when there is more", func(ctx SpecContext) {
 		s := build.Source(build.ConfigMap(f.acme, "i60", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, s)

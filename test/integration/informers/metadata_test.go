@@ -1,0 +1,70 @@
+package informers_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+var _ = Describe("metadata", func() {
+	// `make bench-informers` does so with 10,000 of 50,000.
+	It("INF-I40 of what is labelled is all that is held", func(ctx SpecContext) {
+		const labelled, all = 400, 1200
+		w := begin(40, blind())
+		a := w.namespaces(ctx, "a")[0]
+		w.grant(ctx, a, "see", rule(secrets, see))
+		plantLarge(ctx, a, labelled, all)
+		lease := func(value string) *watchset.Lease {
+			GinkgoHelper()
+			r := in(a)
+			r.LabelSelector = labels.SelectorFromSet(labels.Set{"held": value})
+			l := w.lease(r)
+			becomes(l, watchset.Synced)
+			return l
+		}
+		Expect(lease("none").Status().Objects).To(BeZero())
+		before := settledMemory()
+		l := lease("yes")
+		each := (settledMemory() - before) / labelled
+		Expect(l.Status().Objects).To(Equal(labelled))
+		Expect(l.List(a, nil)).To(And(HaveLen(labelled), HaveEach(BeAssignableToTypeOf(&metav1.PartialObjectMetadata{}))))
+		Expect(w.open(secrets.Resource, a)()).To(Equal(2))
+		AddReportEntry("bytes per object", each)
+		if os.Getenv("WARREN_RACE") != "1" { // whose detector needs memory of its own
+			Expect(each).To(BeNumerically("<=", 2<<10), "bytes per object")
+		}
+	})
+})
+
+// plantLarge makes Secrets of 10 KiB, of which the first are labelled.
+func plantLarge(ctx context.Context, namespace string, labelled, all int) {
+	GinkgoHelper()
+	content := bytes.Repeat([]byte("x"), 10<<10)
+	var makers errgroup.Group
+	makers.SetLimit(8)
+	for i := range all {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("s", i)}, Data: map[string][]byte{"key": content}}
+		if i < labelled {
+			s.Labels = map[string]string{"held": "yes"}
+		}
+		makers.Go(func() error { return admin.Create(ctx, s) })
+	}
+	Expect(makers.Wait()).To(Succeed())
+}
+
+// settledMemory is what is in use when pools have been emptied, too: that takes two collections.
+func settledMemory() int {
+	runtime.GC()
+	return memory()
+}
