@@ -189,6 +189,10 @@ bench-migration: controlplane build ## Measure a move from HNC: 1,000 namespaces
 bench-noisy: controlplane ## Measure what a tenant that floods costs the others: their time from a Secret to its copy, and requests. BENCH_SCALE=small: a tenth of it.
 	@go run ./test/bench -noisy $(ARGS)
 
+.PHONY: bench-informers
+bench-informers: controlplane ## Measure informers by namespace beside those of controller-runtime, the operator in scope Namespaces, and how soon RBAC is followed. BENCH_SCALE=small: 50 namespaces.
+	@go run ./test/bench -informers $(ARGS)
+
 .PHONY: bench-admission
 bench-admission: controlplane ## Measure SEC-P5: what policies and webhooks add to a request, as ratios.
 	@go run ./test/bench -admission $(ARGS)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"regexp"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
@@ -95,19 +93,8 @@ func (b *bench) forestOf(ctx context.Context, trees int) error {
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// peakMemory is the largest resident memory that a process has had, in bytes. Linux alone tells.
-func peakMemory(pid int) (float64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("reading the operator's peak memory: %w", err)
-	}
-	m := highWater.FindSubmatch(status)
-	if m == nil {
-		return 0, fmt.Errorf("no VmHWM in /proc/%d/status", pid)
-	}
-	kib, err := strconv.ParseFloat(string(m[1]), 64)
-	return kib * 1024, err
-}
+// peakMemory is the largest resident memory that a process has had, in bytes.
+func peakMemory(pid int) (float64, error) { return memoryOf(pid, highWater) }
 
 // judgeScale makes the line of B8 out of the runs, the largest last. growth is the exponent of time over namespaces.
 func judgeScale(runs []cold) result {

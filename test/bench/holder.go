@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// The ways in which a holder holds the metadata of Secrets.
+const (
+	holdNothing       = "nothing"
+	setOfCluster      = "watchset, cluster"
+	setOfNamespaces   = "watchset, namespaces"
+	cacheOfCluster    = "controller-runtime, cluster"
+	cacheOfNamespaces = "controller-runtime, namespaces"
+)
+
+// holding is what a process of its own is to hold: it comes on the process's standard input.
+type holding struct {
+	Access     controlplane.Access
+	User       string
+	How        string
+	Namespaces []string
+	Selector   string // of labels; empty: all
+	Objects    int    // how many there are
+	Idle       time.Duration
+}
+
+// cost is what that takes: the process prints it.
+type cost struct {
+	// Watches and Requests are what was asked for until all was there; Received are the bytes that came, encrypted as they are.
+	Watches, Requests, Received int64
+	Synced                      time.Duration
+	// Heap is in use, Resident is what the system counts when the garbage has been given back, Peak the most it has counted; bytes.
+	Heap, Resident, Peak float64
+	// Asked is what was asked for while nothing happened, but watches.
+	Asked int64
+}
+
+// holdInformers is the main function of a process that holds informers, so that its memory is theirs alone.
+func holdInformers(ctx context.Context, in io.Reader, out io.Writer) error {
+	h := holding{}
+	if err := json.NewDecoder(in).Decode(&h); err != nil {
+		return fmt.Errorf("reading what to hold: %w", err)
+	}
+	m, begin := &meter{}, time.Now()
+	held, err := h.open(ctx, m)
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(held)
+	err = waitFor(ctx, fmt.Sprintf("%d objects", h.Objects), func(ctx context.Context) (bool, error) {
+		n, err := held(ctx)
+		return n == h.Objects, err
+	})
+	if err != nil {
+		return err
+	}
+	c := cost{Watches: m.watches.Load(), Requests: m.others.Load(), Received: m.received.Load(), Synced: time.Since(begin)}
+	select {
+	case <-time.After(h.Idle):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	c.Asked = m.others.Load() - c.Requests
+	debug.FreeOSMemory()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	c.Heap = float64(stats.HeapAlloc + stats.StackInuse)
+	if c.Resident, err = memoryOf(os.Getpid(), residentNow); err != nil {
+		return err
+	}
+	if c.Peak, err = memoryOf(os.Getpid(), highWater); err != nil {
+		return err
+	}
+	return json.NewEncoder(out).Encode(c)
+}
+
+// open begins to hold, and returns what counts the objects; an error where not all can be read yet counts as none.
+func (h holding) open(ctx context.Context, m *meter) (func(context.Context) (int, error), error) {
+	cfg := m.measured(h.Access.Config(h.User))
+	switch h.How {
+	case holdNothing:
+		return func(context.Context) (int, error) { return h.Objects, nil }, nil
+	case setOfCluster, setOfNamespaces:
+		return h.openSet(ctx, cfg)
+	case cacheOfCluster, cacheOfNamespaces:
+		return h.openCache(ctx, cfg)
+	}
+	return nil, fmt.Errorf("no way to hold is called %q", h.How)
+}
+
+func (h holding) openSet(ctx context.Context, cfg *rest.Config) (func(context.Context) (int, error), error) {
+	set, err := watchset.New(cfg, watchset.Options{MaxInformers: len(h.Namespaces) + 1, MaxNamespaces: len(h.Namespaces) + 1})
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = set.Start(ctx) }()
+	request := watchset.Request{Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}}
+	if h.How == setOfNamespaces {
+		request.Scope = watchset.Namespaces(watchset.NewNamespaceSet(h.Namespaces...))
+	}
+	if request.LabelSelector, err = labels.Parse(h.Selector); err != nil {
+		return nil, err
+	}
+	lease, err := set.Acquire(watchset.Static("bench"), request)
+	return func(ctx context.Context) (int, error) {
+		if err := lease.Wait(ctx); err != nil {
+			return 0, err
+		}
+		all, err := lease.List("", nil)
+		return len(all), err
+	}, err
+}
+
+func (h holding) openCache(ctx context.Context, cfg *rest.Config) (func(context.Context) (int, error), error) {
+	selector, err := labels.Parse(h.Selector)
+	if err != nil {
+		return nil, err
+	}
+	o := cache.Options{Scheme: devcluster.Scheme(), DefaultTransform: cache.TransformStripManagedFields(), DefaultLabelSelector: selector}
+	if h.How == cacheOfNamespaces {
+		o.DefaultNamespaces = map[string]cache.Config{}
+		for _, namespace := range h.Namespaces {
+			o.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	if o.HTTPClient, err = rest.HTTPClientFor(cfg); err != nil {
+		return nil, err
+	}
+	c, err := cache.New(cfg, o)
+	if err != nil {
+		return nil, err
+	}
+	go func() { _ = c.Start(ctx) }()
+	return func(ctx context.Context) (int, error) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		err := c.List(ctx, list, client.UnsafeDisableDeepCopy) // the first call waits until all is there
+		if early := (&cache.ErrCacheNotStarted{}); errors.As(err, &early) {
+			return 0, nil
+		}
+		return len(list.Items), err
+	}, nil
+}
+
+var residentNow = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
+
+// memoryOf reads a line of a process's status, in bytes. Linux alone tells.
+func memoryOf(pid int, line *regexp.Regexp) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("reading the memory of process %d: %w", pid, err)
+	}
+	m := line.FindSubmatch(status)
+	if m == nil {
+		return 0, fmt.Errorf("no %s in /proc/%d/status", line, pid)
+	}
+	kib, err := strconv.ParseFloat(string(m[1]), 64)
+	return kib * 1024, err
+}
