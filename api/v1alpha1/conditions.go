@@ -221,3 +221,10 @@ func (s *SubNamespace) NameLost() bool {
 	ready := FindCondition(s.Status.Conditions, ConditionReady)
 	return ready != nil && ready.Reason == string(ReasonNameTaken) && ready.ObservedGeneration == s.Generation
 }
+
+// NameLost says whether somebody else had the name of the LNamespace when it was last written. Whoever makes the LNamespace could
+// otherwise lie in wait for the moment in which the name's owner deletes the namespace to make it anew.
+func (l *LNamespace) NameLost() bool {
+	was := FindCondition(l.Status.Conditions, ConditionNamespaceReady)
+	return was != nil && was.Reason == string(ReasonNamespaceConflict) && was.ObservedGeneration == l.Generation
+}

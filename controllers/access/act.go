@@ -150,64 +150,25 @@ func isStale(err error, before grants.Object) bool {
 }
 
 // tryStep makes at most one write. It returns what exists then, and whether the step is finished.
-func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (grants.Object, bool, error) {
-	switch {
-	case step.Deed == grants.DeedEnsure:
-		return r.ensureObject(ctx, existing, step.Desired)
-	case existing == nil || !grants.Removable(existing, step.Desired):
-		return existing, true, nil // gone already, or someone else's by now
-	case step.Deed == grants.DeedRemove:
-		return r.removeObject(ctx, existing)
-	case step.Deed == grants.DeedNarrow:
-		narrowed, ok := grants.Narrow(existing, step.Desired)
-		if !ok {
-			return existing, true, nil
+func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (after grants.Object, finished bool, err error) {
+	next := grants.NextWrite(tenant, step, existing)
+	switch next.Verb {
+	case grants.WriteConflict:
+		return existing, true, conflictError{grants.KeyOf(step.Desired)}
+	case grants.WriteCreate:
+		after, err = r.createObject(ctx, next.Object)
+	case grants.WriteUpdate:
+		after, err = r.updateObject(ctx, next.Object)
+	case grants.WriteDelete:
+		guard := sameUID(next.Object)
+		if next.Unchanged {
+			guard = isUnchanged(next.Object)
 		}
-		after, err := r.updateObject(ctx, narrowed)
-		return after, true, err
+		err = r.deleteObject(ctx, next.Object, guard)
 	default:
-		return r.releaseShared(ctx, tenant, existing, step.Last)
+		after = existing
 	}
-}
-
-func (r *Reconciler) ensureObject(ctx context.Context, existing, desired grants.Object) (grants.Object, bool, error) {
-	if existing == nil {
-		after, err := r.createObject(ctx, desired)
-		return after, true, err
-	}
-	switch grants.Judge(existing, desired) {
-	case grants.Conflict:
-		return existing, true, conflictError{grants.KeyOf(desired)}
-	case grants.Equal:
-		return existing, true, nil
-	}
-	if grants.MustRecreate(existing, desired) {
-		after, _, err := r.removeObject(ctx, existing)
-		return after, false, err // made anew at once
-	}
-	after, err := r.updateObject(ctx, grants.Restore(existing, desired))
-	return after, true, err
-}
-
-// releaseShared gives up a shared object. Only a tenant that leaves for good deletes it, and only if no other came meanwhile.
-func (r *Reconciler) releaseShared(ctx context.Context, tenant string, existing grants.Object, last bool) (grants.Object, bool, error) {
-	if last && grants.LastOwner(existing, tenant) {
-		return nil, true, r.deleteObject(ctx, existing, isUnchanged(existing))
-	}
-	released, ok := grants.Release(existing, tenant)
-	if !ok {
-		return existing, true, nil
-	}
-	after, err := r.updateObject(ctx, released)
-	return after, true, err
-}
-
-// removeObject deletes an object of this UID. One that a foreign finalizer holds stays.
-func (r *Reconciler) removeObject(ctx context.Context, existing grants.Object) (grants.Object, bool, error) {
-	if existing.GetDeletionTimestamp() != nil {
-		return existing, true, nil
-	}
-	return nil, true, r.deleteObject(ctx, existing, sameUID(existing))
+	return after, !next.Unfinished, err
 }
 
 // timeRevocation measures from the change of the LNamespace to the first write that takes a right away.

@@ -80,7 +80,7 @@ func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
 
 // lookAtGroup says what others' bindings mean for the tenant's sudo. desired is the pair of its sudoers, and actual what exists.
 func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) (groupState, error) {
-	granted := wasGranted(tenant, desired, actual)
+	granted := grants.WasGranted(tenant, desired, actual)
 	if len(grants.Subjects(desired.Binding)) == 0 {
 		if !granted {
 			g.forgetTenant(tenant.Name)
@@ -94,12 +94,13 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	inTree := func(namespace string) bool { return g.forest.InTree(namespace, tenant.Name) }
 	var state groupState
 	for _, h := range append(holders, g.found[group]...) {
 		switch {
 		case granted && g.givesMore(tenant.Name, h):
 			state.gifts = append(state.gifts, h)
-		case !granted && g.stopsGrant(tenant.Name, h):
+		case !granted && grants.StopsGrant(tenant.Name, h.key.Namespace, h.leftover, inTree):
 			state.inTheWay = append(state.inTheWay, h)
 		}
 	}
@@ -111,26 +112,6 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 		}
 	}
 	return state, nil
-}
-
-// wasGranted says whether sudoers of this LNamespace ever had a right by a check of these bindings, or had it in the legacy form
-// before the operator wrote down when.
-func wasGranted(tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) bool {
-	if tenant.Status.SudoGrantedAt != nil {
-		return true
-	}
-	binding, role := actual[grants.KeyOf(desired.Binding)], actual[grants.KeyOf(desired.Role)]
-	if binding == nil || role == nil || len(grants.Subjects(binding)) == 0 {
-		return false
-	}
-	own := slices.ContainsFunc(grants.Owners(binding), func(o metav1.OwnerReference) bool { return o.UID == tenant.UID })
-	return own && grants.FormsIn(role.(*rbacv1.ClusterRole)).Legacy
-}
-
-// stopsGrant says whether a binding stands in the way of the tenant's first grant: everywhere but in the tree as it is soundly. A
-// halted namespace is another LNamespace's of the same name, as likely as not, and so is what the operator left there.
-func (g *groups) stopsGrant(tenant string, h holder) bool {
-	return h.leftover || h.key.Namespace == "" || (h.key.Namespace != tenant && !g.forest.InTree(h.key.Namespace, tenant))
 }
 
 // givesMore says whether a binding gives the tenant's sudoers something outside of their tree.
@@ -174,7 +155,7 @@ func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error
 		}
 		for i := range bindings.Items {
 			binding := &bindings.Items[i]
-			if expected, ok := grants.Expected(binding); !ok || !grants.Removable(binding, expected) {
+			if !grants.IsOurs(binding) {
 				elsewhere = append(elsewhere, holderOf(binding))
 			}
 		}
@@ -230,23 +211,8 @@ func groupsOnly(object any) (any, error) {
 	return slim, nil
 }
 
-// groupsOfSudoers names the groups among a binding's subjects that may be those of a tenant. The user that a tenant's sudoers
-// become who are a group or a service account stands for its group: what is bound to the one is as good as bound to the other.
-func groupsOfSudoers(binding client.Object) []string {
-	var names []string
-	for _, subject := range grants.Subjects(binding) {
-		group := subject.Name
-		if tenant, isSudo := strings.CutPrefix(subject.Name, v1alpha1.SudoUserPrefix); isSudo && subject.Kind == rbacv1.UserKind {
-			group = v1alpha1.SudoersGroup(tenant)
-		} else if subject.Kind != rbacv1.GroupKind || !strings.HasSuffix(group, v1alpha1.SudoersSuffix) {
-			continue
-		}
-		if !slices.Contains(names, group) {
-			names = append(names, group)
-		}
-	}
-	return names
-}
+// groupsOfSudoers are the values of indexGroup.
+func groupsOfSudoers(binding client.Object) []string { return grants.GroupsOfSudoers(binding) }
 
 // ownCache makes the manager start a cache before the controllers, as it does with its own.
 type ownCache struct{ cache.Cache }

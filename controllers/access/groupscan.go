@@ -146,7 +146,7 @@ func (g *groups) listBindings(ctx context.Context) (map[string][]holder, error) 
 			binding := &page.Items[i]
 			for _, group := range groupsOfSudoers(binding) {
 				h := holderOf(binding)
-				if isCopyOfOurs(binding, group) {
+				if grants.IsSudoersCopy(binding, group) {
 					if h.leftover = g.ofAnother(ctx, binding); !h.leftover {
 						continue
 					}
@@ -159,12 +159,6 @@ func (g *groups) listBindings(ctx context.Context) (map[string][]holder, error) 
 		}
 		page = &rbacv1.RoleBindingList{ListMeta: page.ListMeta}
 	}
-}
-
-func isCopyOfOurs(binding *rbacv1.RoleBinding, group string) bool {
-	labels := binding.Labels
-	return binding.Name == grants.SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
-		labels[v1alpha1.LabelAccess] == v1alpha1.AccessSudoers && v1alpha1.SudoersGroup(labels[v1alpha1.LabelTenant]) == group
 }
 
 // ofAnother says whether the LNamespace that has the name of a copy's tenant is not the one that the copy is of.

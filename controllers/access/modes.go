@@ -15,6 +15,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
+// unavailable is what keeps mode Constrained from being in force.
+const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate ConstrainedImpersonation"
+
 // modes keeps the mode of sudo: it asks the API server now and then, follows the configuration, and ends a switch when the
 // rules and bindings of both forms are in place everywhere. It is a source of the controller, which waits for the first mode.
 type modes struct {

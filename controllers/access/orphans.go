@@ -83,10 +83,8 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 // isClaimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
 // which has been told by a mark.
 func (o orphans) isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
-	for _, reference := range grants.Owners(object) {
-		if reference.UID == grants.Marked {
-			return true, nil
-		}
+	if grants.IsLeftToCollector(object) {
+		return true, nil
 	}
 	for _, tenant := range grants.Tenants(object) {
 		err := reader.Get(ctx, client.ObjectKey{Name: tenant}, &v1alpha1.LNamespace{})

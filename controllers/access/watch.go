@@ -20,6 +20,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/impersonation"
 )
 
 // Field indexes of the manager's cache.
@@ -89,7 +90,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	}
 	r.obstacles = &obstacleWatch{client: watcher, pause: r.Timing.RetryMin, recheck: r.groups.requestRecheck}
 	if r.Probe == nil {
-		if r.Probe, err = newProbe(mgr.GetConfig()); err != nil {
+		if r.Probe, err = impersonation.NewProbe(mgr.GetConfig()); err != nil {
 			return err
 		}
 	}
@@ -133,8 +134,7 @@ func (r *Reconciler) specChanged() predicate.Predicate {
 
 // notCopied drops the events of propagated copies; they are not of this controller's making.
 func notCopied(object client.Object) bool {
-	labels := object.GetLabels()
-	return labels[v1alpha1.LabelInheritedFrom] == "" || object.GetNamespace() == labels[v1alpha1.LabelTenant]
+	return !grants.IsCopied(object)
 }
 
 // handleObjects requeues every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing

@@ -173,7 +173,7 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 		return r.describeTermination(ctx, lns.Name), nil
 	case s.Owns(lns.Name, tenant.UID):
 		return r.reportOwned(lns, s), nil
-	case n.Terminating && lostName(lns):
+	case n.Terminating && lns.NameLost():
 		return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, nameLost(lns.Name)), nil
 	case n.Terminating:
 		return r.describeTermination(ctx, lns.Name), nil
@@ -194,17 +194,10 @@ func (r *Reconciler) nameWithheld(s *forest.Snapshot, lns *v1alpha1.LNamespace) 
 		return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
 			v1alpha1.AnnotationAdopt + "=" + string(lns.UID)
 	}
-	if lostName(lns) {
+	if lns.NameLost() {
 		return nameLost(lns.Name)
 	}
 	return ""
-}
-
-// lostName says whether somebody else had the name of an LNamespace when it was last written. Whoever makes the LNamespace could
-// otherwise lie in wait for the moment in which the name's owner deletes the namespace to make it anew.
-func lostName(lns *v1alpha1.LNamespace) bool {
-	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
-	return was != nil && was.Reason == string(v1alpha1.ReasonNamespaceConflict) && was.ObservedGeneration == lns.Generation
 }
 
 func nameLost(name string) string {

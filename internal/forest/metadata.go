@@ -66,6 +66,24 @@ func (s *Snapshot) withRootLabels(n *Namespace) *Namespace {
 	return fixed
 }
 
+// With is n as it is once change was written.
+func (n *Namespace) With(change Change) *Namespace {
+	w := n.clone()
+	for _, both := range []struct {
+		keys    map[string]string
+		changes map[string]*string
+	}{{w.Labels, change.Labels}, {w.Annotations, change.Annotations}} {
+		for key, value := range both.changes {
+			if value == nil {
+				delete(both.keys, key)
+			} else {
+				both.keys[key] = *value
+			}
+		}
+	}
+	return w
+}
+
 func set(m map[string]string, key, value string) {
 	if value == "" {
 		delete(m, key)

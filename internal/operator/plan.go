@@ -8,18 +8,22 @@ import (
 	"io"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/impersonation"
 	"github.com/warren-tenancy/warren/internal/kubeconfig"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
-// printPlan prints every write to copies and to Namespaces that the operator would do on a cluster, and why. It writes nothing.
+// printPlan prints every write to Namespaces, RBAC objects of tenants and copies that the operator would do on a cluster, and why. It writes nothing.
 func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // an error is told once, by the caller
@@ -29,7 +33,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	format := flags.String("o", preview.Table, "table, json or yaml")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(out, "manager plan prints every write to copies and Namespaces that the operator would do on this cluster, and why. It writes nothing.")
+		fmt.Fprintln(out, "manager plan prints every write to Namespaces, RBAC objects of tenants and copies that the operator would do on this cluster, and why. It writes nothing.")
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 		return nil
@@ -47,11 +51,19 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 	}
-	api, err := planClient(*access)
+	cfg, err := kubeconfig.Load(*access)
 	if err != nil {
 		return err
 	}
-	plan, err := preview.Make(ctx, api, c, *namespace)
+	api, err := planClient(cfg)
+	if err != nil {
+		return err
+	}
+	probe, err := impersonation.NewProbeOfAnybody(cfg, api)
+	if err != nil {
+		return err
+	}
+	plan, err := preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: *namespace, Probe: probe})
 	if err != nil {
 		return err
 	}
@@ -59,13 +71,11 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // planClient reads all kinds that a plan rests on.
-func planClient(path string) (client.Client, error) {
-	cfg, err := kubeconfig.Load(path)
-	if err != nil {
-		return nil, err
-	}
+func planClient(cfg *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, metav1.AddMetaToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		v1alpha1.AddToScheme, metav1.AddMetaToScheme, corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

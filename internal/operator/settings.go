@@ -13,7 +13,6 @@ import (
 	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/pkg/watchset"
@@ -71,24 +70,14 @@ func propagationChanged(old, now *config.OperatorConfiguration) bool {
 }
 
 func distributionSettings(c *config.OperatorConfiguration, operatorNamespace string) distribution.Settings {
-	s := distribution.Settings{
-		Settings: distribute.Settings{
-			AllowOverwrite: c.Distribution.AllowOverwrite,
-			Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, operatorNamespace) },
-		},
-		Covered: func(kind schema.GroupKind) bool {
-			propagated := c.Propagated(kind)
-			return propagated != nil && propagate.KindMode(propagated.Mode) == propagate.All
-		},
+	pure, covered := rules.ForDistributions(c, operatorNamespace)
+	return distribution.Settings{
+		Settings: pure, Covered: covered,
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
 		Scrub: copying.Scrub{
 			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
 		},
 	}
-	for _, k := range c.Distribution.Kinds {
-		s.Kinds = append(s.Kinds, k.GroupVersionKind())
-	}
-	return s
 }
 
 func distributionChanged(old, now *config.OperatorConfiguration) bool {

@@ -15,6 +15,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
@@ -23,7 +24,7 @@ import (
 type Verb string
 
 // The verbs. Conflict and Held are no writes: what is wanted there can't be written, because an unrelated object has the name, or because
-// the limits of the tree leave no room for it.
+// a limit, a conflict elsewhere or a partition holds it back.
 const (
 	Create   Verb = "create"
 	Update   Verb = "update"
@@ -58,20 +59,59 @@ type Write struct {
 	Reason string `json:"reason"`
 }
 
-// Plan is every write to Namespaces and to copies that the operator would do.
+// Plan is every write to Namespaces, to the RBAC objects of tenants, to copies and to distributed copies that the operator would do.
 type Plan struct {
 	Writes []Write `json:"writes"`
 	// Notes are sentences about what could not be judged.
 	Notes []string `json:"notes"`
 }
 
-// Make plans for the cluster that api reads, under configuration c. It needs to list namespaces, Warren's kinds and the configured ones.
-func Make(ctx context.Context, api client.Client, c *config.OperatorConfiguration, operatorNamespace string) (*Plan, error) {
-	f, err := readForest(ctx, api, rules.ForForest(c, operatorNamespace))
+// Options say for which cluster and configuration is planned.
+type Options struct {
+	// API lists namespaces, Warren's kinds, those of RBAC and the configured ones.
+	API               client.Client
+	Config            *config.OperatorConfiguration
+	OperatorNamespace string
+	// Probe asks whether the API server knows constrained impersonation. Nil: nobody knows.
+	Probe func(context.Context) grants.Answer
+}
+
+// Make plans what the operator would write.
+func Make(ctx context.Context, o Options) (*Plan, error) {
+	f, tenants, err := readForest(ctx, o.API, rules.ForForest(o.Config, o.OperatorNamespace))
 	if err != nil {
 		return nil, err
 	}
-	return newReading(api, f, c).plan(ctx, f, c)
+	births := planBirths(f, tenants, o.Config, o.OperatorNamespace)
+	access, err := planRights(ctx, o, births.f, tenants)
+	if err != nil {
+		return nil, err
+	}
+	r := newReading(o.API, births.f, o.Config)
+	r.bindings = access.changedBindings()
+	plan, err := r.plan(ctx, births.f, o.Config)
+	if err != nil {
+		return nil, err
+	}
+	distributed, err := planDistributions(ctx, o, births.f)
+	if err != nil {
+		return nil, err
+	}
+	plan.Writes = slices.Concat(births.writes, access.writes, plan.Writes, distributed.writes)
+	plan.Notes = slices.Concat(births.notes, access.notes, plan.Notes, distributed.notes, noteUnplanned(o.Config))
+	return plan, nil
+}
+
+// noteUnplanned names what this configuration has the operator write, and no plan covers.
+func noteUnplanned(c *config.OperatorConfiguration) []string {
+	var notes []string
+	if c.Propagation.BindOwnRole {
+		notes = append(notes, "the RoleBindings "+v1alpha1.OperatorBinding+" that propagation.bindOwnRole keeps in each namespace of the forest")
+	}
+	if c.FeatureEnabled(config.PropagateGenerated) {
+		notes = append(notes, "the labels of generated objects, for feature gate "+string(config.PropagateGenerated))
+	}
+	return notes
 }
 
 func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) *reading {
@@ -104,10 +144,13 @@ func namespaceWrites(f *forest.Snapshot) []Write {
 		if change.Empty() {
 			continue
 		}
-		keys := append(describeKeys("label", change.Labels), describeKeys("annotation", change.Annotations)...)
-		writes = append(writes, Write{Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(f, name), Reason: strings.Join(keys, ", ")})
+		writes = append(writes, Write{Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(f, name), Reason: describeChange(change)})
 	}
 	return writes
+}
+
+func describeChange(change forest.Change) string {
+	return strings.Join(append(describeKeys("label", change.Labels), describeKeys("annotation", change.Annotations)...), ", ")
 }
 
 // describeKeys says what becomes of the keys that change.

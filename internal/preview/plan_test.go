@@ -31,7 +31,6 @@ delete     Secret      shop        key       payments   namespace payments is no
 conflict   Role        solo        r         base       an object of that name exists which is no copy of it
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
-Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).
 `},
 		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) }, `KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT
 Namespace                        payments   0        1        0        0
@@ -40,16 +39,14 @@ Secret                           payments   1        0        0        0
 Secret                           shop       0        0        1        0
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
-Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).
 `},
 		"held": {
 			&preview.Plan{Writes: []preview.Write{{Verb: preview.Held, Kind: "Secret", Namespace: "shop", Name: "key", Source: "shop", Reason: "the limits of the tree leave no room for it"}}},
 			func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) },
 			"VERB   KIND     NAMESPACE   NAME   SOURCE   REASON\nheld   Secret   shop        key    shop     the limits of the tree leave no room for it\n" +
-				"Nothing is to be written; 1 can't be written, because the limits of their trees leave no room.\n" +
-				"Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n",
+				"Nothing is to be written; 1 held back, each for its reason.\n",
 		},
-		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) }, "Nothing is to be written.\nNot in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n"},
+		"nothing": {&preview.Plan{}, func(p *preview.Plan, out *bytes.Buffer) error { return p.Print(out, preview.Table) }, "Nothing is to be written.\n"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

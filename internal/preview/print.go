@@ -69,9 +69,6 @@ func (p *Plan) WriteCounts(w io.Writer) error {
 	return p.writeSum(w)
 }
 
-// leftOut says what no plan covers, so that nobody takes an empty one for a promise about all that the operator writes.
-const leftOut = "Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n"
-
 func (p *Plan) writeSum(w io.Writer) error {
 	sum := p.Sum()
 	var lines strings.Builder
@@ -84,13 +81,12 @@ func (p *Plan) writeSum(w io.Writer) error {
 		fmt.Fprintf(&lines, "; %d can't be written, because an unrelated object has the name", sum.Conflicts)
 	}
 	if sum.Held > 0 {
-		fmt.Fprintf(&lines, "; %d can't be written, because the limits of their trees leave no room", sum.Held)
+		fmt.Fprintf(&lines, "; %d held back, each for its reason", sum.Held)
 	}
 	lines.WriteString(".\n")
 	for _, note := range p.Notes {
 		fmt.Fprintf(&lines, "Not judged: %s.\n", text.Escape(note))
 	}
-	lines.WriteString(leftOut)
 	_, err := io.WriteString(w, lines.String())
 	return err
 }

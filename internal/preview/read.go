@@ -23,9 +23,9 @@ import (
 // pageSize is how many objects one answer holds; each may have a MiB.
 const pageSize = 100
 
-// readForest reads the namespaces and all that says what they should be.
-func readForest(ctx context.Context, api client.Reader, r forest.Rules) (*forest.Snapshot, error) {
-	f := forest.New(r)
+// readForest reads the namespaces and all that says what they should be, the LNamespaces among it.
+func readForest(ctx context.Context, api client.Reader, r forest.Rules) (f *forest.Snapshot, tenants []*v1alpha1.LNamespace, err error) {
+	f = forest.New(r)
 	namespaces := &metav1.PartialObjectMetadataList{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
 	for _, list := range []client.ObjectList{namespaces, &v1alpha1.SubNamespaceList{}, &v1alpha1.LNamespaceList{}, &v1alpha1.HierarchyConfigurationList{}} {
@@ -36,17 +36,17 @@ func readForest(ctx context.Context, api client.Reader, r forest.Rules) (*forest
 			case *v1alpha1.SubNamespace:
 				f = f.WithSub(forest.SubOf(o))
 			case *v1alpha1.LNamespace:
-				f = f.WithTenant(forest.TenantOf(o))
+				f, tenants = f.WithTenant(forest.TenantOf(o)), append(tenants, o)
 			case *v1alpha1.HierarchyConfiguration:
 				f = f.WithHierarchy(forest.HierarchyOf(o.Namespace, string(o.UID), o.Spec))
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("reading the namespaces and what places them: %w", err)
+			return nil, nil, fmt.Errorf("reading the namespaces and what places them: %w", err)
 		}
 	}
-	return f, nil
+	return f, tenants, nil
 }
 
 // reading takes the objects of the configured kinds into a world.
@@ -59,6 +59,8 @@ type reading struct {
 	copies map[string]int
 	// deletions says that only these are asked for: they don't depend on content, so metadata are read alone.
 	deletions bool
+	// bindings are RoleBindings in the roots of tenants as they would be, where they are to be written; nil: to be deleted.
+	bindings map[propagate.Slot]*unstructured.Unstructured
 	// unread are the kinds that may not be listed.
 	unread []schema.GroupKind
 }
@@ -80,7 +82,12 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 	}
 	gvk := mapping.GroupVersionKind
 	bodies := map[propagate.Slot]*propagate.Body{}
-	source := func(object client.Object) error { return r.takeSource(gvk, mode, object, bodies) }
+	source := func(object client.Object) error {
+		if _, replaced := r.bindings[slotOf(gvk, object)]; replaced {
+			return nil
+		}
+		return r.takeSource(gvk, mode, object, bodies)
+	}
 	copied := func(object client.Object) error { return r.takeCopy(gvk, object, bodies) }
 	list := objectsOf(gvk)
 	if r.deletions {
@@ -92,6 +99,11 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 		err = paging.Each(ctx, r.api, list, pageSize, source)
 	case propagate.OptIn:
 		err = paging.Each(ctx, r.api, list, pageSize, source, client.HasLabels{v1alpha1.LabelPropagate})
+	}
+	for slot, binding := range r.bindings {
+		if err == nil && slot.Kind == gk && binding != nil && mode != propagate.Remove {
+			err = r.takeSource(gvk, mode, binding, bodies)
+		}
 	}
 	if err == nil {
 		err = paging.Each(ctx, r.api, list, pageSize, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
@@ -193,7 +205,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) error {
 	metadata := read.(*metav1.PartialObjectMetadata)
 	slot := slotOf(kind, metadata)
-	if r.world.Source(slot) != nil || r.world.Copy(slot) != nil {
+	if _, replaced := r.bindings[slot]; replaced || r.world.Source(slot) != nil || r.world.Copy(slot) != nil {
 		return nil
 	}
 	if from := r.world.UnlabelledFrom(slot, metadata); from != "" {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -34,6 +35,22 @@ func ForCopies(c *config.OperatorConfiguration) propagate.Rules {
 		ExcludedAnnotation: c.Propagation.ExcludedAnnotations.Match,
 		NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
 		Memo:               propagate.NewMemo(),
+	}
+}
+
+// ForDistributions are what the configuration says about ResourceDistributions. covered says whether every object of a kind is propagated,
+// so that one in a tree is in the way of a distributed copy although it has no label.
+func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
+	settings = distribute.Settings{
+		AllowOverwrite: c.Distribution.AllowOverwrite,
+		Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, operatorNamespace) },
+	}
+	for _, k := range c.Distribution.Kinds {
+		settings.Kinds = append(settings.Kinds, k.GroupVersionKind())
+	}
+	return settings, func(kind schema.GroupKind) bool {
+		propagated := c.Propagated(kind)
+		return propagated != nil && propagate.KindMode(propagated.Mode) == propagate.All
 	}
 }
 

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/impersonation"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
@@ -27,8 +29,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
-		Long: "Show how many copies and Namespaces of which tenant the operator would write if it read this file, and write nothing; -o wide\n" +
-			"shows each write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
+		Long: "Show how many Namespaces, RBAC objects and copies of which tenant the operator would write if it read this file, and write nothing; -o wide\n" +
+			"shows each write with its reason. You need to list namespaces, kinds of RBAC and every configured kind, Secrets too: run it as a cluster admin.\n" +
 			"FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
 		Args:    invocation.ExactlyAsUsage("one file"),
@@ -47,11 +49,7 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return invocation.Problems(strings.Split(err.Error(), "\n"))
 		}
-		api, err := inv.ConnectDiscovering()
-		if err != nil {
-			return err
-		}
-		plan, err := preview.Make(cmd.Context(), api, c, *operator)
+		plan, err := makePlan(cmd.Context(), inv, c, *operator)
 		switch {
 		case failure.Refused(err):
 			return fmt.Errorf("you may not read what the operator reads; ask a cluster admin: %w", err)
@@ -64,6 +62,23 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), c.RemovalsHash(), plan})
 	}
 	return cmd
+}
+
+// makePlan plans with the caller's rights.
+func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration, operatorNamespace string) (*preview.Plan, error) {
+	api, err := inv.ConnectDiscovering()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := inv.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	probe, err := impersonation.NewProbeOfAnybody(cfg, api)
+	if err != nil {
+		return nil, err
+	}
+	return preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: operatorNamespace, Probe: probe})
 }
 
 // report is a plan as a table: of its writes, or of how many there are.

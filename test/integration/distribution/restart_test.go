@@ -2,6 +2,7 @@ package distribution_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +76,36 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d1)
+	})
+
+	It("DIST-D90 does what manager plan says before it starts, and nothing else", func(ctx SpecContext) {
+		changed, skips, fails, suspended := plough(ctx, w), plough(ctx, w), plough(ctx, w), plough(ctx, w)
+		changed.create(ctx)
+		changed.becomes(ctx, "True/Distributed")
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		changed.change(ctx, changed.holding(map[string]string{"v": "2"}), func(rd *v1alpha1.ResourceDistribution) {
+			rd.Spec.Targets.ExcludedNamespaces = references(changed.d3)
+		})
+		skips.obstacle(ctx, skips.d2, "theirs")
+		skips.create(ctx, onConflict(v1alpha1.ConflictSkip))
+		fails.obstacle(ctx, fails.d1, "theirs")
+		fails.create(ctx)
+		suspended.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Suspend = true })
+
+		manager, err := devcluster.BuildManager(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		plan := func() ([]string, []string) { return planned(ctx, w, manager, changed, skips, fails, suspended) }
+		writes := []string{
+			"create " + skips.d1, "create " + skips.d3, "update " + changed.d1, "update " + changed.d2, "delete " + changed.d3}
+		left := []string{"conflict " + skips.d2, "conflict " + fails.d1, "held " + fails.d2, "held " + fails.d3}
+		lines, notes := plan()
+		Expect(lines).To(ConsistOf(slices.Concat(writes, left)))
+		Expect(notes).To(ContainElement("ResourceDistribution " + suspended.id + ": it is suspended; kubectl warren distribution plan " + suspended.id + " says what waits"))
+		since := changed.mark(ctx)
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		Eventually(ctx, func() []string { lines, _ := plan(); return lines }).Should(ConsistOf(left))
+		Expect(writtenSecrets(ctx, w, since, changed, skips, fails, suspended)).To(ConsistOf(writes))
 	})
 
 	It("DIST-D65 goes on with a roll-out where it was, not sooner", func(ctx SpecContext) {

@@ -1,6 +1,7 @@
 package trees_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,8 +84,7 @@ propagation:
 			preview.Write{Verb: preview.Create, Kind: "Secret", Namespace: "web", Name: "key", Tenant: "org", Source: "org", Reason: "it is not there yet"},
 			And(HaveField("Name", "web"), HaveField("Kind", "Namespace"), HaveField("Reason", ContainSubstring("label team=neco")))))
 		Expect(own.plan(ctx, config)).To(And(MatchRegexp(`(?m)^create +Secret +web +key +org +it is not there yet$`),
-			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n"+
-				"Not in this plan: the RBAC objects of tenants, and the copies of ResourceDistributions (kubectl warren distribution plan).\n")))
+			HaveSuffix("4 to create, 4 to update, 0 to delete; 1 can't be written, because an unrelated object has the name.\n")))
 
 		since := own.mark(ctx)
 		_, err := own.StartOperator(ctx)
@@ -112,7 +112,6 @@ Namespace +org +0 +2 +0 +0
 Secret +org +0 +0 +1 +0
 2 to create, 2 to update, 1 to delete\.
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
-Not in this plan: .* of tenants, .* of ResourceDistributions \(kubectl warren distribution plan\)\.
 If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: "[0-9a-f]{12}"
 $`))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
@@ -130,6 +129,47 @@ $`))
 		requests, err := own.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(planLike(requests)).To(BeEmpty())
+	})
+
+	It("PROP-M4 names every write to Namespaces, RBAC objects of tenants and copies before the operator's start, and nothing else is written", func(ctx SpecContext) {
+		config := configuration(usual)
+		if own.Operator == nil {
+			_, err := own.StartOperator(ctx)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		own.put(ctx, build.Tenant("m4-bank").Users("v-ann").Sudoers("v-bob", "v-carl").Object())
+		own.grow(ctx, "m4-bank/m4-bank-web")
+		settled := Equal([]string{"conflict Secret db key"})
+		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
+		_, err := own.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+
+		edit(ctx, own, build.Tenant("m4-bank").Object(), func(l *v1alpha1.LNamespace) {
+			l.Spec.Users, l.Spec.Sudoers = build.Users("v-ann", "v-eve"), build.Users("v-bob")
+		})
+		shop := build.Tenant("m4-shop").Users("v-ann").Object()
+		own.put(ctx, build.SubNamespace("org", "m4-db"), build.Source(build.Secret("m4-bank", "key", "x"), v1alpha1.ModeUpdate),
+			build.Tenant("m4-pay").Users("v-ann").Managers("v-max").Sudoers("v-bob").Object(), build.Namespace("m4-shop"), shop)
+		own.annotate(ctx, "m4-shop", v1alpha1.AnnotationAdopt+"="+string(shop.UID))
+
+		before := own.planned(ctx, config)
+		Expect(before.Notes).To(BeEmpty())
+		Expect(lines(before)).To(ContainElements(
+			"create Namespace  m4-pay", "update Namespace  m4-shop", "create Namespace  m4-db", "create Secret m4-db key", "create Secret m4-bank-web key",
+			"create RoleBinding m4-pay warren:users", "create ClusterRoleBinding  warren:sudo:m4-pay", "create ClusterRole  warren:edit:m4-shop",
+			"update ClusterRoleBinding  warren:sudo:m4-bank", "update ClusterRole  warren:self:v-carl", "update ClusterRole  warren:self:v-bob",
+			"update RoleBinding m4-bank warren:users", "update RoleBinding m4-bank-web warren:users", "create RoleBinding m4-db view"))
+		Expect(before.Writes).To(ContainElements(
+			preview.Write{Verb: preview.Update, Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding", Name: "warren:sudo:m4-bank", Tenant: "m4-bank",
+				Reason: "it loses User v-carl, whom LNamespace m4-bank doesn't list"},
+			preview.Write{Verb: preview.Create, Kind: "Namespace", Name: "m4-db", Tenant: "org", Reason: "SubNamespace org/m4-db asks for it"}))
+
+		since := own.mark(ctx)
+		Expect(own.Operator.Start(ctx)).To(Succeed())
+		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
+		requests, err := own.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(writesOfOperator(requests)).To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
 	It("PROP-O5 the guardrails of config/samples reach a tenant, and its sudoers can't take them off", func(ctx SpecContext) {
@@ -162,21 +202,46 @@ $`))
 
 // planLike are the writes to Namespaces and to what is propagated, in the words of a plan. Those of Kubernetes itself don't count.
 func planLike(requests []audit.Request) []string {
-	kinds := map[string]string{"namespaces": "Namespace", "secrets": "Secret", "configmaps": "ConfigMap", "rolebindings": "RoleBinding"}
-	verbs := map[string]string{"create": "create", "update": "update", "patch": "update", "delete": "delete"}
 	all := []string{}
 	for _, r := range requests {
-		if strings.Contains(r.User, "system:kube-") || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:") {
+		kind := kindOfPlan[r.Resource]
+		if strings.Contains(r.User, "system:kube-") || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:") || strings.HasPrefix(kind, "ClusterRole") {
 			continue
 		}
-		if kinds[r.Resource] == "" || verbs[r.Verb] == "" || r.Subresource != "" || r.Code >= 300 || r.Namespace == "warren-system" || r.Namespace == "kube-system" {
-			continue
+		if line := planLine(r); line != "" && kind != "" && r.Namespace != "warren-system" && r.Namespace != "kube-system" {
+			all = append(all, line)
 		}
-		namespace := r.Namespace
-		if r.Resource == "namespaces" {
-			namespace = ""
-		}
-		all = append(all, fmt.Sprintf("%s %s %s %s", verbs[r.Verb], kinds[r.Resource], namespace, r.Name))
 	}
 	return all
+}
+
+// writesOfOperator are all of its writes in the words of a plan, but for those to its own kinds: finalizers and statuses.
+func writesOfOperator(requests []audit.Request) []string {
+	all := []string{}
+	for _, r := range requests {
+		if r.User == controlplane.Operator && r.IsWrite() && r.Group != v1alpha1.Domain {
+			if line := planLine(r); line != "" {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+var kindOfPlan = map[string]string{
+	"namespaces": "Namespace", "secrets": "Secret", "configmaps": "ConfigMap",
+	"rolebindings": "RoleBinding", "clusterrolebindings": "ClusterRoleBinding", "clusterroles": "ClusterRole",
+}
+
+// planLine is a request as a line of a plan; "" where it has changed nothing, or a subresource.
+func planLine(r audit.Request) string {
+	verb := map[string]string{"create": "create", "update": "update", "patch": "update", "delete": "delete"}[r.Verb]
+	if verb == "" || r.Subresource != "" || r.Code >= 300 {
+		return ""
+	}
+	namespace := r.Namespace
+	if r.Resource == "namespaces" {
+		namespace = ""
+	}
+	return fmt.Sprintf("%s %s %s %s", verb, cmp.Or(kindOfPlan[r.Resource], r.Resource), namespace, r.Name)
 }
