@@ -66,6 +66,9 @@ func (t *tables) turnOf(k key) copying.Turn[lane] {
 	turn.Class, turn.Lane = 2, lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
 	if s := world.Source(action.Source); s != nil {
 		turn.Length = 1 + s.Size/largeBody
+		if s.Size >= largeBody && (action.Verb == propagate.Create || action.Verb == propagate.Update) {
+			turn.Weight = s.Size
+		}
 	}
 	switch {
 	case propagate.GivesRights(k.slot) && action.Verb != propagate.Create:

@@ -8,11 +8,14 @@ type Turn[L comparable] struct {
 	Lane   L
 	// Length is how many keys of the lane follow one another before the next lane has its turn; 0 stands for one.
 	Length int
+	// Weight is how many bytes the work sends, where they are many; else 0. See Queue.
+	Weight int
 }
 
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
+	weigh   func(K, int) // is told the weight of a key that comes
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -63,8 +66,8 @@ func (r *ring[N, M]) pass(leaves bool) {
 	r.turns = append(r.turns, name)
 }
 
-func newLanes[K, L comparable](turnOf func(K) Turn[L]) *lanes[K, L] {
-	return &lanes[K, L]{turnOf: turnOf}
+func newLanes[K, L comparable](turnOf func(K) Turn[L], weigh func(K, int)) *lanes[K, L] {
+	return &lanes[K, L]{turnOf: turnOf, weigh: weigh}
 }
 
 // Touch implements workqueue.Queue. A key that waits keeps its turn.
@@ -73,6 +76,7 @@ func (q *lanes[K, L]) Touch(K) {}
 // Push implements workqueue.Queue.
 func (q *lanes[K, L]) Push(k K) {
 	turn := q.turnOf(k)
+	q.weigh(k, turn.Weight)
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
 	of.keys = append(of.keys, k)

@@ -11,18 +11,20 @@ import (
 )
 
 // Queue holds the keys K that are to be looked at, on the leader alone: a standby keeps tables, but no work. Equal keys are done
-// once. Tenants take turns, and lanes L within a tenant; see Turn.
+// once. Tenants take turns, and lanes L within a tenant; see Turn. Of what sends many bytes little is under way at once.
 type Queue[K, L comparable] struct {
 	delaying workqueue.TypedDelayingInterface[K]
 	leading  atomic.Bool
 	working  atomic.Int64 // keys that are worked on
+	weights  *weights[K, L]
 }
 
 // NewQueue returns a queue of a standby. turnOf says where a key waits; it is asked under the queue's lock when the key comes, and must
 // not call the queue.
 func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
-	return &Queue[K, L]{delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf)}),
+	w := newWeights(turnOf)
+	return &Queue[K, L]{weights: w, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf, w.note)}),
 	})}
 }
 
@@ -47,19 +49,33 @@ func (q *Queue[K, L]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k
 
 // WorkOne hands one key to work. It returns false when the queue has been shut down.
 func (q *Queue[K, L]) WorkOne(work func(K)) bool {
-	k, shutdown := q.delaying.Get()
-	if shutdown {
-		return false
+	for {
+		k, shutdown := q.delaying.Get()
+		if shutdown {
+			return false
+		}
+		if weight, begun := q.weights.begin(k); begun {
+			q.workOn(k, weight, work)
+			return true
+		}
+		q.delaying.Done(k) // set aside
 	}
+}
+
+func (q *Queue[K, L]) workOn(k K, weight int, work func(K)) {
 	q.working.Add(1)
 	defer q.working.Add(-1)
+	defer func() {
+		for _, ready := range q.weights.end(weight) {
+			q.delaying.Add(ready)
+		}
+	}()
 	defer q.delaying.Done(k)
 	work(k)
-	return true
 }
 
 // Len counts the keys that wait, but for what is to be tried again later.
-func (q *Queue[K, L]) Len() int { return q.delaying.Len() }
+func (q *Queue[K, L]) Len() int { return q.delaying.Len() + q.weights.count() }
 
 // IsIdle says whether nothing waits or is worked on, but for what is to be tried again later.
 func (q *Queue[K, L]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }

@@ -20,7 +20,7 @@ func floods() []*flood {
 		{name: "1,000 Terminating Secrets in the way of copies", begin: beginHeld, end: endHeld},
 		{name: "500 sources with long selectors that match nothing", begin: beginSelecting},
 		{name: "20 Secrets of 1 MiB to 100 namespaces", begin: beginLarge},
-		{name: "1,000 copies that a policy refuses with another text each time", begin: beginRefused, end: endRefused},
+		{name: "1,000 copies that a policy refuses, each with a text of its own", begin: beginRefused, end: endRefused},
 		{name: "500 SubNamespaces that wait for room", begin: beginWaiting, end: endWaiting},
 		{name: "100 namespaces that ask for parents that don't exist", begin: beginAsking, end: endAsking},
 		{name: "labels of 200 SubNamespaces that change five times a second", begin: beginRelabelling, goOn: relabel},
@@ -66,10 +66,10 @@ func beginLarge(ctx context.Context, f *flood) error {
 	return f.putSources(ctx, 20, strings.Repeat("x", 1<<20-1<<10))
 }
 
-// refusal is a policy of the cluster that lets no Secret into one namespace, and says so in other words each time.
+// refusal is a policy of the cluster that lets no Secret into one namespace, and says so of each in other words.
 func (f *flood) refusal(namespace string) (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
 	policy, binding := build.Policy(namespace, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), "false", "")
-	policy.Spec.Validations[0].MessageExpression = "'request ' + request.uid + ' is refused'"
+	policy.Spec.Validations[0].MessageExpression = "object.metadata.namespace + ' has no room for ' + object.metadata.name"
 	return policy, binding
 }
 
@@ -137,7 +137,8 @@ func beginAsking(ctx context.Context, f *flood) error {
 	}
 	return inParallel(ctx, f.size(100), func(ctx context.Context, i int) error {
 		hc := build.Hierarchy(f.child(i))
-		patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","spec":{"parent":"nowhere-%d"}}`, v1alpha1.GroupVersion.String(), i)
+		patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","metadata":{"namespace":%q,"name":%q},"spec":{"parent":"nowhere-%d"}}`,
+			v1alpha1.GroupVersion.String(), hc.Namespace, hc.Name, i)
 		return f.Admin().Patch(ctx, hc, client.RawPatch(types.ApplyPatchType, []byte(patch)), client.FieldOwner("flood"), client.ForceOwnership)
 	})
 }

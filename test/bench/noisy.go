@@ -10,11 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -114,10 +112,11 @@ func (f *flood) measure(ctx context.Context) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	ratio := float64(medianOf(noisy)) / float64(medianOf(rest))
+	ratio := float64(medianOf(noisy.copied)) / float64(medianOf(rest.copied))
 	return []result{
-		{id: "N1", passed: ratio <= noisyBudget, text: fmt.Sprintf("%s: another tenant's Secret to its copy p50 %.0fms max %.0fms, at rest p50 %.0fms max %.0fms, ratio %.2f budget %.1f",
-			f.name, ms(medianOf(noisy)), ms(slices.Max(noisy)), ms(medianOf(rest)), ms(slices.Max(rest)), ratio, noisyBudget)},
+		{id: "N1", passed: ratio <= noisyBudget, text: fmt.Sprintf("%s: another tenant's Secret to its copy p50 %.0fms max %.0fms, at rest p50 %.0fms max %.0fms, ratio %.2f budget %.1f; the Secret itself was written in %.0fms, at rest in %.0fms",
+			f.name, ms(medianOf(noisy.copied)), ms(slices.Max(noisy.copied)), ms(medianOf(rest.copied)), ms(slices.Max(rest.copied)), ratio, noisyBudget,
+			ms(medianOf(noisy.written)), ms(medianOf(rest.written)))},
 		{id: "N2", passed: asked <= noisyRequests, counted: true, text: fmt.Sprintf("%s: %.1f requests of the operator a second afterwards, budget %.0f", f.name, asked, noisyRequests)},
 	}, f.clear(ctx)
 }
@@ -141,34 +140,32 @@ func (f *flood) keepOn(ctx context.Context) error {
 	}
 }
 
-// timeCopies makes sources in the quiet tenant's root, one after the other, and returns how long each took to its copy.
-func (f *flood) timeCopies(ctx context.Context, name string) ([]time.Duration, error) {
-	api, err := metadata.NewForConfig(f.Config(controlplane.Admin))
+// timings are how long each Secret of the quiet tenant took to be written, and from then on to its copy.
+type timings struct{ written, copied []time.Duration }
+
+// timeCopies makes sources in the quiet tenant's root, one after the other.
+func (f *flood) timeCopies(ctx context.Context, name string) (t timings, err error) {
+	_, copies, err := f.watchCopies(ctx, childName(0), v1alpha1.LabelInheritedFrom)
 	if err != nil {
-		return nil, err
-	}
-	copies, err := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(childName(0)).
-		Watch(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom})
-	if err != nil {
-		return nil, err
+		return t, err
 	}
 	defer copies.Stop()
-	var all []time.Duration
 	for i := range f.scale.probes() {
 		source := build.Source(newSecret(fmt.Sprintf("%s-%d", name, i), "a"), v1alpha1.ModeUpdate)
 		begin := time.Now()
 		if err := f.Admin().Create(ctx, source); err != nil {
-			return nil, err
+			return t, err
 		}
+		written := time.Now()
 		if err := awaitCopy(ctx, copies, source.Name); err != nil {
-			return nil, err
+			return t, err
 		}
-		all = append(all, time.Since(begin))
+		t.written, t.copied = append(t.written, written.Sub(begin)), append(t.copied, time.Since(written))
 		if err := f.Admin().Delete(ctx, source); err != nil {
-			return nil, err
+			return t, err
 		}
 	}
-	return all, nil
+	return t, nil
 }
 
 // awaitCopy waits until a watch has brought the copy of that name, for two minutes at most.

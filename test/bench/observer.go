@@ -46,24 +46,29 @@ func (b *bench) observeIdle(ctx context.Context) (*observer, error) {
 	return b.startObserver(ctx)
 }
 
-func (b *bench) startObserver(ctx context.Context) (*observer, error) {
+// watchCopies watches the metadata of the Secrets in a namespace that have a label, or in all for "", from a list of them on. The API
+// server ends the watch of a client that falls behind, as it may on a busy machine: the watch goes on where it ended.
+func (b *bench) watchCopies(ctx context.Context, namespace, label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
 	c, err := metadata.NewForConfig(b.Config(controlplane.Admin))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	label := cmp.Or(b.label, v1alpha1.LabelInheritedFrom)
-	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"})
+	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	// The API server ends the watch of a client that falls behind, as it may on a busy machine: it goes on where it ended.
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label
 			return secrets.Watch(ctx, options)
 		},
 	})
+	return list, w, err
+}
+
+func (b *bench) startObserver(ctx context.Context) (*observer, error) {
+	list, w, err := b.watchCopies(ctx, "", cmp.Or(b.label, v1alpha1.LabelInheritedFrom))
 	if err != nil {
 		return nil, err
 	}

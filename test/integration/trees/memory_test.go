@@ -125,6 +125,6 @@ subNamespaces: {annotations: ["example.com/*"]}
 			g.Expect(subs.Items).To(HaveLen(count))
 			g.Expect(subs.Items).To(HaveEach(HaveField("Status.Conditions", Not(BeEmpty()))), "the operator has looked at each")
 		}).WithContext(ctx).Should(Succeed())
-		Eventually(heap).WithContext(ctx).WithTimeout(collectionTime).WithPolling(5*time.Second).Should(BeNumerically("<", before+most))
+		Eventually(heap).WithContext(ctx).WithTimeout(collectionTime).WithPolling(5 * time.Second).Should(BeNumerically("<", before+most))
 	})
 })
