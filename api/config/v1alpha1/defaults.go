@@ -68,7 +68,7 @@ func defaultInformers() Informers {
 		VerifyInterval: metav1.Duration{Duration: 5 * time.Minute},
 		IdleGrace:      metav1.Duration{Duration: 30 * time.Second},
 		DegradedAfter:  metav1.Duration{Duration: 30 * time.Second},
-		MaxInformers:   20000,
+		MaxInformers:   10000,
 		MaxNamespaces:  5000,
 	}
 }

@@ -114,7 +114,7 @@ type Informers struct {
 	// DegradedAfter is how long an informer may be without a working watch, at least 1s. Default 30s.
 	DegradedAfter metav1.Duration `json:"degradedAfter"`
 
-	// MaxInformers is the limit for all informers, at least 1. Default 20000.
+	// MaxInformers is the limit for all informers, at least 1. Default 10000: what fits the memory limit of config/manager.
 	MaxInformers int `json:"maxInformers"`
 
 	// MaxNamespaces is the limit for the namespaces of one lease, at least 1. Default 5000.

@@ -119,7 +119,7 @@ func (w *wander) step(ctx context.Context, rights bool) {
 		w.toggleRight(ctx, w.draw(w.namespaces()))
 	case rights && n < 45 && w.auto:
 		w.setEverywhere(ctx, !w.everywhere)
-	case n < 85:
+	case n < 65:
 		w.changeSource(ctx)
 	case n < 95:
 		w.loseCopies(ctx)
@@ -267,6 +267,7 @@ func (w *wander) rests(ctx context.Context, steps int) {
 	for range steps {
 		w.step(ctx, false)
 	}
+	w.loseCopies(ctx)
 	w.settles(ctx)
 	hidden := w.seen(false)
 	// A namespace that has moved meanwhile was in sight for a part of the time, perhaps.
