@@ -5,6 +5,9 @@ const (
 	openText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, content_hash, valid_from
 FROM {{t}}_periods WHERE cluster = {{p1}} AND valid_to IS NULL`
 
+	orderedText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, op, cost_center, owner, content_hash, effective_at
+FROM {{t}} WHERE cluster = {{p1}} ORDER BY namespace, effective_at, generation, recorded_at, event_id`
+
 	latestText = `SELECT namespace, tenant_uid, op, MAX(effective_at) FROM {{t}}
 WHERE cluster = {{p1}} AND namespace IN ({{list}}) GROUP BY namespace, tenant_uid, op`
 

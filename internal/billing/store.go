@@ -154,24 +154,6 @@ func (e Event) row() ([]byte, error) {
 	return text, nil
 }
 
-// Open is what a diff needs of an open period.
-type Open struct {
-	Namespace, NamespaceUID, Tenant, TenantUID string
-	Generation                                 int64
-	CostCenter, Owner, ContentHash             string
-	ValidFrom                                  time.Time
-}
-
-// OpenPeriods streams the periods of the cluster that have no end yet, in no order. The first error is the last element.
-func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
-	return read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
-		var from instant
-		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner, &p.ContentHash, &from)
-		p.ValidFrom = from.Time
-		return p, err
-	}, s.options.Cluster)
-}
-
 // Holding is a namespace in the hands of one incarnation of a tenant.
 type Holding struct{ Namespace, TenantUID string }
 

@@ -1,0 +1,92 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"iter"
+	"time"
+)
+
+// Open is what a diff needs of an open period.
+type Open struct {
+	Namespace, NamespaceUID, Tenant, TenantUID string
+	Generation                                 int64
+	CostCenter, Owner, ContentHash             string
+	ValidFrom                                  time.Time
+}
+
+// OpenPeriods streams the periods of the cluster that have no end yet, in no order. The first error is the last element.
+func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
+	if s.text.ordered != "" {
+		return openOf(s.orderedEvents(ctx))
+	}
+	return read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
+		var from instant
+		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner, &p.ContentHash, &from)
+		p.ValidFrom = from.Time
+		return p, err
+	}, s.options.Cluster)
+}
+
+// openEvent is an event, as what it would open.
+type openEvent struct {
+	Open
+	op Op
+}
+
+// orderedEvents are those of the cluster, each once, by namespace and in the order of the view.
+func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
+	return read(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
+		var at instant
+		err = rows.Scan(&e.Namespace, &e.NamespaceUID, &e.Tenant, &e.TenantUID, &e.Generation, &e.op, &e.CostCenter, &e.Owner, &e.ContentHash, &at)
+		e.ValidFrom = at.Time
+		return e, err
+	}, s.options.Cluster)
+}
+
+// openOf are the periods that ordered events leave open, as the view of periods says: it reads six times through all columns of all
+// rows, sorted each time, where one pass will do.
+func openOf(events iter.Seq2[openEvent, error]) iter.Seq2[Open, error] {
+	return func(yield func(Open, error) bool) {
+		var h heldPeriod
+		for e, err := range events {
+			if err != nil {
+				yield(Open{}, err)
+				return
+			}
+			if e.Namespace != h.last.Namespace {
+				if h.open && !yield(h.since.Open, nil) {
+					return
+				}
+				h = heldPeriod{}
+			}
+			h.take(e)
+		}
+		if h.open {
+			yield(h.since.Open, nil)
+		}
+	}
+}
+
+// heldPeriod is what the events of one namespace have come to so far.
+type heldPeriod struct {
+	// last is the event that counted last; while there is none, its namespace is empty.
+	last openEvent
+	// since is the SET that began the open period, if one is open.
+	since openEvent
+	open  bool
+}
+
+// take counts a SET that says something new, and an END of the holder that the last SET names.
+func (h *heldPeriod) take(e openEvent) {
+	sameHolder := e.TenantUID == h.last.TenantUID && e.NamespaceUID == h.last.NamespaceUID
+	switch {
+	case e.op == Set:
+		if !h.open || !sameHolder || e.ContentHash != h.last.ContentHash {
+			h.since, h.open = e, true
+		}
+		h.last = e
+	case h.open && sameHolder:
+		h.last, h.open = e, false
+	}
+}

@@ -1,0 +1,56 @@
+package billing_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+)
+
+// What OpenPeriods says of any history is what the view says of it: repeats, late rows, stale ENDs, namespaces made again, several changes
+// in one instant.
+func TestOpenPeriodsAreTheViews(t *testing.T) {
+	const names, rounds = 40, 6
+	onEngines(t, func(t *testing.T, e engine) {
+		store := e.ledger(t)
+		random := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // histories, no secrets
+		for round := range rounds {
+			var events []billing.Event
+			for range 120 {
+				name, uid := fmt.Sprintf("ns-%02d", random.IntN(names)), fmt.Sprint(1+random.IntN(2))
+				event := set(int64(random.IntN(3)), fmt.Sprint(random.IntN(2)), at(float64(random.IntN(12))))
+				if random.IntN(3) == 0 {
+					event = end(int64(random.IntN(3)), "t1", at(float64(random.IntN(12))))
+				}
+				event.Namespace, event.NamespaceUID, event.TenantUID = name, "n"+uid, "t"+fmt.Sprint(1+random.IntN(2))
+				events = append(events, event)
+			}
+			appended(t, store, events...)
+			want, got := []string{}, []string{}
+			for p, err := range store.All(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if p.ValidTo.IsZero() {
+					want = append(want, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
+				}
+			}
+			for p, err := range store.OpenPeriods(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 || len(want) == names {
+				t.Fatalf("round %d, %d open: -view, +OpenPeriods:\n%s", round, len(want), diff)
+			}
+		}
+	})
+}
