@@ -74,6 +74,7 @@ func (c *cluster) rules() forest.Rules {
 		AllowCascading: c.config.SubNamespaces.AllowCascadingDeletion,
 		CheckName:      c.config.SubNamespaces.CheckName,
 		Limits:         c.config.SubNamespaces.Limits,
+		Billing:        forest.BillingKeys{CostCenter: c.config.Billing.NamespaceLabels.CostCenter, Owner: c.config.Billing.NamespaceLabels.Owner},
 	}
 }
 

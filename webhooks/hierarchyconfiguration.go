@@ -139,13 +139,19 @@ func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(stri
 	}
 }
 
+// undelegated says of which keys a cluster admin alone disposes: the configured ones, and those that say who pays.
+func (v *hierarchyValidator) undelegated(key string) bool {
+	c := v.config()
+	return c.Inheritance.Undelegated.Match(key) || c.Billing.NamespaceLabels.Has(key)
+}
+
 // keys are the rules for keys, with the HierarchyConfigurations of ancestors read at most once each.
 func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
 	read := map[string]*forest.Hierarchy{}
 	return keyRules{
 		inheritLabel:      orNone(s.Rules().InheritLabel),
 		inheritAnnotation: orNone(s.Rules().InheritAnnotation),
-		undelegated:       v.config().Inheritance.Undelegated.Match,
+		undelegated:       v.undelegated,
 		declared: func(namespace string) *forest.Hierarchy {
 			if h, ok := read[namespace]; ok {
 				return h

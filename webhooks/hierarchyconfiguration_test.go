@@ -72,6 +72,10 @@ func TestHierarchyConfigurations(t *testing.T) {
 			"", family(), nil, build.Hierarchy("team-a", build.Propagating(enforce), build.Overriding(enforce)),
 			refused(403, "spec.propagatedLabels", "spec.overriddenLabels", "needs update on namespaces cluster-wide"),
 		},
+		"BILL-70 PropagatesWhoPays": {
+			"", family().configured(payingLabels), nil, build.Hierarchy("team-a", build.Propagating("cost"), build.Overriding("app")),
+			refused(403, "spec.propagatedLabels", "spec.overriddenLabels", "needs update on namespaces cluster-wide"),
+		},
 		"UndelegatedByAdmin": {"", family().allowing(clusterly), nil, build.Hierarchy("team-a", build.Propagating(enforce)), allowed()},
 		"OverridesDeclared": {
 			"", grown(build.Root("org"), build.Child("team-a", "org"), unrelated, build.Hierarchy("team-a", build.Propagating("cost"))), nil,

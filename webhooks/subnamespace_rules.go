@@ -65,8 +65,21 @@ func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 // configuration allowed may stay in the spec; the reconciler doesn't transfer it.
 func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
 	spec := field.NewPath("spec")
-	problems := notAllowed(spec.Child("labels"), "subNamespaces.labels", rules.SubLabel, old.Labels, now.Labels)
+	problems := billingKeys(spec.Child("labels"), rules.Billing, old.Labels, now.Labels)
+	allowed := func(key string) bool { return rules.Billing.Has(key) || rules.SubLabel != nil && rules.SubLabel(key) }
+	problems = append(problems, notAllowed(spec.Child("labels"), "subNamespaces.labels", allowed, old.Labels, now.Labels)...)
 	return append(problems, notAllowed(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations, now.Annotations)...)
+}
+
+// billingKeys refuses keys that say who pays, whatever the configuration allows besides.
+func billingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
+	var problems field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(now)) {
+		if value, known := old[key]; billing.Has(key) && !(known && value == now[key]) {
+			problems = append(problems, field.Forbidden(at.Key(key), "follows spec.billing of the LNamespace, by billing.namespaceLabels of the configuration: leave the key out"))
+		}
+	}
+	return problems
 }
 
 func notAllowed[V ~string](at *field.Path, by string, allowed func(string) bool, old, now map[string]V) field.ErrorList {

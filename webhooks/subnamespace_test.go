@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
@@ -13,6 +14,11 @@ import (
 func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
 	sub.Spec.Annotations = map[string]v1alpha1.AnnotationValue{key: "x"}
 	return sub
+}
+
+// payingLabels has labels app and cost say who pays.
+func payingLabels(c *config.OperatorConfiguration) {
+	c.Billing.NamespaceLabels = config.BillingNamespaceLabels{CostCenter: "app", Owner: "cost"}
 }
 
 func TestSubNamespaces(t *testing.T) {
@@ -29,6 +35,12 @@ func TestSubNamespaces(t *testing.T) {
 			"all in one answer", payments(), nil, annotated(build.SubNamespace("payments", "w", "foo", "a", "app", "b"), "bar"),
 			refused(403, "spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels", "spec.annotations[bar]: Forbidden: not allowed by subNamespaces.annotations"),
 		},
+		"BILL-70 SaysWhoPays": {
+			"whatever the configuration allows besides", payments().configured(payingLabels), nil, build.SubNamespace("payments", "w", "app", "0", "cost", "1"),
+			refused(403, "spec.labels[app]: Forbidden: follows spec.billing of the LNamespace, by billing.namespaceLabels of the configuration: leave the key out", "spec.labels[cost]: Forbidden: follows"),
+		},
+		"SaidWhoPays": {"what an earlier configuration allowed may stay", payments().configured(payingLabels), build.SubNamespace("payments", "w", "app", "0"), annotated(build.SubNamespace("payments", "w", "app", "0"), "memo"), allowed()},
+
 		"InPlain":           {"", grown(build.Namespace("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
 		"InATemplate":       {"", grown(build.Template("p")), nil, build.SubNamespace("p", "w"), refused(403, "p is neither a root nor a sub-namespace")},
 		"InPlainToBePlaced": {"", grown(build.Namespace("p"), build.Hierarchy("p", build.Below("r"))), nil, build.SubNamespace("p", "w"), allowed("p is neither a root nor a sub-namespace")},

@@ -25,6 +25,7 @@ const (
 	ConditionChildrenReady   ConditionType = "ChildrenReady"
 	ConditionPropagated      ConditionType = "Propagated"
 	ConditionBillingExported ConditionType = "BillingExported"
+	ConditionBillingLabelled ConditionType = "BillingLabelled"
 	ConditionConflictFree    ConditionType = "ConflictFree"
 )
 
@@ -69,6 +70,13 @@ const (
 	ReasonSchemaMismatch       Reason = "SchemaMismatch"
 	ReasonInvalidData          Reason = "InvalidData"
 	ReasonNotRunning           Reason = "NotRunning"
+)
+
+// Reasons of condition BillingLabelled.
+const (
+	ReasonLabelled          Reason = "Labelled"
+	ReasonInvalidLabelValue Reason = "InvalidLabelValue"
+	ReasonKeyTaken          Reason = "KeyTaken"
 )
 
 // Reasons of a SubNamespace.

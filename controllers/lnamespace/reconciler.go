@@ -127,9 +127,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return apianswer.AfterWrite(err)
 	}
-	report := v.writeTo(lns, r.Index.Snapshot())
+	s := r.Index.Snapshot()
+	report, labels := v.writeTo(lns, s), judgeBillingLabels(s, lns)
+	r.announceBillingLabels(lns, labels)
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
 		report(status)
+		labels.writeTo(status, lns.Generation)
 		status.Billing = billing
 	})
 	if err != nil {

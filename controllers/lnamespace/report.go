@@ -67,7 +67,8 @@ func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
 // summariseConditions derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
-	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady, v1alpha1.ConditionBillingExported)
+	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
+		v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
 	ready, reason, message := metav1.ConditionTrue, v1alpha1.ReasonReady, "the tenant is ready"
 	for _, t := range []v1alpha1.ConditionType{v1alpha1.ConditionAccessReady, v1alpha1.ConditionNamespaceReady} {
 		c := v1alpha1.FindCondition(status.Conditions, t)

@@ -21,6 +21,9 @@ const finance = "finance"
 // exporterAccount is the billing exporter's own.
 const exporterAccount = "system:serviceaccount:warren-system:warren-billing-exporter"
 
+// costCenterLabel says the cost center of a namespace's tenant to tools that read labels, such as OpenCost.
+const costCenterLabel = "finance.example.com/cost-center"
+
 // warehouse is where the ledger of the demo stands: a file of SQLite, or a PostgreSQL that isn't there.
 type warehouse struct {
 	folder string
@@ -35,7 +38,7 @@ func (w warehouse) configuration() string {
 	if w.away {
 		engine = fmt.Sprintf("driver: postgres\n  clusterID: demo\n  postgres: {dsnFile: %q}\n  outbox: {path: %q}", filepath.Join(w.folder, "dsn"), filepath.Join(w.folder, "outbox.db"))
 	}
-	return "\nbilling:\n  " + engine + "\n  flushInterval: 1s\n"
+	return "\nbilling:\n  " + engine + "\n  flushInterval: 1s\n  namespaceLabels: {costCenter: " + costCenterLabel + "}\n"
 }
 
 // startExporter starts the billing exporter with the operator's configuration, under its own account.
@@ -114,6 +117,7 @@ func bills() scene {
 			{finance, months, wantPrint(
 				"pay-web     payments   4711          ended", "pay-web     payments   4712          ended", "pay-web     shop       0815          until now",
 				"payments    payments   4711          ended", "payments    payments   4712          until now").soon()},
+			{"admin", "get ns payments pay-web -L " + costCenterLabel + " --no-headers", wantPrint("4712", "0815").soon()},
 			{"admin", "wait lns/payments --for=condition=BillingExported --timeout=10s", wantPrint("condition met")},
 		},
 	}

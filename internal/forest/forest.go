@@ -46,6 +46,8 @@ type Tenant struct {
 	Listed map[string]bool
 	// Limits have nil fields where the LNamespace says nothing.
 	Limits v1alpha1.Limits
+	// CostCenter and Owner are what its billing says.
+	CostCenter, Owner string
 }
 
 func (n *Namespace) label(key string) string { return n.Labels[key] }

@@ -24,6 +24,8 @@ type Rules struct {
 	CheckName func(root, name string) error
 	// Limits hold where the LNamespace of a tree says nothing.
 	Limits v1alpha1.Limits
+	// Billing names the labels that follow the billing of an LNamespace, in all of its tree.
+	Billing BillingKeys
 }
 
 func (r Rules) isProtected(n *Namespace) bool {
@@ -49,12 +51,14 @@ type side struct {
 	index          int    // of this side in what a HierarchyConfiguration says
 	// declared are the keys that HierarchyConfigurations on the way propagate.
 	declared map[string]bool
+	// billing are keys that no SubNamespace gives: they say who pays.
+	billing BillingKeys
 }
 
 func (r Rules) bothSides() [2]side {
 	return [2]side{
-		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, "", 0, nil},
-		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@", 1, nil},
+		{func(n *Namespace) map[string]string { return n.Labels }, func(sub *Sub) map[string]string { return sub.Labels }, r.InheritLabel, r.SubLabel, "", 0, nil, r.Billing},
+		{func(n *Namespace) map[string]string { return n.Annotations }, func(sub *Sub) map[string]string { return sub.Annotations }, r.InheritAnnotation, r.SubAnnotation, "@", 1, nil, BillingKeys{}},
 	}
 }
 
@@ -62,7 +66,9 @@ func (d side) inheritsKey(key string) bool {
 	return (d.declared[key] || d.inherit != nil && d.inherit(key)) && !never(key)
 }
 
-func (d side) allowsKey(key string) bool { return d.local != nil && d.local(key) && !never(key) }
+func (d side) allowsKey(key string) bool {
+	return d.local != nil && d.local(key) && !never(key) && !d.billing.Has(key)
+}
 
 // declareKeys returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
 func (d side) declareKeys(h *Hierarchy) side {
@@ -179,11 +185,12 @@ func (s *Snapshot) inheritedKeys(name string) [2]effective {
 }
 
 // freezeKeys keeps what came to n from templates that can't be judged now: every key of ours that nothing else accounts for.
-// Only the namespace that references the template is frozen so; what is below it goes on inheriting from there.
+// Only the namespace that references the template is frozen so; what is below it goes on inheriting from there. Labels of billing
+// follow the LNamespace meanwhile.
 func (d side) freezeKeys(n *Namespace, e *effective) {
 	for key := range n.operatorKeys() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
-		if isAnnotation != (d.mark == "@") || !d.inheritsKey(bare) {
+		if isAnnotation != (d.mark == "@") || !d.inheritsKey(bare) || d.billing.Has(bare) {
 			continue
 		}
 		if value, ok := d.of(n)[bare]; ok {

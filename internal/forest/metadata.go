@@ -104,7 +104,9 @@ func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 		return w
 	}
 	delete(w.Labels, v1alpha1.LabelReleased)
-	w.inheritKeys(n, s.inheritedKeys(n.Name))
+	keys := s.inheritedKeys(n.Name)
+	s.addBillingLabels(n, place.Path, &keys[0])
+	w.inheritKeys(n, keys)
 	if sub := s.owningSub(n.Name); sub == nil || !sub.Deleting { // else its permission may have been left to it a moment ago
 		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascadingValue(n))
 	}
@@ -241,5 +243,5 @@ func (s *Snapshot) reachesBelow(old *Snapshot, name string) bool {
 	if a, b := old.Place(name), s.Place(name); a.Kind != b.Kind || a.Halt != b.Halt || !slices.Equal(a.Path, b.Path) {
 		return true
 	}
-	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flowDiffers(old, s, name)
+	return !old.Hierarchy(name).declaresAs(s.Hierarchy(name)) || flowDiffers(old, s, name) || s.billsOtherwise(old, name)
 }

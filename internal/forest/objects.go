@@ -46,6 +46,9 @@ func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 	if l.Spec.Limits != nil {
 		t.Limits = *l.Spec.Limits
 	}
+	if l.Spec.Billing != nil {
+		t.CostCenter, t.Owner = l.Spec.Billing.CostCenter, l.Spec.Billing.Owner
+	}
 	return t
 }
 

@@ -25,6 +25,7 @@ func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest
 		AllowCascading:    c.SubNamespaces.AllowCascadingDeletion,
 		CheckName:         c.SubNamespaces.CheckName,
 		Limits:            c.SubNamespaces.Limits,
+		Billing:           forest.BillingKeys{CostCenter: c.Billing.NamespaceLabels.CostCenter, Owner: c.Billing.NamespaceLabels.Owner},
 	}
 }
 

@@ -62,6 +62,7 @@ type fixture struct {
 const kindsConfig = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 subNamespaces: {labels: ["pod-security.kubernetes.io/*"]}
+billing: {namespaceLabels: {costCenter: finance.example.com/cost-center}}
 propagation:
   retry: {min: 200ms, max: 2s}
   kinds:

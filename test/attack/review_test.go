@@ -43,6 +43,13 @@ var reviewRows = []row{
 			create("lnamespace another", ``)),
 		allowed(alice, create("subnamespace pay-web/pay-waits", ``)),
 	}},
+	{name: "SEC-N35 a sudoer changes the labels that say who pays", tries: []try{
+		refused(bob, "refused: finance.example.com/cost-center",
+			merge("namespace pay-web", ours("finance.example.com/cost-center", `"0"`)),
+			merge("namespace pay-web", ours("finance.example.com/cost-center", "null")),
+			kubectl("namespace payments", "", "label", "namespace", "payments", "--overwrite", "finance.example.com/cost-center=0")),
+		refused(bob, "not yours to write", merge("namespace pay-web", ours("finance.example.com/cost-center", `"0"`), "status")),
+	}},
 	{name: "SEC-C33 the garbage collector and finalizers as tools against copies and access", tries: []try{
 		refused(alice, "",
 			merge("rolebinding payments/warren:users", owned), merge("rolebinding payments/warren:users", held),

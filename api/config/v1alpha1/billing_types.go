@@ -7,8 +7,8 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Billing says where the ledger is written and what a tenant must state. All of it but Defaults, Required and
-// CostCenterPattern needs a restart.
+// Billing says where the ledger is written and what a tenant must state. All of it but NamespaceLabels, Defaults,
+// Required and CostCenterPattern needs a restart.
 type Billing struct {
 	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
@@ -35,6 +35,9 @@ type Billing struct {
 	BigQuery BillingBigQuery `json:"bigquery"`
 
 	Usage BillingUsage `json:"usage"`
+
+	// NamespaceLabels copy the billing of an LNamespace to the namespaces of its tree, whatever the driver.
+	NamespaceLabels BillingNamespaceLabels `json:"namespaceLabels"`
 
 	// Defaults fill the billing of an LNamespace at its creation: the first that names its maker and agrees with what is stated.
 	// Default [].
@@ -101,6 +104,20 @@ type BillingUsage struct {
 
 	// GPUs are the extended resources that count as GPUs. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe.
 	GPUs []string `json:"gpus"`
+}
+
+// BillingNamespaceLabels are keys of labels, for tools that read labels of namespaces and no ledger, such as OpenCost.
+type BillingNamespaceLabels struct {
+	// CostCenter is the key that says spec.billing.costCenter. Default none: no such label is written.
+	CostCenter string `json:"costCenter"`
+
+	// Owner is the key that says spec.billing.owner. Default none: no such label is written.
+	Owner string `json:"owner"`
+}
+
+// Has says whether key is one of them.
+func (l BillingNamespaceLabels) Has(key string) bool {
+	return key != "" && (key == l.CostCenter || key == l.Owner)
 }
 
 // BillingSQLite configures driver sqlite.

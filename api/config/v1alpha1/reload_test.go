@@ -42,6 +42,7 @@ var everyKey = map[string]bool{
 	"billing.bigquery.credentialsFile": restart, "billing.bigquery.endpoint": restart, "billing.bigquery.statementTimeout": restart,
 	"billing.bigquery.maximumBytesBilled": restart,
 	"billing.usage.enabled":               restart, "billing.usage.gpus": restart,
+	"billing.namespaceLabels.costCenter": live, "billing.namespaceLabels.owner": live,
 	"billing.defaults": live, "billing.required": live, "billing.costCenterPattern": live,
 	"controllers": restart, "clientConnection.qps": restart, "clientConnection.burst": restart, "concurrency": restart,
 	"featureGates": restart,

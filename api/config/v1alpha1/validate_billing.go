@@ -5,12 +5,15 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
@@ -25,6 +28,7 @@ func (b *Billing) validate(at *field.Path) field.ErrorList {
 	problems = append(problems, b.validateSizes(at)...)
 	problems = append(problems, b.BigQuery.validate(at.Child("bigquery"))...)
 	problems = append(problems, b.validateUsage(at.Child("usage"))...)
+	problems = append(problems, b.NamespaceLabels.validate(at.Child("namespaceLabels"))...)
 	for i, d := range b.Defaults {
 		problems = append(problems, d.validate(at.Child("defaults").Index(i))...)
 	}
@@ -79,6 +83,33 @@ func (b *Billing) validateUsage(at *field.Path) field.ErrorList {
 		}
 	}
 	return problems
+}
+
+// validate refuses keys that no label can have, and those that others give a meaning to.
+func (l BillingNamespaceLabels) validate(at *field.Path) field.ErrorList {
+	var problems field.ErrorList
+	for _, f := range []struct{ name, key string }{{"costCenter", l.CostCenter}, {"owner", l.Owner}} {
+		domain, _, _ := strings.Cut(f.key, "/")
+		switch wrong := validation.IsQualifiedName(f.key); {
+		case f.key == "":
+		case len(wrong) > 0:
+			problems = append(problems, field.Invalid(at.Child(f.name), f.key, "must be the key of a label, such as example.com/cost-center: "+strings.Join(wrong, ", ")))
+		case tenancy.IsReservedKey(f.key):
+			problems = append(problems, field.Forbidden(at.Child(f.name), fmt.Sprintf("%q belongs to the operator: choose a key in a domain of yours", f.key)))
+		case isKubernetesDomain(domain) && domain != f.key:
+			problems = append(problems, field.Forbidden(at.Child(f.name), fmt.Sprintf("%q belongs to Kubernetes: choose a key in a domain of yours", f.key)))
+		}
+	}
+	if l.CostCenter != "" && l.CostCenter == l.Owner {
+		problems = append(problems, field.Duplicate(at.Child("owner"), l.Owner))
+	}
+	return problems
+}
+
+func isKubernetesDomain(domain string) bool {
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(theirs string) bool {
+		return domain == theirs || strings.HasSuffix(domain, "."+theirs)
+	})
 }
 
 func (b *Billing) validateSizes(at *field.Path) field.ErrorList {

@@ -29,6 +29,31 @@ func TestValidateBilling(t *testing.T) {
 				`billing.usage.gpus[2]: Invalid value: "a b/c": must be the name of an extended resource, such as nvidia.com/gpu`,
 			},
 		},
+		"BILL-71 labels with keys that can't be theirs": {
+			reason: "each is named; without a driver they are of use",
+			body:   "billing: {namespaceLabels: {costCenter: pod-security.kubernetes.io/enforce, owner: \"a b\"}}\n",
+			want: []string{
+				`billing.namespaceLabels.costCenter: Forbidden: "pod-security.kubernetes.io/enforce" belongs to Kubernetes: choose a key in a domain of yours`,
+				`billing.namespaceLabels.owner: Invalid value: "a b": must be the key of a label, such as example.com/cost-center: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
+			},
+		},
+		"BILL-71 labels with keys of the operator": {
+			reason: "in its domain, and below it",
+			body:   "billing: {namespaceLabels: {costCenter: tenancy.warren.dev/parent, owner: x.tree.tenancy.warren.dev/depth}}\n",
+			want: []string{
+				`billing.namespaceLabels.costCenter: Forbidden: "tenancy.warren.dev/parent" belongs to the operator: choose a key in a domain of yours`,
+				`billing.namespaceLabels.owner: Forbidden: "x.tree.tenancy.warren.dev/depth" belongs to the operator: choose a key in a domain of yours`,
+			},
+		},
+		"BILL-71 labels with one key": {
+			reason: "two values don't fit",
+			body:   "billing: {namespaceLabels: {costCenter: team, owner: team}}\n",
+			want:   []string{`billing.namespaceLabels.owner: Duplicate value: "team"`},
+		},
+		"BILL-71 labels": {
+			reason: "any other, with a domain or without",
+			body:   "billing: {namespaceLabels: {costCenter: finance.example.com/cost-center, owner: owner}}\n",
+		},
 		"BillingSQLiteNoPath": {
 			reason: "an empty path is none",
 			body:   "billing: {driver: sqlite, sqlite: {path: \"\"}}\n",

@@ -180,6 +180,12 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		own.reload(ctx, fixture)
 	})
 
+	It("BILL-68 so that labels say who pays, and back", func(ctx SpecContext) { labelsFollow(ctx, &own) })
+
+	It("BILL-69 so that labels say who pays, whose keys are taken", func(ctx SpecContext) { takenKeys(ctx, &own) })
+
+	It("BILL-70 so that labels say who pays, and a tenant's people would say otherwise", func(ctx SpecContext) { nobodyElsePays(ctx, &own) })
+
 	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
 		own.reload(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration

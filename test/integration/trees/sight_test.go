@@ -134,6 +134,8 @@ func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
 			all = o.Status.Conditions
 		case *v1alpha1.HierarchyConfiguration:
 			all = o.Status.Conditions
+		case *v1alpha1.LNamespace:
+			all = o.Status.Conditions
 		}
 		found := v1alpha1.FindCondition(all, t)
 		if found == nil || found.ObservedGeneration != object.GetGeneration() {
@@ -143,7 +145,7 @@ func condition(t v1alpha1.ConditionType) func(client.Object) metav1.Condition {
 	}
 }
 
-// say is said about one condition of a SubNamespace or a HierarchyConfiguration.
+// say is said about one condition of a SubNamespace, a HierarchyConfiguration or an LNamespace.
 func say(t v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...string) types.GomegaMatcher {
 	all := []types.GomegaMatcher{HaveField("Status", status), HaveField("Reason", string(reason))}
 	for _, part := range parts {

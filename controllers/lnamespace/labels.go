@@ -1,0 +1,69 @@
+package lnamespace
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// labelVerdict is what is true of the labels that say, on each namespace of a tenant's tree, who pays. Without a reason there is
+// nothing to say: the configuration names no such labels.
+type labelVerdict struct {
+	reason  v1alpha1.Reason
+	message string
+}
+
+// judgeBillingLabels says which of the configured labels the namespaces of the tenant can't have, and why.
+func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdict {
+	if s.Rules().Billing == (forest.BillingKeys{}) || !s.Owns(lns.Name, string(lns.UID)) {
+		return labelVerdict{}
+	}
+	v := labelVerdict{reason: v1alpha1.ReasonLabelled, message: "the namespaces of the tree bear what spec.billing says, in the labels of billing.namespaceLabels"}
+	invalid, taken := s.BillingLabelProblems(lns.Name)
+	var problems []string
+	for _, key := range slices.Sorted(maps.Keys(taken)) {
+		v.reason = v1alpha1.ReasonKeyTaken
+		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it off there, or off the template that it comes from",
+			key, forest.Few(taken[key])))
+	}
+	for _, label := range invalid {
+		v.reason = v1alpha1.ReasonInvalidLabelValue
+		problems = append(problems, fmt.Sprintf("%s %q can't be the value of a label, so no namespace has label %s: choose at most 63 letters, digits, '-', '_' and '.', "+
+			"with a letter or digit at both ends; the ledger takes any value", label.Field, label.Value, label.Key))
+	}
+	if len(problems) > 0 {
+		v.message = strings.Join(problems, "; ")
+	}
+	return v
+}
+
+func (v labelVerdict) good() bool { return v.reason == "" || v.reason == v1alpha1.ReasonLabelled }
+
+// writeTo puts the verdict into a status.
+func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int64) {
+	if v.reason == "" {
+		meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBillingLabelled))
+		return
+	}
+	labelled := metav1.ConditionTrue
+	if !v.good() {
+		labelled = metav1.ConditionFalse
+	}
+	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingLabelled, labelled, v.reason, v.message)
+}
+
+// announceBillingLabels tells the tenant of a label that its namespaces can't have, when that is new.
+func (r *Reconciler) announceBillingLabels(lns *v1alpha1.LNamespace, v labelVerdict) {
+	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingLabelled)
+	if !v.good() && (was == nil || was.Reason != string(v.reason)) {
+		r.Events.Event(lns, corev1.EventTypeWarning, string(v.reason), v.message)
+	}
+}
