@@ -206,7 +206,7 @@ bench-access: controlplane ## Measure how soon a sudoer who was taken off is ref
 	@go run ./test/bench -access $(ARGS)
 
 .PHONY: bench-billing
-bench-billing: ## Measure the ledger with 10,000 tenants on SQLite and PostgreSQL: a backfill, a comparison of nothing, 1,000 changes. Too many statements are an error.
+bench-billing: ## Measure the ledger with 10,000 tenants on SQLite, PostgreSQL and a stand-in for BigQuery: a backfill, a comparison of nothing, 1,000 changes. Too many statements are an error.
 	@go test ./internal/billing -run '^$$' -bench Ledger -benchtime 1x
 
 .PHONY: spec-coverage

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -46,6 +47,12 @@ func labelled(status metav1.ConditionStatus, reason v1alpha1.Reason, parts ...st
 	return say(v1alpha1.ConditionBillingLabelled, status, reason, parts...)
 }
 
+// unwritten expects that the operator writes none of these Namespaces for a while, whatever it writes in them.
+func (c cluster) unwritten(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	Consistently(c.namespaceWrites(c.mark(ctx), names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).WithPolling(500 * time.Millisecond).Should(BeEmpty())
+}
+
 // labelsFollow is about a tenant and two levels of sub-namespaces.
 func labelsFollow(ctx context.Context, own *configured) {
 	GinkgoHelper()
@@ -69,7 +76,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 	since := own.mark(ctx)
 	own.pays(ctx, "b68-pay", "4712", "shop-leads")
 	eventually(And(carry(costKey, "4712"), carry(ownerKey, "shop-leads")))
-	own.quiet(ctx, 5*time.Second, tree...)
+	own.unwritten(ctx, tree...)
 	Expect(own.namespaceWrites(since, tree...)(ctx)).To(HaveLen(len(tree)), "one write for each namespace")
 
 	own.pays(ctx, "b68-pay", "4712", "pay-leads@example.com")
@@ -87,7 +94,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 	own.reload(ctx, billingRules)
 	eventually(And(lack(costKey), lack(ownerKey)))
 	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", string(v1alpha1.ConditionBillingLabelled))))))
-	own.quiet(ctx, 5*time.Second, tree...)
+	own.unwritten(ctx, tree...)
 }
 
 // takenKeys is about keys that somebody uses already.
@@ -110,7 +117,7 @@ func takenKeys(ctx context.Context, own *configured) {
 		"label "+costKey+" has another value, which the operator leaves alone, on b69-deep: ",
 		"label "+ownerKey+" has another value, which the operator leaves alone, on b69-deep, b69-pay, b69-web: "))
 	Eventually(own.eventsOn("default", "LNamespace", "b69-pay")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonKeyTaken)))
-	own.quiet(ctx, 5*time.Second, "b69-pay", "b69-web", "b69-deep")
+	own.unwritten(ctx, "b69-pay", "b69-web", "b69-deep")
 	Expect(own.now(ctx, "b69-deep")).To(And(carry(costKey, "shared"), carry(ownerKey, "platform")))
 
 	own.label(ctx, "b69-base", ownerKey+"-")
@@ -137,7 +144,7 @@ func nobodyElsePays(ctx context.Context, own *configured) {
 	Expect(own.now(ctx, "b70-free")).To(And(carry("app", "web"), carry(costKey, "4711"), carry(ownerKey, "pay-leads")))
 
 	own.wish(ctx, "b70-web", build.Propagating(costKey, ownerKey), build.Overriding(costKey, ownerKey))
-	own.quiet(ctx, 5*time.Second, "b70-web", "b70-free")
+	own.unwritten(ctx, "b70-web", "b70-free")
 	Expect(own.now(ctx, "b70-free")).To(And(carry(costKey, "4711"), carry(ownerKey, "pay-leads")))
 
 	Eventually(own.ns("b70-shop")).WithContext(ctx).Should(standing("b70-shop", "0"))
