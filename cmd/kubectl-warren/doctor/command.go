@@ -51,7 +51,11 @@ func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, 
 	if err != nil {
 		return err
 	}
-	checks := Patient{API: api, Served: served, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
+	copies, err := inv.ConnectDiscovering()
+	if err != nil {
+		return err
+	}
+	checks := Patient{API: api, Copies: copies, Served: served, Server: inv.ServerVersion, Namespace: namespace}.Examine(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

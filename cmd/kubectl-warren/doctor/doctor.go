@@ -32,6 +32,8 @@ type Check struct {
 // Patient is the cluster that is looked at.
 type Patient struct {
 	API client.Client
+	// Copies reads objects of every kind that is served, as metadata.
+	Copies client.Reader
 	// Served knows what the API server serves.
 	Served meta.RESTMapper
 	// Server asks for the version of the API server.
@@ -45,7 +47,7 @@ func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
 	checks := []Check{p.checkServer(file), p.checkDefinitions()}
 	checks = append(checks, p.checkPolicies(ctx)...)
-	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkBilling(ctx, file))
+	return append(checks, p.podSecurity(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkKinds(ctx, file), p.checkBilling(ctx, file))
 }
 
 func ok(name, message string) Check { return Check{Name: name, Status: OK, Message: message} }

@@ -108,3 +108,33 @@ func TestJudgeBilling(t *testing.T) {
 		})
 	}
 }
+
+func TestJudgeKinds(t *testing.T) {
+	kind := func(kind string, mode config.KindMode, edit func(*kindFound)) kindFound {
+		one := kindFound{PropagatedKind: config.PropagatedKind{Kind: kind, Mode: mode}}
+		if edit != nil {
+			edit(&one)
+		}
+		return one
+	}
+	for name, c := range map[string]struct {
+		found []kindFound
+		want  Status
+		says  string
+	}{
+		"at rest": {[]kindFound{kind("Secret", "OptIn", nil), kind("ConfigMap", "All", nil)}, OK, "all propagated kinds are served, and no mode leaves anything to do"},
+		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK, "mode Remove is done with Secret: take it out of propagation.kinds"},
+		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
+			"mode Remove takes away Secret (3 copies, and 2 in mode create that stay)"},
+		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.inConflict = []string{"b", "a"} })}, Warning,
+			"mode All: objects that are no copies have the names of objects above: Role in a, b"},
+		"not served": {[]kindFound{kind("Nosuch", "All", func(k *kindFound) { k.unserved = true }), kind("Secret", "Remove", nil)}, Warning,
+			"the API server doesn't serve Nosuch, so nothing of it is copied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judgeKinds(c.found); got.Status != c.want || got.Message != c.says || (got.Advice == "") != (c.want == OK) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}

@@ -27,7 +27,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(24))
+		Expect(checks).To(HaveLen(25))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -39,7 +39,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(24))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(25))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -68,7 +68,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 24 checks failed\n"))
+		Expect(problems).To(Equal("error: 3 of 25 checks failed\n"))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
@@ -162,6 +162,40 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		change(ctx, binding, func() { binding.Subjects = subjects })
 		change(ctx, file, func() { file.Data["config.yaml"] = text })
 		Eventually(ctx, sight).Should(HaveField("Status", "ok"))
+	})
+
+	It("PROP-X8 says how far modes All and Remove have come", func(ctx SpecContext) {
+		create(ctx, build.Root("modes-root"), build.Child("modes-child", "modes-root"))
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		text := configuration + "propagation: {kinds: [{kind: Secret, mode: Remove}"
+		change(ctx, file, func() {
+			file.Data["config.yaml"] = text + ", {group: rbac.authorization.k8s.io, kind: Role, mode: All}, {group: example.com, kind: Nosuch, mode: All}]}\n"
+		})
+		operator := world.As(controlplane.Operator)
+		for name, mode := range map[string]string{"gone-soon": "update", "stays": "create"} {
+			secret := build.Secret("modes-child", name, "x", v1alpha1.LabelInheritedFrom, "modes-root")
+			secret.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: mode + ":0123456789abcdef:" + strings.Repeat("a", 32)}
+			Expect(operator.Create(ctx, secret)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(operator.Delete(ctx, secret))).To(Succeed()) })
+		}
+		conflict := build.Hierarchy("modes-child")
+		create(ctx, conflict)
+		v1alpha1.SetCondition(&conflict.Status.Conditions, conflict.Generation, v1alpha1.ConditionPropagated, metav1.ConditionFalse, v1alpha1.ReasonConflict,
+			`Role "r" from "modes-root": an object of that name exists`)
+		Expect(operator.Status().Update(ctx, conflict)).To(Succeed())
+
+		checks, code := examine(ctx, admin)
+		Expect(code).To(BeZero())
+		Expect(checks["kinds"].Status).To(Equal("warning"))
+		Expect(checks["kinds"].Message).To(Equal("mode Remove takes away Secret (1 copies, and 1 in mode create that stay); " +
+			"mode All: objects that are no copies have the names of objects above: Role.rbac.authorization.k8s.io in modes-child; " +
+			"the API server doesn't serve Nosuch.example.com, so nothing of it is copied"))
+		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"), ContainSubstring("install its CRD")))
+
+		Expect(operator.Delete(ctx, build.Secret("modes-child", "gone-soon", ""))).To(Succeed())
+		change(ctx, file, func() { file.Data["config.yaml"] = text + "]}\n" })
+		checks, _ = examine(ctx, admin)
+		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"), HaveField("Message", "mode Remove is done with Secret: take it out of propagation.kinds")))
 	})
 
 	It("sees that the API server no longer serves a kind", func(ctx SpecContext) {
