@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/warren-tenancy/warren/internal/copying"
 )
 
 var (
@@ -15,8 +17,8 @@ var (
 		Name: "warren_distribution_rollout_seconds", Help: "From a change of a ResourceDistribution until it is ready.",
 		Buckets: []float64{0.5, 1, 2, 5, 10, 30, 60, 300, 1800, 7200},
 	})
-	copies = prometheus.NewDesc("warren_distribution_copies", "Targets of a ResourceDistribution by what stands there.", []string{"distribution", "state"}, nil)
-	loops  = prometheus.NewDesc("warren_distribution_drift_loops", "Copies that somebody changes in a loop.", []string{"distribution"}, nil)
+	copiesDesc = prometheus.NewDesc("warren_distribution_copies", "Targets of a ResourceDistribution by what stands there.", []string{"distribution", "state"}, nil)
+	loopsDesc  = prometheus.NewDesc("warren_distribution_drift_loops", "Copies that somebody changes in a loop.", []string{"distribution"}, nil)
 )
 
 func init() { metrics.Registry.MustRegister(writes, rolloutSeconds) }
@@ -30,25 +32,27 @@ func count(verb string, err error) {
 }
 
 // gauges report what the statuses say.
-type gauges struct{ *Controller }
+type gauges struct {
+	runs    *runs
+	repairs *copying.Repairs
+	window  time.Duration // Timing.LoopWindow
+}
 
 // Describe implements prometheus.Collector.
 func (g gauges) Describe(to chan<- *prometheus.Desc) {
-	to <- copies
-	to <- loops
+	to <- copiesDesc
+	to <- loopsDesc
 }
 
 // Collect implements prometheus.Collector.
 func (g gauges) Collect(to chan<- prometheus.Metric) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for name, r := range g.runs {
-		s := &r.reported
+	for _, r := range g.runs.list() {
+		s, template := r.lastReport()
 		for state, n := range map[string]int32{"current": s.Current, "outdated": s.Outdated, "missing": s.Missing, "conflict": s.Conflicts, "failed": s.Failed} {
-			to <- prometheus.MustNewConstMetric(copies, prometheus.GaugeValue, float64(n), name, state)
+			to <- prometheus.MustNewConstMetric(copiesDesc, prometheus.GaugeValue, float64(n), r.name, state)
 		}
-		if r.Template != nil {
-			to <- prometheus.MustNewConstMetric(loops, prometheus.GaugeValue, float64(g.repairs.Loops(r.Template.Slot(""), time.Now(), g.Timing.LoopWindow)), name)
+		if template != nil {
+			to <- prometheus.MustNewConstMetric(loopsDesc, prometheus.GaugeValue, float64(g.repairs.Loops(template.Slot(""), time.Now(), g.window)), r.name)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package distribution
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -9,15 +11,30 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // obstacleWatch watches, for one distribution in conflict, the objects of its kind and name that are not its own. Nothing
 // else holds unrelated objects.
 type obstacleWatch struct {
-	controller *Controller
-	run        *run
-	cancel     context.CancelFunc
-	synced     bool
+	ctx    context.Context //nolint:containedctx // ends with the conflict, whoever sees that end
+	cancel context.CancelFunc
+	synced bool // guarded by the lock of the run
+}
+
+func newObstacleWatch() *obstacleWatch {
+	w := &obstacleWatch{}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// lookout looks for what stands where copies are to be.
+type lookout struct {
+	settings *atomic.Pointer[Settings]
+	index    *view.View
+	observer *observer
+	queue    *queue
+	limit    time.Duration // of the request that lists
 }
 
 // choice selects what may stand in the way of a distribution. It also matches objects without the label.
@@ -28,103 +45,89 @@ func choice(d *distribute.Distribution) metav1.ListOptions {
 	}
 }
 
-// listObstacles finds, with one request, what stands in the way now.
-func (c *Controller) listObstacles(ctx context.Context, d *distribute.Distribution, resource schema.GroupVersionResource) (map[string]*distribute.Obstacle, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.Timing.List)
+// list finds, with one request, what stands in the way now.
+func (l *lookout) list(ctx context.Context, d *distribute.Distribution, resource schema.GroupVersionResource) (map[string]*distribute.Obstacle, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
-	list, err := c.metadata.Resource(resource).List(ctx, choice(d))
+	list, err := l.observer.client.Resource(resource).List(ctx, choice(d))
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]*distribute.Obstacle{}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for i := range list.Items {
-		if o := c.readObstacle(d, &list.Items[i]); o != nil {
+		if o := l.read(d.Template.Kind.GroupKind(), &list.Items[i]); o != nil {
 			found[list.Items[i].Namespace] = o
 		}
 	}
 	return found, nil
 }
 
-// readObstacle takes an object that stands in the way; nil for a copy of another distribution, which the tables have. The
-// caller holds the lock.
-func (c *Controller) readObstacle(d *distribute.Distribution, meta *metav1.PartialObjectMetadata) *distribute.Obstacle {
+// read takes an object that stands in the way; nil for a copy of another distribution, which the table has.
+func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) *distribute.Obstacle {
 	if _, labelled := meta.Labels[v1alpha1.LabelDistributedBy]; labelled {
 		return nil
 	}
 	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
 	source := opted && mode != v1alpha1.ModeNone
-	if !opted && c.settings.Covered(d.Template.Kind.GroupKind()) {
-		source = c.Index.Snapshot().Place(meta.Namespace).InTree()
+	if !opted && l.settings.Load().Covered(gk) {
+		source = l.index.Snapshot().Place(meta.Namespace).InTree()
 	}
 	return distribute.ReadObstacle(meta, source)
 }
 
-// watchObstacles begins to watch what stands in the way. The caller holds the lock.
-func (c *Controller) watchObstacles(r *run, resource schema.GroupVersionResource) {
-	if r.watch != nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	r.watch = &obstacleWatch{controller: c, run: r, cancel: cancel}
-	go c.observe(ctx, resource, choice(r.Distribution), r.watch)
+// begin watches what stands in the way of d until the watch is cancelled.
+func (l *lookout) begin(r *run, d *distribute.Distribution, resource schema.GroupVersionResource, w *obstacleWatch) {
+	to := &obstacleFeed{lookout: l, run: r, kind: d.Template.Kind.GroupKind(), watch: w}
+	go l.observer.observe(w.ctx, resource, choice(d), to)
 }
 
-// stopWatch ends the watch of obstacles, if there is one. The caller holds the controller's lock.
-func (r *run) stopWatch() {
-	if r.watch != nil {
-		r.watch.cancel()
-		r.watch = nil
-	}
+// obstacleFeed takes the watch of what stands in the way of one distribution.
+type obstacleFeed struct {
+	lookout *lookout
+	run     *run
+	kind    schema.GroupKind
+	watch   *obstacleWatch
 }
 
-func (w *obstacleWatch) replace(all []*metav1.PartialObjectMetadata) {
-	c := w.controller
-	c.mu.Lock()
-	old := w.run.obstacles
-	w.run.obstacles = map[string]*distribute.Obstacle{}
+func (f *obstacleFeed) replace(all []*metav1.PartialObjectMetadata) {
+	found := make(map[string]*distribute.Obstacle, len(all))
 	for _, meta := range all {
-		w.putObstacle(meta, old[meta.Namespace])
-	}
-	w.synced = true
-	keys := []key{{distribution: w.run.Name}}
-	for namespace := range old {
-		if w.run.obstacles[namespace] == nil {
-			keys = append(keys, key{w.run.Name, namespace})
+		if o := f.lookout.read(f.kind, meta); o != nil {
+			found[meta.Namespace] = o
 		}
 	}
-	c.mu.Unlock()
-	c.enqueue(keys...)
-}
-
-// putObstacle keeps what an earlier look at the same version has shown. The caller holds the lock.
-func (w *obstacleWatch) putObstacle(meta *metav1.PartialObjectMetadata, known *distribute.Obstacle) {
-	o := w.controller.readObstacle(w.run.Distribution, meta)
-	switch {
-	case o == nil:
-		delete(w.run.obstacles, meta.Namespace)
-	case known != nil && known.UID == o.UID && known.ResourceVersion == o.ResourceVersion:
-		w.run.obstacles[meta.Namespace] = known
-	default:
-		w.run.obstacles[meta.Namespace] = o
+	keys := []key{{distribution: f.run.name}}
+	for _, namespace := range f.run.replaceObstacles(f.watch, found) {
+		keys = append(keys, key{f.run.name, namespace})
 	}
+	f.lookout.queue.add(keys...)
 }
 
-func (w *obstacleWatch) put(meta *metav1.PartialObjectMetadata) {
-	w.controller.mu.Lock()
-	w.putObstacle(meta, w.run.obstacles[meta.Namespace])
-	w.controller.mu.Unlock()
-	w.controller.enqueue(key{w.run.Name, meta.Namespace}, key{distribution: w.run.Name})
+func (f *obstacleFeed) put(meta *metav1.PartialObjectMetadata) {
+	o := f.lookout.read(f.kind, meta)
+	f.run.changeObstacle(meta.Namespace, func(known *distribute.Obstacle) *distribute.Obstacle { return keepExamined(known, o) })
+	f.lookout.queue.add(key{f.run.name, meta.Namespace}, key{distribution: f.run.name})
 }
 
-func (w *obstacleWatch) gone(meta *metav1.PartialObjectMetadata) {
-	w.controller.mu.Lock()
-	if o := w.run.obstacles[meta.Namespace]; o != nil && o.UID == string(meta.UID) {
-		delete(w.run.obstacles, meta.Namespace)
+func (f *obstacleFeed) gone(meta *metav1.PartialObjectMetadata) {
+	f.run.changeObstacle(meta.Namespace, func(known *distribute.Obstacle) *distribute.Obstacle {
+		if known != nil && known.UID == string(meta.UID) {
+			return nil
+		}
+		return known
+	})
+	f.lookout.queue.add(key{f.run.name, meta.Namespace}, key{distribution: f.run.name})
+}
+
+func (f *obstacleFeed) lost(error) {}
+
+// keepExamined is what a watch has brought, or what is known of it where an earlier look at the same version has shown more.
+func keepExamined(known, brought *distribute.Obstacle) *distribute.Obstacle {
+	if known != nil && brought != nil && known.UID == brought.UID && known.ResourceVersion == brought.ResourceVersion {
+		return known
 	}
-	w.controller.mu.Unlock()
-	w.controller.enqueue(key{w.run.Name, meta.Namespace}, key{distribution: w.run.Name})
+	return brought
 }
 
-func (w *obstacleWatch) lost(error) {}
+// forgetObstacle is the change after which nothing stands in the way.
+func forgetObstacle(*distribute.Obstacle) *distribute.Obstacle { return nil }

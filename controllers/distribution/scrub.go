@@ -10,48 +10,52 @@ import (
 )
 
 // scrub has every locked copy read once in the interval, on the leader: what no metadata shows is found so.
-func (c *Controller) scrub(ctx context.Context) {
+type scrub struct {
+	*facts
+	timing      Timing
+	queue       *queue
+	unprotected func() bool
+}
+
+// run reads copies whenever that is due, until ctx is done.
+func (s *scrub) run(ctx context.Context, ready func() bool) {
 	passes := copying.Passes{
-		Pace: func() copying.Scrub {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.settings.Scrub
-		},
-		Ready: func() bool { return c.Ready(nil) == nil }, Unprotected: c.Unprotected, Tick: c.Timing.ScrubTick,
+		Pace:  func() copying.Scrub { return s.settings.Load().Scrub },
+		Ready: ready, Unprotected: s.unprotected, Tick: s.timing.ScrubTick,
 	}
 	passes.Run(ctx, func(ctx context.Context, pace copying.Scrub) {
-		c.scrubAll(ctx, rate.NewLimiter(rate.Limit(pace.ObjectsPerSecond), max(1, pace.ObjectsPerSecond)))
+		s.inspectAll(ctx, rate.NewLimiter(rate.Limit(pace.ObjectsPerSecond), max(1, pace.ObjectsPerSecond)))
 	})
 }
 
-// scrubAll has the copies of every distribution with driftPolicy Revert inspected, one after the other.
-func (c *Controller) scrubAll(ctx context.Context, limiter *rate.Limiter) {
-	c.mu.Lock()
-	var keys []key
-	for name, r := range c.runs {
-		if r.Problem != "" || r.Drift != v1alpha1.DriftRevert {
-			continue
-		}
-		for namespace, one := range c.copies.Of(r.Template.Family()) {
-			if one.Ours && one.By == name {
-				keys = append(keys, key{name, namespace})
-			}
-		}
-	}
-	c.mu.Unlock()
-	for _, k := range keys {
+// inspectAll has the copies of every distribution with driftPolicy Revert inspected, one after the other.
+func (s *scrub) inspectAll(ctx context.Context, limiter *rate.Limiter) {
+	for _, k := range s.findLocked() {
 		if limiter.Wait(ctx) != nil {
 			return
 		}
-		c.mu.Lock()
-		if r := c.runs[k.distribution]; r != nil && r.Template != nil {
-			slot := r.Template.Slot(k.namespace)
-			if one := c.copies.At(slot); one != nil && !one.Drifted {
-				one.Known = false // planned as Inspect
-				c.copies.Put(slot, one)
+		if r := s.runs.find(k.distribution); r != nil {
+			if t := r.distribution().Template; t != nil {
+				s.copies.forgetInspected(t.Slot(k.namespace))
 			}
 		}
-		c.mu.Unlock()
-		c.enqueue(k)
+		s.queue.add(k)
 	}
+}
+
+// findLocked are the keys of the copies that nobody else may change.
+func (s *scrub) findLocked() []key {
+	var keys []key
+	for _, r := range s.runs.list() {
+		d := r.distribution()
+		if d.Problem != "" || d.Drift != v1alpha1.DriftRevert {
+			continue
+		}
+		for namespace, one := range s.copies.findFamily(d.Template.Family()) {
+			if one.Ours && one.By == r.name {
+				keys = append(keys, key{r.name, namespace})
+			}
+		}
+	}
+	return keys
 }

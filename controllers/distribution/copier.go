@@ -1,0 +1,228 @@
+package distribution
+
+import (
+	"context"
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/distribute"
+)
+
+// copier writes one copy at a time, with guarded requests, and takes their answers into the tables.
+type copier struct {
+	runs    *runs
+	copies  *copyTable
+	queue   *queue
+	writer  *copying.Writer
+	lookout *lookout
+}
+
+// carryOut sends what the action of w says.
+func (c *copier) carryOut(ctx context.Context, w work) error {
+	switch w.action.Verb {
+	case distribute.Create:
+		return c.create(ctx, w)
+	case distribute.Update:
+		return c.update(ctx, w)
+	case distribute.Remark:
+		return c.rewrite(ctx, w, func(meta *metav1.ObjectMeta) { w.distribution.Remark(meta, w.copy) })
+	case distribute.Inspect:
+		return c.inspect(ctx, w)
+	case distribute.Examine:
+		return c.examine(ctx, w)
+	case distribute.Adopt:
+		return c.rewrite(ctx, w, func(meta *metav1.ObjectMeta) { w.distribution.Adopt(meta) })
+	case distribute.Overwrite:
+		return c.overwrite(ctx, w)
+	case distribute.Delete:
+		return c.remove(ctx, w)
+	case distribute.HandBack:
+		return c.rewrite(ctx, w, distribute.HandBackMeta)
+	case distribute.Unlock:
+		return c.rewrite(ctx, w, distribute.UnlockMeta)
+	}
+	return nil
+}
+
+// remove deletes a copy if it is still the one that was seen.
+func (c *copier) remove(ctx context.Context, w work) error {
+	err := c.writer.Delete(ctx, w.resource, w.slot, w.copy.UID, w.copy.ResourceVersion)
+	count("delete", err)
+	if apierrors.IsNotFound(err) {
+		c.drop(w)
+		return nil
+	}
+	if err == nil {
+		c.copies.noteDeleted(w.slot, w.copy.UID)
+	}
+	return err
+}
+
+func (c *copier) create(ctx context.Context, w work) error {
+	body, err := w.distribution.Template.Marked(w.slot, w.distribution.Marks(w.slot.Namespace, false), nil)
+	if err != nil {
+		return err
+	}
+	meta, err := c.writer.Create(ctx, w.resource, w.slot, body)
+	count("create", err)
+	if apierrors.IsAlreadyExists(err) {
+		return c.probe(ctx, w)
+	}
+	if err == nil {
+		c.noteAnswer(w, meta)
+	}
+	return err
+}
+
+// probe looks at what stands where a copy was to be made: ours after all, since an answer was lost or the watch is behind,
+// or in the way.
+func (c *copier) probe(ctx context.Context, w work) error {
+	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
+	if apierrors.IsNotFound(err) {
+		c.queue.add(w.key())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o := c.lookout.read(w.slot.Kind, meta); o == nil {
+		c.queue.add(c.copies.noteProbed(w.slot, meta)...)
+	} else if watch := w.run.noteObstacle(w.slot.Namespace, o); watch != nil {
+		c.lookout.begin(w.run, w.distribution, w.resource, watch)
+	}
+	return nil
+}
+
+func (c *copier) update(ctx context.Context, w work) error {
+	marks := w.distribution.Marks(w.slot.Namespace, w.copy.Adopted)
+	body, err := w.distribution.Template.Marked(w.slot, marks, w.copy.Over(w.distribution.Template))
+	if err != nil {
+		return err
+	}
+	return c.put(ctx, w, body)
+}
+
+// put sends a PUT and takes its answer into the tables.
+func (c *copier) put(ctx context.Context, w work, body []byte) error {
+	meta, err := c.writer.Update(ctx, w.resource, w.slot, body)
+	count("update", err)
+	switch {
+	case err == nil && meta.Labels[v1alpha1.LabelDistributedBy] == "": // handed back
+		c.drop(w)
+	case err == nil:
+		c.noteAnswer(w, meta)
+	case apierrors.IsNotFound(err):
+		c.drop(w)
+		return nil
+	}
+	return err
+}
+
+// rewrite changes the metadata of an object and nothing else: one read, and one PUT of what was read.
+func (c *copier) rewrite(ctx context.Context, w work, change func(*metav1.ObjectMeta)) error {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
+		return err
+	}
+	if err := distribute.ChangeMeta(object, change); err != nil {
+		return err
+	}
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	return c.put(ctx, w, body)
+}
+
+// readPlanned reads the object that was planned for; nil where it has gone. One that has changed since is errStale.
+func (c *copier) readPlanned(ctx context.Context, w work) (map[string]any, error) {
+	object, err := c.writer.Object(ctx, w.resource, w.slot)
+	switch {
+	case apierrors.IsNotFound(err):
+		c.drop(w)
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case resourceVersion(object) != w.seenVersion():
+		return nil, errStale
+	}
+	return object, nil
+}
+
+// inspect reads a copy that may have been changed while nobody watched, and puts it right if it was.
+func (c *copier) inspect(ctx context.Context, w work) error {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
+		return err
+	}
+	holds := w.distribution.Template.Holds(object, w.copy.Foreign) && w.distribution.MetaHolds(object)
+	c.copies.noteInspected(w.slot, w.copy.UID, w.copy.ResourceVersion, holds)
+	c.queue.add(w.key())
+	return nil
+}
+
+// examine reads an obstacle once, to know whether it is identical.
+func (c *copier) examine(ctx context.Context, w work) error {
+	object, err := c.readPlanned(ctx, w)
+	if err != nil || object == nil {
+		return err
+	}
+	identical := w.distribution.Template.Identical(object)
+	w.run.changeObstacle(w.slot.Namespace, func(known *distribute.Obstacle) *distribute.Obstacle {
+		if known == nil || known.ResourceVersion != w.seenVersion() {
+			return known
+		}
+		examined := *known
+		if examined.Examined, examined.Identical = true, identical; !identical {
+			examined.Reason = v1alpha1.ReasonNotIdentical
+		}
+		return &examined
+	})
+	return nil
+}
+
+// overwrite writes the template over somebody's object, which it keeps the labels, annotations and owners of.
+func (c *copier) overwrite(ctx context.Context, w work) error {
+	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
+	if apierrors.IsNotFound(err) {
+		c.drop(w)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if meta.ResourceVersion != w.action.Conflict.ResourceVersion {
+		return errStale
+	}
+	template := w.distribution.Template
+	body, err := template.Marked(w.slot, w.distribution.Marks(w.slot.Namespace, true), distribute.OverStranger(meta, template))
+	if err != nil {
+		return err
+	}
+	return c.put(ctx, w, body)
+}
+
+// drop forgets what the API server says is not there, or ours no longer.
+func (c *copier) drop(w work) {
+	var keys []key
+	if w.copy != nil {
+		keys = c.copies.noteAbsent(w.slot, w.copy.UID)
+	}
+	if w.run != nil {
+		w.run.changeObstacle(w.slot.Namespace, forgetObstacle)
+	}
+	c.queue.add(keys...)
+}
+
+// noteAnswer takes in the answer to a write: the copy that stands now is in nobody's way.
+func (c *copier) noteAnswer(w work, meta *metav1.PartialObjectMetadata) {
+	for _, name := range c.copies.noteAnswer(w.slot, meta) {
+		if r := c.runs.find(name); r != nil {
+			r.changeObstacle(w.slot.Namespace, forgetObstacle)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package distribution
+
+import (
+	"context"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/distribute"
+)
+
+// distributionFeed takes the watch of ResourceDistributions. It alone adds runs and drops them, and its calls come one at a time.
+type distributionFeed struct {
+	settings *atomic.Pointer[Settings]
+	runs     *runs
+	copies   *copyTable
+	queue    *queue
+}
+
+func (f *distributionFeed) lost(error) {}
+
+func (f *distributionFeed) replace(all []*v1alpha1.ResourceDistribution) {
+	there := make(map[string]bool, len(all))
+	for _, rd := range all {
+		there[rd.Name] = true
+		f.put(rd)
+	}
+	for _, r := range f.runs.list() {
+		if !there[r.name] {
+			f.forget(r)
+		}
+	}
+	f.runs.setSynced(true) // after the last one that is gone was forgotten: nothing is written for it
+	f.queue.add(findAll(f.runs, f.copies)...)
+}
+
+func (f *distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
+	known := f.runs.find(rd.Name)
+	if known != nil && f.runs.isSynced() && known.follows(rd) {
+		if known.takeStatus(rd) {
+			f.queue.add(key{distribution: rd.Name})
+		}
+		return
+	}
+	d := distribute.Read(rd, f.settings.Load().Settings) // takes a while for a large resource
+	if known != nil {
+		f.unwant(known)
+	}
+	if known != nil && known.uid == d.UID {
+		known.takeSpec(d, rd.Status)
+	} else {
+		if known != nil {
+			known.drop()
+		}
+		f.runs.put(newRun(d, rd.Status)) // at once: while there is none of its name, its copies are let go of
+	}
+	if d.Template != nil {
+		f.copies.want(d.Template.Family(), d.Name)
+	}
+	f.queue.add(key{distribution: rd.Name})
+}
+
+func (f *distributionFeed) gone(rd *v1alpha1.ResourceDistribution) {
+	if known := f.runs.find(rd.Name); known != nil && known.uid == string(rd.UID) {
+		f.forget(known)
+	}
+	f.queue.add(key{distribution: rd.Name})
+}
+
+// forget drops what is known of a ResourceDistribution.
+func (f *distributionFeed) forget(r *run) {
+	f.unwant(r)
+	r.drop() // first: nothing is planned for it any more when its copies are let go of
+	f.runs.remove(r.name)
+}
+
+// unwant takes back what the spec that a run knows wants.
+func (f *distributionFeed) unwant(r *run) {
+	if t := r.distribution().Template; t != nil {
+		f.copies.unwant(t.Family(), r.name)
+	}
+}
+
+// findAll are the keys of all distributions, and of those that are gone and have left copies.
+func findAll(r *runs, copies *copyTable) []key {
+	names := copies.findWriters(nil)
+	for _, one := range r.list() {
+		names[one.name] = true
+	}
+	keys := make([]key, 0, len(names))
+	for name := range names {
+		keys = append(keys, key{distribution: name})
+	}
+	return keys
+}
+
+// copyFeed takes the watch of a kind's copies.
+type copyFeed struct {
+	watches  *watches
+	kind     *kind
+	vanished context.CancelFunc
+}
+
+func (f *copyFeed) replace(all []*metav1.PartialObjectMetadata) {
+	keys := f.watches.copies.replaceCopies(f.kind.GroupKind(), all)
+	f.watches.setState(f.kind, kindActive) // after all copies are known
+	f.watches.queue.add(keys...)
+}
+
+func (f *copyFeed) put(meta *metav1.PartialObjectMetadata) {
+	f.watches.queue.add(f.watches.copies.putCopy(f.kind.GroupKind(), meta)...)
+}
+
+func (f *copyFeed) gone(meta *metav1.PartialObjectMetadata) {
+	f.watches.queue.add(f.watches.copies.removeCopy(f.kind.GroupKind(), meta)...)
+}
+
+func (f *copyFeed) lost(err error) {
+	if apierrors.IsNotFound(err) {
+		f.vanished()
+		return
+	}
+	f.watches.setState(f.kind, kindForbidden)
+}

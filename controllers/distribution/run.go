@@ -1,0 +1,250 @@
+package distribution
+
+import (
+	"sync"
+	"time"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/view"
+)
+
+// run is what is known of one ResourceDistribution, as long as it is the same object.
+type run struct {
+	name, uid string    // never change
+	troubles  *troubles // troubles and deeds have locks of their own
+	deeds     *deeds
+
+	// mu guards the progress. It is taken in this file alone. While it is held, facts and troubles are asked, whose locks are the innermost;
+	// nothing is queued, sent or begun.
+	mu sync.Mutex
+	in progress
+}
+
+func newRun(d *distribute.Distribution, status v1alpha1.ResourceDistributionStatus) *run {
+	return &run{name: d.Name, uid: d.UID, troubles: newTroubles(), deeds: &deeds{}, in: newProgress(d, status)}
+}
+
+// distribution is what the spec says now.
+func (r *run) distribution() *distribute.Distribution {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in.Distribution
+}
+
+// follows says whether the run knows of this spec.
+func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.uid == string(rd.UID) && r.in.Generation == rd.Generation && r.in.Deleting == (rd.DeletionTimestamp != nil)
+}
+
+// takeStatus takes the status of a spec that the run follows, and says whether it is another than the one reported.
+func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in.takeStatus(rd)
+}
+
+// takeSpec takes another spec. What was refused may be right now.
+func (r *run) takeSpec(d *distribute.Distribution, status v1alpha1.ResourceDistributionStatus) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.takeSpec(d, status)
+	r.troubles.reset()
+}
+
+// drop says that there is no such distribution any more.
+func (r *run) drop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.dropped = true
+	r.in.stopWatch()
+}
+
+// noteOpen notes that a target is queued.
+func (r *run) noteOpen(namespace string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.open[namespace] = true
+}
+
+// dueForReview says whether a review is due because nothing is queued, or else whether one is to be put off, because none is yet.
+func (r *run) dueForReview(now time.Time, pace time.Duration) (idle, late bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	idle, late = len(r.in.open) == 0, r.in.dueAt.IsZero() || now.After(r.in.dueAt)
+	if !idle && late {
+		r.in.dueAt = now.Add(pace)
+	}
+	return idle, late
+}
+
+// findAffected are the keys of what a change of the forest concerns.
+func (r *run) findAffected(f *facts, change view.Change) []key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in.findAffected(change, f.settings.Load().Protected, f.copies)
+}
+
+// beginReview is the spec to review, and the check that it has passed before; ok is false where nothing is to be reviewed.
+func (r *run) beginReview() (d *distribute.Distribution, admitted string, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.in.Deleting || r.in.dropped {
+		return nil, "", false
+	}
+	r.in.dueAt = time.Time{}
+	return r.in.Distribution, r.in.admitted, true
+}
+
+// noteLook takes what a look for obstacles has found.
+func (r *run) noteLook(found map[string]*distribute.Obstacle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.looked, r.in.obstacles = true, found
+}
+
+// judge judges all targets of d together. looked says that a look for obstacles belongs to this review.
+func (r *run) judge(f *facts, snapshot *forest.Snapshot, d *distribute.Distribution, looked bool) (judgement, step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.in.Distribution != d || r.in.dropped {
+		return judgement{}, overtaken
+	}
+	s := &scene{
+		forest: snapshot, protected: f.settings.Load().Protected, now: time.Now(),
+		copies: f.copies.findFamily(d.Template.Family()), troubles: r.troubles.all(),
+	}
+	results := r.in.planAll(s)
+	if !looked && r.in.mustLook(results) {
+		return judgement{}, mustLook
+	}
+	return r.in.judge(s, results), judged
+}
+
+// noteReported says that a restart knows now what it must know before anything is written.
+func (r *run) noteReported() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.unreported = false
+}
+
+// findWrites are the keys of what a review wants written and is not queued yet.
+func (r *run) findWrites(results []distribute.Result) []key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.in.Distributes() {
+		return nil
+	}
+	var keys []key
+	now := time.Now()
+	for _, one := range results {
+		if one.Verb == distribute.Nothing || r.in.open[one.Namespace] {
+			continue
+		}
+		if t, troubled := r.troubles.find(one.Namespace); !troubled || t.isPast(now) {
+			keys = append(keys, key{r.name, one.Namespace})
+		}
+	}
+	return keys
+}
+
+// planWrite takes a target off the queue and plans it; ok is false where nothing is to be written now.
+func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if delete(r.in.open, namespace); len(r.in.open) == 0 {
+		r.in.open = map[string]bool{} // one that has been large keeps its room
+	}
+	d := r.in.Distribution
+	if r.in.dropped || !d.Distributes() || !f.runs.isSynced() {
+		return w, false
+	}
+	kind := f.kinds.find(d.Template.Kind.GroupKind())
+	if kind.state != kindActive {
+		return w, false
+	}
+	if r.in.judged != d || r.in.unreported {
+		return w, false // the review comes first, and has this written
+	}
+	w = work{run: r, distribution: d, slot: d.Template.Slot(namespace), resource: kind.resource}
+	w.copy = f.copies.find(w.slot)
+	if _, w.action = r.in.planAt(f.index.Snapshot(), f.settings.Load().Protected, namespace, w.copy); w.action.Verb == distribute.Nothing {
+		r.troubles.clear(namespace)
+		return w, false
+	}
+	if t, troubled := r.troubles.find(namespace); troubled && time.Now().Before(t.until) {
+		return w, false // it comes again by itself
+	}
+	return w, true
+}
+
+// planReport makes the status that says what a review of d has found, and takes it for sent where it is to be written now. ok is false
+// where d is not what the spec says now.
+func (r *run) planReport(d *distribute.Distribution, found distribute.Review, urgent bool, timing *Timing) (now report, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.in.dropped || r.in.Distribution != d {
+		return now, false
+	}
+	if now = r.in.planReport(found, urgent, timing); now.isNews && now.wait == 0 {
+		r.in.reportedAt = time.Now()
+	}
+	return now, true
+}
+
+// noteStatus says that a status was written, and which resourceVersion the object has now.
+func (r *run) noteStatus(sent report, resourceVersion string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.in.resourceVersion == sent.resourceVersion {
+		r.in.resourceVersion = resourceVersion
+	}
+	r.in.reported = sent.now
+}
+
+// lastReport is the status that was reported last, for a template, which is nil where the spec holds none.
+func (r *run) lastReport() (v1alpha1.ResourceDistributionStatus, *distribute.Template) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in.reported, r.in.Template
+}
+
+// began is when the present change of the spec was first seen.
+func (r *run) began() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.in.began
+}
+
+// replaceObstacles takes what a watch has listed: exactly this stands in the way. It returns where nothing does any more.
+func (r *run) replaceObstacles(w *obstacleWatch, found map[string]*distribute.Obstacle) (freed []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for namespace, known := range r.in.obstacles {
+		if found[namespace] == nil {
+			freed = append(freed, namespace)
+		} else {
+			found[namespace] = keepExamined(known, found[namespace])
+		}
+	}
+	w.synced, r.in.obstacles = true, found
+	return freed
+}
+
+// changeObstacle replaces what is known to stand in the way in a namespace, which is nil where nothing is. change only computes.
+func (r *run) changeObstacle(namespace string, change func(known *distribute.Obstacle) *distribute.Obstacle) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.changeObstacle(namespace, change)
+}
+
+// noteObstacle takes what was found where a copy was to be made. It returns the watch that is to begin, if one is.
+func (r *run) noteObstacle(namespace string, o *distribute.Obstacle) *obstacleWatch {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.in.obstacles[namespace] = o
+	return r.in.beginWatch()
+}

@@ -1,0 +1,77 @@
+package distribution
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// runs are the ResourceDistributions that are known, and whether these are all.
+type runs struct {
+	mu       sync.Mutex // guards all below; nothing is called while it is held, so that whoever has the lock of a run may ask
+	byName   map[string]*run
+	synced   bool      // all ResourceDistributions are known
+	served   bool      // the CRD is there
+	servedAt time.Time // since when, or since when it is watched anew
+}
+
+func newRuns() *runs { return &runs{byName: map[string]*run{}} }
+
+// find is the run of a distribution; nil if there is no such distribution.
+func (r *runs) find(name string) *run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.byName[name]
+}
+
+// list are all runs.
+func (r *runs) list() []*run {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.byName))
+}
+
+// put takes in a run, in place of the one of its name.
+func (r *runs) put(one *run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byName[one.name] = one
+}
+
+// remove forgets the run of a distribution.
+func (r *runs) remove(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byName, name)
+}
+
+// isSynced says whether all ResourceDistributions are known. Nothing is written before.
+func (r *runs) isSynced() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.synced
+}
+
+// setSynced notes whether all ResourceDistributions are known.
+func (r *runs) setSynced(synced bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.synced = synced
+}
+
+// setServed notes that the CRD is there from now on, or is not.
+func (r *runs) setServed(served bool, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.served = served; served {
+		r.servedAt = now
+	}
+}
+
+// isServed says whether the CRD is there, and whether readiness is to wait for ResourceDistributions: for as long as patience at most.
+func (r *runs) isServed(now time.Time, patience time.Duration) (served, awaited bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.served, r.served && !r.synced && now.Sub(r.servedAt) < patience
+}

@@ -1,0 +1,191 @@
+package distribution
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// watches follow the CRD, the ResourceDistributions while it is there, and the copies of every configured kind.
+type watches struct {
+	settings *atomic.Pointer[Settings]
+	timing   Timing
+	mapper   meta.RESTMapper
+	observer *observer
+	objects  rest.Interface // ResourceDistributions
+	runs     *runs
+	kinds    *kinds
+	copies   *copyTable
+	queue    *queue
+
+	mu  sync.Mutex // guards end; nothing is called while it is held
+	end context.CancelFunc
+}
+
+// run watches until ctx is done. Each session goes on until restart, and begins with the settings of its time.
+func (w *watches) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		session, cancel := context.WithCancel(ctx)
+		w.setEnd(cancel)
+		w.runs.setSynced(false) // what the last session has brought was read with the settings of its time
+		w.watchDefinition(session)
+		cancel()
+	}
+}
+
+func (w *watches) setEnd(end context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end = end
+}
+
+// restart has everything watched anew.
+func (w *watches) restart() {
+	w.mu.Lock()
+	end := w.end
+	w.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
+
+// watchDefinition waits for the CRD, and watches everything else while it is there, until ctx is done. The copies are
+// watched on when it goes: what stays behind is unlocked.
+func (w *watches) watchDefinition(ctx context.Context) {
+	f := &definitionFeed{watches: w, ctx: ctx, distributions: &distributionFeed{w.settings, w.runs, w.copies, w.queue}}
+	w.observer.observe(ctx, definitions, metav1.ListOptions{FieldSelector: "metadata.name=" + distributions.Resource + "." + v1alpha1.Domain}, f)
+	f.stop()
+	f.kinds.Wait()
+}
+
+// definitionFeed takes the watch of the CRD.
+type definitionFeed struct {
+	watches       *watches
+	ctx           context.Context //nolint:containedctx // that of the session, which the feed lives in
+	distributions *distributionFeed
+	objects       sync.WaitGroup
+	cancel        context.CancelFunc // nil while the CRD is not there
+	kinds         sync.WaitGroup
+	started       bool // the copies are watched
+}
+
+func (f *definitionFeed) replace(all []*metav1.PartialObjectMetadata) {
+	if len(all) == 0 {
+		f.stop()
+		return
+	}
+	f.start()
+}
+
+func (f *definitionFeed) put(*metav1.PartialObjectMetadata)  { f.start() }
+func (f *definitionFeed) gone(*metav1.PartialObjectMetadata) { f.stop() }
+func (f *definitionFeed) lost(error)                         {}
+
+func (f *definitionFeed) start() {
+	if f.cancel != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	f.cancel = cancel
+	f.watches.runs.setServed(true, time.Now())
+	f.objects.Go(func() { observeDistributions(ctx, f.watches.objects, f.distributions) })
+	if !f.started {
+		f.started = true
+		f.watches.startKinds(f.ctx, &f.kinds)
+	}
+}
+
+// stop forgets all ResourceDistributions where the CRD is gone. At the end of a session they are merely read again.
+func (f *definitionFeed) stop() {
+	if f.cancel == nil {
+		return
+	}
+	f.cancel()
+	f.objects.Wait()
+	f.cancel = nil
+	if f.ctx.Err() == nil {
+		f.distributions.replace(nil)
+		f.watches.runs.setServed(false, time.Now())
+	}
+}
+
+// startKinds watches the copies of all configured kinds, until ctx is done.
+func (w *watches) startKinds(ctx context.Context, all *sync.WaitGroup) {
+	w.copies.forgetSeen()
+	for _, k := range w.kinds.reset(w.settings.Load().Kinds) {
+		all.Go(func() { w.watchKind(ctx, k) })
+		all.Go(func() { w.degradeLate(ctx, k) })
+	}
+}
+
+// degradeLate makes a kind Degraded if its copies aren't listed within Timing.Degraded, so that it holds up readiness no longer.
+func (w *watches) degradeLate(ctx context.Context, k *kind) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(w.timing.Degraded):
+	}
+	if w.kinds.degrade(k) {
+		ctrl.Log.WithName("distribution").Info("the API server has not listed the copies of this kind: nothing of it is distributed until it does", "kind", k.GroupKind().String())
+		w.queue.add(w.findDependents(k.GroupKind())...)
+	}
+}
+
+// watchKind watches the copies of a kind whenever the API server serves it, until ctx is done.
+func (w *watches) watchKind(ctx context.Context, k *kind) {
+	backoff := wait.Backoff{Duration: w.timing.KindMin, Cap: w.timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
+	for ctx.Err() == nil {
+		mapping, err := w.mapper.RESTMapping(k.GroupKind(), k.Version)
+		if err == nil {
+			w.kinds.setResource(k, mapping.Resource)
+			watching, vanished := context.WithCancel(ctx)
+			w.observer.observe(watching, mapping.Resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelDistributedBy}, &copyFeed{w, k, vanished})
+			vanished()
+		} else if !meta.IsNoMatchError(err) {
+			ctrl.Log.WithName("distribution").Error(err, "looking for a kind", "kind", k.GroupKind().String())
+		}
+		if ctx.Err() != nil {
+			return // the session ends, which says nothing of the kind; at the end of the process, writes are still being made
+		}
+		w.setState(k, kindPending)
+		// The mapper keeps what is served no more, and of a group that it knows no version that came later.
+		meta.MaybeResetRESTMapper(w.mapper)
+		select {
+		case <-ctx.Done():
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+// setState notes how far the watch of a kind is, and has all be looked at that depends on it.
+func (w *watches) setState(k *kind, state kindState) {
+	if w.kinds.setState(k, state) {
+		w.queue.add(w.findDependents(k.GroupKind())...)
+	}
+}
+
+// findDependents are the keys of the distributions of a kind, and of those that are gone and have left copies of it.
+func (w *watches) findDependents(gk schema.GroupKind) []key {
+	var keys []key
+	for _, r := range w.runs.list() {
+		if t := r.distribution().Template; t != nil && t.Kind.GroupKind() == gk {
+			keys = append(keys, key{distribution: r.name})
+		}
+	}
+	for name := range w.copies.findWriters(&gk) {
+		if w.runs.find(name) == nil {
+			keys = append(keys, key{distribution: name})
+		}
+	}
+	return keys
+}
