@@ -170,6 +170,7 @@ var cageRows = []row{
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
 		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
+		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace shop", owned), merge("namespace shop", held)),
 	}},
 	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
 		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),

@@ -85,9 +85,12 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 // awaited is what somebody else must do before the next wave, or "": the other operator must have stopped before anything of its is
 // touched, and of the last step, Warren must have written the copies of one wave before their next.
 func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
-	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake
+	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || c.Peer.hasGrants() && wave[0].Phase == Rest && wave[0].wave >= restGrants
 	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
 		return x.peer.title + " to stop: " + running + " still has replicas"
+	}
+	if unready := unreadyTenant(wave, estate, c); unready != "" {
+		return unready
 	}
 	if len(wave) == 0 || wave[0].Phase == Finish {
 		return untaken(estate, c)

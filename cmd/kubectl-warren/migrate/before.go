@@ -42,6 +42,14 @@ func (p *planner) before() map[string]map[string]string {
 			found[ours("HierarchyConfiguration", name, hc.Name).id()] = fieldsOf(hc.Spec)
 		}
 	}
+	for name := range p.Tenants {
+		if p.LNamespaces[name] != nil {
+			found[ours("LNamespace", "", name).id()] = map[string]string{}
+		}
+	}
+	for _, object := range p.madeBefore() {
+		found[objectOf(object).id()] = map[string]string{}
+	}
 	for _, object := range p.touched() {
 		note(objectOf(object), object.Labels, v1alpha1.LabelPropagate, v1alpha1.LabelInheritedFrom)
 		note(objectOf(object), object.Annotations, v1alpha1.AnnotationSelect, v1alpha1.AnnotationSourceHash)

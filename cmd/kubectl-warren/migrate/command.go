@@ -19,8 +19,8 @@ import (
 
 // Commands is the group of commands "migrate …", one for each operator from which a cluster can move.
 func Commands(inv *invocation.Invocation) *cobra.Command {
-	group := &cobra.Command{Use: "migrate", Short: "Move a cluster from another operator of namespace trees to Warren"}
-	for _, p := range []peer{hncPeer, accuratePeer} {
+	group := &cobra.Command{Use: "migrate", Short: "Move a cluster from another operator of tenants or namespace trees to Warren"}
+	for _, p := range []peer{hncPeer, accuratePeer, capsulePeer} {
 		group.AddCommand(command(inv, p))
 	}
 	return group

@@ -12,6 +12,8 @@ import (
 type Engine struct {
 	Deployments []Deployment
 	Webhooks    []Webhooks
+	// Grants are the bindings by which the peer lets users do what only its webhooks keep in bounds.
+	Grants []Grant
 	// Record is what earlier runs have noted; nil where there is none yet.
 	Record *Record
 	// RecordAt names the ConfigMap that holds the record, RecordVersion guards it.
@@ -39,6 +41,8 @@ type Record struct {
 	// Replicas and Policies are those of before, by object.
 	Replicas map[string]int64    `json:"replicas,omitempty"`
 	Policies map[string][]string `json:"policies,omitempty"`
+	// Subjects are those whom the peer's bindings named before, by object.
+	Subjects map[string][]any `json:"subjects,omitempty"`
 	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
 	// object of Warren's own that was there has an entry, if an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
@@ -68,12 +72,17 @@ func (p *planner) planRest() {
 	if p.Peer.Record == nil {
 		p.record(Rest, func(*Record) {})
 	}
+	webhooks, deployments := 1, 2
+	if p.Peer.hasGrants() {
+		webhooks, deployments = restGrants+1, restGrants-1
+	}
 	for _, w := range p.Peer.Webhooks {
-		p.setPolicies(Rest, 1, w, w.AtRest)
+		p.setPolicies(Rest, webhooks, w, w.AtRest)
 	}
 	for _, d := range p.Peer.Deployments {
-		p.scale(Rest, 2, d, 0)
+		p.scale(Rest, deployments, d, 0)
 	}
+	p.withholdGrants()
 }
 
 func (p *planner) scale(phase Phase, wave int, d Deployment, replicas int64) {
@@ -107,13 +116,14 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 		for _, w := range p.Peer.Webhooks {
 			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
 		}
+		r.Subjects = p.Peer.subjects()
 		r.Before = p.before()
 		if phase == Rest {
 			at := p.Peer.RecordAt
 			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
 		}
 	}
-	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Before: maps.Clone(r.Before)}
+	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Subjects: maps.Clone(r.Subjects), Before: maps.Clone(r.Before)}
 	change(&noted)
 	text, err := json.Marshal(noted)
 	if err != nil {

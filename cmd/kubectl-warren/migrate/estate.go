@@ -1,7 +1,7 @@
-// Package migrate moves a cluster from another operator of namespace trees to Warren: it reads what that operator's objects say, plans the
+// Package migrate moves a cluster from another operator of tenants or namespace trees to Warren: it reads what that operator's objects say, plans the
 // writes that say the same to Warren, and carries them out with the rights of whoever calls it.
 //
-// A peer's file (hnc.go, accurate.go) turns its objects into an Estate, which knows nothing of the peer any more. Plan and Undo are pure: from what
+// A peer's file (hnc.go, accurate.go, capsule.go) turns its objects into an Estate, which knows nothing of the peer any more. Plan and Undo are pure: from what
 // stands in the cluster they make the writes that are still missing, so that an interrupted migration goes on where it ended, and a
 // finished one has nothing left to do.
 package migrate
@@ -27,12 +27,22 @@ type Estate struct {
 	Sources map[propagate.Slot]Source
 	// Copies are what the peer has written, with the namespace that it says they came from.
 	Copies map[propagate.Slot]string
+	// Tenants are the LNamespaces that are to be, by name. Made are the sources that their roots need and nobody has written yet.
+	Tenants map[string]v1alpha1.LNamespaceSpec
+	Made    map[propagate.Slot]MadeSource
+	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
+	// API group OwnerGroup; that ends with the last step.
+	Owned      []*metav1.PartialObjectMetadata
+	OwnerGroup string
 	// Gaps are what has no counterpart, or needs the admin.
 	Gaps []Gap
 }
 
 func newEstate() *Estate {
-	return &Estate{Places: map[string]Place{}, Sources: map[propagate.Slot]Source{}, Copies: map[propagate.Slot]string{}}
+	return &Estate{
+		Places: map[string]Place{}, Sources: map[propagate.Slot]Source{}, Copies: map[propagate.Slot]string{},
+		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[propagate.Slot]MadeSource{},
+	}
 }
 
 // Place is what a namespace is to be.

@@ -19,6 +19,7 @@ var unread = strings.Repeat("0", 32)
 // mode create. In the end its source is put back into its own mode, whereupon the operator writes the copy as it writes all others.
 func (p *planner) planCopies() {
 	objects := p.objectsBySlot()
+	maps.Copy(objects, p.unmade)
 	world := p.worldAfter(objects)
 	copied := map[propagate.Slot]bool{}
 	for _, slot := range sortedSlots(p.Copies) {
@@ -58,6 +59,9 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 		if object == nil {
 			continue
 		}
+		if p.unmade[slot] != nil {
+			p.makeSource(slot, object)
+		}
 		final := p.finalMode(slot, modes)
 		selector := map[string]string{}
 		if s := p.Sources[slot].Select; s != "" {
@@ -68,7 +72,8 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 			wave = 2
 		}
 		before := map[string]string{}
-		if copied[slot] && final != v1alpha1.ModeNone && !p.Peer.Record.isFinished() {
+		_, made := p.Made[slot]
+		if (copied[slot] || made) && final != v1alpha1.ModeNone && !p.Peer.Record.isFinished() {
 			before[v1alpha1.LabelPropagate] = v1alpha1.ModeCreate
 		} else if final == v1alpha1.ModeNone {
 			before[v1alpha1.LabelPropagate] = final
@@ -145,6 +150,7 @@ func (p *planner) planFinish() {
 	if record := p.Peer.Record; !record.isFinished() {
 		p.record(Finish, func(r *Record) { r.Finished = true })
 	}
+	p.planOwned()
 }
 
 func sortedSlots[V any](slots map[propagate.Slot]V) []propagate.Slot {

@@ -9,6 +9,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 // Phase is a part of a migration; the next begins when nothing of it is left.
@@ -18,6 +19,7 @@ type Phase string
 // over, wherever its namespace stands.
 const (
 	Rest       Phase = "rest"       // the other operator is scaled down, and its webhooks let everything pass
+	Tenants    Phase = "tenants"    // LNamespaces, of which Warren makes the roots
 	Sources    Phase = "sources"    // objects say whether and where they are copied
 	Copies     Phase = "copies"     // copies get the keys by which Warren knows its own
 	Namespaces Phase = "namespaces" // namespaces join Warren's trees
@@ -73,7 +75,11 @@ type Cluster struct {
 	// Subs are Warren's SubNamespaces by parent/name, Hierarchies its HierarchyConfigurations by namespace.
 	Subs        map[string]*v1alpha1.SubNamespace
 	Hierarchies map[string]*v1alpha1.HierarchyConfiguration
+	// LNamespaces are Warren's tenants by name.
+	LNamespaces map[string]*v1alpha1.LNamespace
 	Peer        Engine
+	// Caller is the user who migrates, as the API server knows them.
+	Caller string
 	// IsProtected says that a namespace never joins a tree.
 	IsProtected func(name string) bool
 }
@@ -93,21 +99,25 @@ type planner struct {
 	// joining are the places that namespaces can take; after is the forest with all of them.
 	joining map[string]Place
 	after   *forest.Snapshot
+	// unmade are the sources of Made that don't exist yet, as they will be.
+	unmade map[propagate.Slot]*metav1.PartialObjectMetadata
 }
 
 func newPlanner(estate *Estate, c Cluster) *planner {
 	p := &planner{Estate: estate, Cluster: c, gaps: slices.Clone(estate.Gaps)}
 	p.planPlaces()
+	p.findUnmade()
 	return p
 }
 
 // NewPlan plans what takes the cluster to what the estate says.
 func NewPlan(estate *Estate, c Cluster) Plan {
 	p := newPlanner(estate, c)
-	if len(estate.Places) == 0 && len(estate.Copies) == 0 {
+	if len(estate.Places)+len(estate.Copies)+len(estate.Tenants)+len(estate.Owned) == 0 {
 		return Plan{Steps: []Step{}, Gaps: p.gaps}
 	}
 	p.planRest()
+	p.planTenants()
 	p.planCopies()
 	p.planNamespaces()
 	p.planHierarchy()
@@ -116,7 +126,7 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 }
 
 // phaseOrder of a plan and of its undoing.
-var phaseOrder = []Phase{Rest, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
+var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
 
 func (p *planner) result() Plan {
 	slices.SortStableFunc(p.steps, func(a, b Step) int {
@@ -140,6 +150,11 @@ func (p *planner) miss(what, instead string) { p.gaps = append(p.gaps, Gap{what,
 func (p *planner) planPlaces() {
 	p.joining = map[string]Place{}
 	p.after = forest.New(forest.Rules{ProtectedName: p.IsProtected})
+	for name := range p.Tenants {
+		if p.Namespaces[name] == nil {
+			p.after = p.after.WithNamespace(forest.NamespaceOf(rootToCome(name)))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Namespaces)) {
 		now := p.Namespaces[name]
 		n := forest.NamespaceOf(now)
@@ -256,7 +271,7 @@ func (p *planner) planHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
 		if sub := p.Subs[place.Parent+"/"+name]; place.Sub != nil && (sub == nil || sub.DeletionTimestamp != nil) {
-			p.create("SubNamespace", place.Parent, name, place.Sub)
+			p.create(Hierarchy, 0, ours("SubNamespace", place.Parent, name), place.Sub)
 		}
 		p.planHierarchyOf(name, place)
 	}
@@ -281,7 +296,7 @@ func (p *planner) planHierarchyOf(name string, place Place) {
 	switch {
 	case len(spec) == 0:
 	case now == nil:
-		p.create("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName, spec)
+		p.create(Hierarchy, 0, ours("HierarchyConfiguration", name, v1alpha1.HierarchyConfigurationName), spec)
 	default:
 		p.patchHierarchy(Hierarchy, now, spec)
 	}
@@ -311,10 +326,12 @@ func ours(kind, namespace, name string) Object {
 }
 
 // create adds the step that makes an object of ours.
-func (p *planner) create(kind, namespace, name string, spec any) {
-	object := ours(kind, namespace, name)
-	p.steps = append(p.steps, Step{Phase: Hierarchy, Verb: Create, Object: object, Body: map[string]any{
-		"apiVersion": object.APIVersion, "kind": kind, "spec": spec,
-		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}},
+func (p *planner) create(phase Phase, wave int, object Object, spec any) {
+	metadata := map[string]any{"name": object.Name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}}
+	if object.Namespace != "" {
+		metadata["namespace"] = object.Namespace
+	}
+	p.steps = append(p.steps, Step{Phase: phase, wave: wave, Verb: Create, Object: object, Body: map[string]any{
+		"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": metadata, "spec": spec,
 	}})
 }

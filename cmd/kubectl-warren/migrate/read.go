@@ -33,8 +33,12 @@ type peer struct {
 	group string
 	// needsFile says that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
+	// bystander begins the names of Deployments in that namespace that only serve users, and run on.
+	bystander string
+	// grant is the ClusterRole by which users do what only the peer's webhooks keep in bounds.
+	grant string
 	// readEstate reads its objects, and says what they say.
-	readEstate func(ctx context.Context, r *reader, c Cluster) (*Estate, error)
+	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
 }
 
 // reader reads what a plan rests on, with the rights of the caller.
@@ -51,15 +55,15 @@ type reader struct {
 func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 	c := Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
-		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{},
+		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
 		IsProtected: func(name string) bool { return r.configuration.Protected(name, r.operatorNamespace) },
 	}
-	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine} {
+	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine, r.readGrants} {
 		if err := read(ctx, &c); err != nil {
 			return nil, c, err
 		}
 	}
-	estate, err := r.peer.readEstate(ctx, r, c)
+	estate, err := r.peer.readEstate(ctx, r, &c)
 	return estate, c, err
 }
 
@@ -82,6 +86,12 @@ func (r *reader) readOurs(ctx context.Context, c *Cluster) error {
 	})
 	if err != nil {
 		return fmt.Errorf("list HierarchyConfigurations: %w", err)
+	}
+	err = gather.Each(ctx, r.api, &v1alpha1.LNamespaceList{}, func(object client.Object) {
+		c.LNamespaces[object.GetName()] = object.(*v1alpha1.LNamespace)
+	})
+	if err != nil {
+		return fmt.Errorf("list LNamespaces: %w", err)
 	}
 	return nil
 }
@@ -148,7 +158,7 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 		}
 	}
 	for _, d := range deployments {
-		if strings.HasPrefix(d.GetName(), r.peer.prefix) {
+		if strings.HasPrefix(d.GetName(), r.peer.prefix) && (r.peer.bystander == "" || !strings.HasPrefix(d.GetName(), r.peer.bystander)) {
 			wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 			if !found {
 				wanted = 1 // what the API server sets where nothing is said
@@ -205,6 +215,7 @@ func metadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(u.GroupVersionKind())
 	m.Namespace, m.Name, m.UID, m.ResourceVersion = u.GetNamespace(), u.GetName(), u.GetUID(), u.GetResourceVersion()
+	m.Labels, m.Annotations, m.OwnerReferences, m.DeletionTimestamp = u.GetLabels(), u.GetAnnotations(), u.GetOwnerReferences(), u.GetDeletionTimestamp()
 	return m
 }
 
@@ -228,7 +239,7 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 
 var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup,
-	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
+	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}
 		served := false
 		for kind, into := range map[string]*[]unstructured.Unstructured{
@@ -251,7 +262,7 @@ var hncPeer = peer{
 
 var accuratePeer = peer{
 	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, needsFile: true,
-	readEstate: func(ctx context.Context, r *reader, c Cluster) (*Estate, error) {
+	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served {
 			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here")
@@ -259,6 +270,6 @@ var accuratePeer = peer{
 		if err != nil {
 			return nil, err
 		}
-		return EstateOfAccurate(subs, r.peerConfiguration, c, r.configuration)
+		return EstateOfAccurate(subs, r.peerConfiguration, *c, r.configuration)
 	},
 }

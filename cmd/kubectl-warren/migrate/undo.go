@@ -14,7 +14,7 @@ import (
 // The phases of undoing, in their order.
 const (
 	Leave   Phase = "leave"   // namespaces leave Warren's trees, the deepest first
-	Owners  Phase = "owners"  // the SubNamespaces and HierarchyConfigurations that the migration made go
+	Owners  Phase = "owners"  // the SubNamespaces, HierarchyConfigurations, sources and LNamespaces that the migration made go
 	Release Phase = "release" // copies and sources lose Warren's keys
 	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
 )
@@ -30,6 +30,7 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	p := newPlanner(estate, c)
 	p.undoNamespaces()
 	p.undoHierarchy()
+	p.undoTenants()
 	p.undoObjects()
 	p.undoRest()
 	return p.result(), nil
@@ -55,10 +56,10 @@ func (p *planner) undoHierarchy() {
 	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
 		place := p.joining[name]
 		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && p.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
-			p.remove(ours("SubNamespace", sub.Namespace, name), sub)
+			p.remove(0, ours("SubNamespace", sub.Namespace, name), sub)
 		}
 		if hc := p.Hierarchies[name]; hc != nil && p.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) {
-			p.remove(ours("HierarchyConfiguration", name, hc.Name), hc)
+			p.remove(0, ours("HierarchyConfiguration", name, hc.Name), hc)
 		} else if hc != nil {
 			p.undoHierarchyOf(hc, place)
 		}
@@ -92,8 +93,8 @@ func withoutKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.Metadat
 }
 
 // remove adds the step that deletes an object that the migration made.
-func (p *planner) remove(object Object, now metav1.Object) {
-	p.steps = append(p.steps, Step{Phase: Owners, Verb: Delete, Object: object, uid: string(now.GetUID())})
+func (p *planner) remove(wave int, object Object, now metav1.Object) {
+	p.steps = append(p.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID())})
 }
 
 // undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
@@ -119,7 +120,7 @@ func (p *planner) undoObjects() {
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
-		if _, copied := p.Copies[slot]; object == nil || copied {
+		if _, copied := p.Copies[slot]; object == nil || copied || p.isMadeSource(slot, object) {
 			continue
 		}
 		labels, annotations := map[string]string{}, map[string]string{}
@@ -146,5 +147,6 @@ func (p *planner) undoRest() {
 			p.setPolicies(Wake, 1, w, policies)
 		}
 	}
-	p.steps = append(p.steps, Step{Phase: Wake, wave: 2, Verb: Delete, Object: p.Peer.RecordAt, uid: p.Peer.RecordUID})
+	p.restoreGrants()
+	p.steps = append(p.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: p.Peer.RecordAt, uid: p.Peer.RecordUID})
 }

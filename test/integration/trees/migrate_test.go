@@ -338,4 +338,6 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		out, problems, code := s.warren(ctx, controlplane.Admin, "doctor")
 		Expect(code).To(BeZero(), out+problems)
 	})
+
+	migratesCapsule(&own, &config)
 })

@@ -1,0 +1,205 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// What Capsule's documentation calls its API group, its keys and its ClusterRoles.
+const (
+	capsuleGroup       = "capsule.clastix.io"
+	capsuleTenant      = capsuleGroup + "/tenant"
+	capsuleBinding     = capsuleGroup + "/role-binding"
+	capsuleQuota       = capsuleGroup + "/resource-quota"
+	capsuleLimits      = capsuleGroup + "/limit-range"
+	capsulePolicy      = capsuleGroup + "/network-policy"
+	capsuleManagedBy   = "projectcapsule.dev/managed-by"
+	capsuleProvisioner = "capsule-namespace-provisioner"
+	capsuleDeleter     = "capsule-namespace-deleter"
+)
+
+// Capsule is what Capsule's objects are.
+type Capsule struct {
+	Tenants []unstructured.Unstructured
+	// Replicas are what Capsule wrote into the namespaces of Tenants; Made are RoleBindings that a migration has made.
+	Replicas, Made []unstructured.Unstructured
+	// Others are objects of its other kinds.
+	Others []unstructured.Unstructured
+}
+
+// ourRules are what Warren's installation says about tenants.
+type ourRules struct {
+	*config.OperatorConfiguration
+	operatorNamespace string
+}
+
+// capsuleEstate turns Capsule's objects into an Estate.
+type capsuleEstate struct {
+	*Estate
+	peer    Capsule
+	cluster Cluster
+	rules   ourRules
+	// covered are the RoleBindings of Capsule's whose rights come from an LNamespace in the end: namespace/name.
+	covered map[string]bool
+}
+
+// tenantOfCapsule is a Tenant with its namespaces, sorted.
+type tenantOfCapsule struct {
+	unstructured.Unstructured
+	namespaces []string
+}
+
+// EstateOfCapsule says in Warren's words what Capsule's Tenants say. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
+// name, whose root Warren makes, and its namespaces become children of that root.
+func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
+	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, covered: map[string]bool{}}
+	e.OwnerGroup = capsuleGroup
+	if len(peer.Tenants) > 0 && !c.Peer.Record.isFinished() {
+		e.miss("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector deletes its namespaces with it, and likewise with the definitions of Capsule")
+	}
+	for _, object := range peer.Tenants {
+		t := tenantOfCapsule{object, e.namespacesOf(object.GetName())}
+		if why := e.obstacleTo(t); why != "" {
+			e.miss("Tenant "+t.GetName(), why)
+			continue
+		}
+		e.placeTenant(t)
+		e.addRights(t)
+		e.missRules(t)
+	}
+	e.missOthers()
+	e.findOwned()
+	return e.Estate
+}
+
+// namespacesOf are the namespaces of a Tenant: those that it owns, or that it owned before the last step of a migration. Until then a label
+// alone says nothing, for nobody but Capsule guards it.
+func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
+	for name, n := range e.cluster.Namespaces {
+		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
+			return groupOf(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant
+		})
+		if owned || e.cluster.Peer.Record.isFinished() && n.Labels[capsuleTenant] == tenant {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// obstacleTo is why there can be no LNamespace for a Tenant, and what to do; "" where nothing stands in the way.
+func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
+	name := t.GetName()
+	root := e.cluster.Namespaces[name]
+	const moved = "; until then its namespaces stay in no tree, and what Capsule wrote there stays as it is"
+	switch {
+	case t.GetDeletionTimestamp() != nil:
+		return "it is being deleted, and its namespaces with it"
+	case e.cluster.LNamespaces[name] != nil:
+		return ""
+	case len(validation.IsDNS1123Label(name)) > 0:
+		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
+	case e.rules.Reserved(name, e.rules.operatorNamespace):
+		return "tenants.reservedNames of the configuration reserves its name: change that, and plan again" + moved
+	case root != nil && !slices.Contains(t.namespaces, name):
+		return "Namespace " + name + " exists and is none of its own, so that LNamespace " + name + " can't make its root: make an LNamespace of another name, and place the " +
+			"namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
+	case root != nil && (e.cluster.IsProtected(name) || root.Labels[v1alpha1.LabelProtected] == v1alpha1.True):
+		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name + ": kubectl warren protect " + name + " --off" + moved
+	}
+	return ""
+}
+
+// placeTenant places the namespaces below the root, and says what the LNamespace is to be.
+func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
+	name := t.GetName()
+	below := int32(0)
+	for _, namespace := range t.namespaces {
+		if namespace == name {
+			e.Places[name] = Place{Type: v1alpha1.TypeRoot}
+			e.missModes(name)
+			continue
+		}
+		below++
+		e.Places[namespace] = Place{Parent: name, Sub: &v1alpha1.SubNamespaceSpec{}}
+	}
+	spec := v1alpha1.LNamespaceSpec{Users: e.usersOf(t), Limits: e.limitsOf(t, below)}
+	if now := e.cluster.LNamespaces[name]; now != nil && now.Labels[v1alpha1.LabelCreatedBy] != madeHere {
+		e.miss("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the Tenant")
+		spec = now.Spec
+	}
+	e.Tenants[name] = spec
+	if len(e.rules.Billing.Required) > 0 && e.cluster.LNamespaces[name] == nil {
+		e.miss("billing of LNamespace "+name, "the configuration requires "+joinFields(e.rules.Billing.Required)+" of every LNamespace, which Capsule doesn't know: set billing.defaults, "+
+			"or make LNamespace "+name+" yourself before --apply")
+	}
+}
+
+// missModes says what flows down from a namespace of the Tenant's that becomes its root.
+func (e *capsuleEstate) missModes(root string) {
+	for _, kind := range e.cluster.Kinds {
+		if kind.Mode == propagate.All {
+			e.miss(fmt.Sprintf("objects of %s in Namespace %s", kind.Kind, root), "it becomes the root, and propagation.kinds has the kind in mode All, so they are copied to the other namespaces of the Tenant: "+
+				"before the migration, label those that are not to be "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+", or set mode OptIn")
+		}
+	}
+}
+
+func joinFields[T ~string](fields []T) string {
+	names := make([]string, 0, len(fields))
+	for _, field := range fields {
+		names = append(names, string(field))
+	}
+	return strings.Join(names, " and ")
+}
+
+// limitsOf bounds the tree as the Tenant's quota of namespaces did. The root that Warren makes doesn't count there.
+func (e *capsuleEstate) limitsOf(t tenantOfCapsule, below int32) *v1alpha1.Limits {
+	quota, found, _ := unstructured.NestedInt64(t.Object, "spec", "namespaceOptions", "quota")
+	if !found {
+		return nil
+	}
+	most := int32(min(max(quota, 0), 1<<30))
+	if slices.Contains(t.namespaces, t.GetName()) && most > 0 {
+		most-- // one of them is the root
+	}
+	if most < below {
+		e.miss("namespaceOptions.quota of Tenant "+t.GetName(), fmt.Sprintf("it allows fewer namespaces than there are: spec.limits.subNamespaces of the LNamespace is %d, as many as stand below its root", below))
+		most = below
+	}
+	return &v1alpha1.Limits{SubNamespaces: &most}
+}
+
+// findOwned finds what ends with Capsule's objects, but for the bindings that an LNamespace replaces: these may go with their Tenant.
+func (e *capsuleEstate) findOwned() {
+	owns := func(r metav1.OwnerReference) bool { return groupOf(r) == capsuleGroup }
+	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
+		if n := e.cluster.Namespaces[name]; slices.ContainsFunc(n.OwnerReferences, owns) && n.DeletionTimestamp == nil {
+			e.Owned = append(e.Owned, n)
+		}
+	}
+	for _, replica := range e.peer.Replicas {
+		object := metadataOf(replica)
+		if slices.ContainsFunc(object.OwnerReferences, owns) && object.DeletionTimestamp == nil && !e.covered[keyOfBinding(replica)] {
+			e.Owned = append(e.Owned, object)
+		}
+	}
+}
+
+// keyOfBinding names a RoleBinding among the replicas; other kinds have none.
+func keyOfBinding(replica unstructured.Unstructured) string {
+	if replica.GetKind() != "RoleBinding" {
+		return ""
+	}
+	return replica.GetNamespace() + "/" + replica.GetName()
+}

@@ -1,0 +1,229 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+var roleBindings = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
+
+// bindingOfCapsule is a RoleBinding that Capsule keeps in every namespace of a Tenant.
+type bindingOfCapsule struct {
+	ClusterRoleName string            `json:"clusterRoleName"`
+	Subjects        []rbacv1.Subject  `json:"subjects"`
+	Labels          map[string]string `json:"labels,omitempty"`
+	Annotations     map[string]string `json:"annotations,omitempty"`
+}
+
+// ownerOfCapsule is an owner of a Tenant, with the ClusterRoles that bind them in its namespaces.
+type ownerOfCapsule struct {
+	Kind         v1alpha1.SubjectKind `json:"kind"`
+	Name         string               `json:"name"`
+	ClusterRoles []string             `json:"clusterRoles"`
+}
+
+// subject is how Warren names the owner; false for a service account whose name is none.
+func (o ownerOfCapsule) subject() (v1alpha1.Subject, bool) {
+	if o.Kind != v1alpha1.SubjectServiceAccount {
+		return v1alpha1.Subject{Kind: o.Kind, Name: o.Name}, true
+	}
+	namespace, name, ok := strings.Cut(strings.TrimPrefix(o.Name, "system:serviceaccount:"), ":")
+	return v1alpha1.Subject{Kind: o.Kind, Namespace: namespace, Name: name}, ok
+}
+
+// bound is the subject of the RoleBindings that Capsule writes for the owner.
+func (o ownerOfCapsule) bound() rbacv1.Subject {
+	s, _ := o.subject()
+	bound := rbacv1.Subject{Kind: string(s.Kind), Namespace: s.Namespace, Name: s.Name}
+	if s.Kind != v1alpha1.SubjectServiceAccount {
+		bound.APIGroup = rbacv1.GroupName
+	}
+	return bound
+}
+
+// ownersOf are the owners that the Tenant names, and those that Capsule has found by its permissions.
+func ownersOf(t tenantOfCapsule) (owners []ownerOfCapsule) {
+	for _, fields := range [][]string{{"spec", "owners"}, {"status", "owners"}} {
+		for _, owner := range decodeList[ownerOfCapsule](t.Object, fields...) {
+			same := slices.ContainsFunc(owners, func(o ownerOfCapsule) bool { return o.Kind == owner.Kind && o.Name == owner.Name })
+			if !same {
+				owners = append(owners, owner)
+			}
+		}
+	}
+	return owners
+}
+
+// decodeList is a list of objects; what isn't of their shape is left out, for the peer's schema has let it pass or not.
+func decodeList[T any](object map[string]any, fields ...string) (found []T) {
+	list, _, _ := unstructured.NestedSlice(object, fields...)
+	for _, item := range list {
+		var decoded T
+		if fields, ok := item.(map[string]any); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &decoded) == nil {
+			found = append(found, decoded)
+		}
+	}
+	return found
+}
+
+// usersOf are the owners who become users: those who have the ClusterRole that users have here, and can be listed. To others an
+// LNamespace would give what they don't have.
+func (e *capsuleEstate) usersOf(t tenantOfCapsule) (users []v1alpha1.Subject) {
+	role := e.rules.Access.UserClusterRole
+	for _, owner := range ownersOf(t) {
+		what := fmt.Sprintf("owner %s %s of Tenant %s", owner.Kind, owner.Name, t.GetName())
+		subject, named := owner.subject()
+		switch {
+		case !slices.Contains(owner.ClusterRoles, role):
+			e.miss(what, fmt.Sprintf("not ClusterRole %s, which users of an LNamespace have, but %s: these rights stay, as RoleBindings; to make sub-namespaces they have to be listed",
+				role, strings.Join(owner.ClusterRoles, ", ")))
+		case !named:
+			e.miss(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
+		default:
+			if why := e.refusal(t, subject); why != "" {
+				e.miss(what, why+"; its RoleBindings stay")
+			} else if !slices.Contains(users, subject) {
+				users = append(users, subject)
+			}
+		}
+	}
+	return users
+}
+
+// refusal is why an LNamespace can't list somebody, or "".
+func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
+	alone := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{s}}}
+	alone.Name = t.GetName()
+	refused := grants.Refusals(alone, grants.Surroundings{
+		OperatorNamespace: e.rules.operatorNamespace,
+		InTree:            func(namespace string) bool { return slices.Contains(t.namespaces, namespace) },
+		Doubt: func(account v1alpha1.Subject) string {
+			if e.cluster.Namespaces[account.Namespace] != nil {
+				return ""
+			}
+			return fmt.Sprintf("%s can't be listed, because namespace %s does not exist", account, account.Namespace)
+		},
+	})
+	if len(refused) == 0 {
+		return ""
+	}
+	return refused[0].Why
+}
+
+// rightsOf divides the RoleBindings that Capsule keeps for a Tenant: kept are those that the root is to have, replaced those that make
+// owners what users are, and those that let owners delete namespaces, which Warren lets nobody do but by their SubNamespace.
+func (e *capsuleEstate) rightsOf(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
+	users := e.Tenants[t.GetName()].Users
+	kept = decodeList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings")
+	for _, owner := range ownersOf(t) {
+		subject, named := owner.subject()
+		for _, role := range owner.ClusterRoles {
+			binding := bindingOfCapsule{ClusterRoleName: role, Subjects: []rbacv1.Subject{owner.bound()}}
+			asUser := role == e.rules.Access.UserClusterRole && named && slices.Contains(users, subject)
+			if asUser || role == capsuleDeleter {
+				replaced = append(replaced, binding)
+			} else {
+				kept = append(kept, binding)
+			}
+		}
+	}
+	return kept, replaced
+}
+
+// addRights has the RoleBindings that Capsule keeps in every namespace come from the root. Those that an LNamespace replaces go with the
+// Tenant; what Capsule keeps in some of the namespaces stays there.
+func (e *capsuleEstate) addRights(t tenantOfCapsule) {
+	root := t.GetName()
+	kept, replaced := e.rightsOf(t)
+	names := make([]string, len(kept))
+	var left []string
+	for _, replica := range e.bindingsOf(t) {
+		gives := func(b bindingOfCapsule) bool { return b.gives(replica) }
+		i := slices.IndexFunc(kept, gives)
+		switch {
+		case i >= 0 && (names[i] == "" || names[i] == replica.Name):
+			names[i] = replica.Name
+			if replica.Namespace != root {
+				e.Copies[slotOfBinding(replica.Namespace, replica.Name)] = root
+			}
+		case i < 0 && slices.ContainsFunc(replaced, gives):
+			e.covered[replica.Namespace+"/"+replica.Name] = true
+		default:
+			left = append(left, replica.Namespace+"/"+replica.Name)
+		}
+	}
+	for i, b := range kept {
+		if names[i] == "" { // the Tenant has no namespace yet
+			names[i] = fmt.Sprintf("capsule-%s-binding-%d", root, i)
+		}
+		e.addSource(slotOfBinding(root, names[i]), b)
+	}
+	for _, made := range e.peer.Made {
+		if made.GetNamespace() == root { // by an earlier run: it gets its own mode in the last step, whatever the Tenant says by now
+			e.Sources[slotOfBinding(root, made.GetName())] = Source{Mode: v1alpha1.ModeUpdate}
+		}
+	}
+	if len(left) > 0 {
+		e.miss("RoleBindings of some namespaces of Tenant "+root, "they stay as they are, as objects of their namespaces, and give what they give until you delete them: "+strings.Join(left, ", "))
+	}
+}
+
+// addSource has a RoleBinding in the root, from which Warren copies it to the namespaces below.
+func (e *capsuleEstate) addSource(slot propagate.Slot, b bindingOfCapsule) {
+	subjects := make([]any, 0, len(b.Subjects))
+	for _, s := range b.Subjects {
+		subject := map[string]any{"kind": s.Kind, "name": s.Name}
+		if s.Namespace != "" {
+			subject["namespace"] = s.Namespace
+		}
+		if s.Kind != rbacv1.ServiceAccountKind {
+			subject["apiGroup"] = rbacv1.GroupName
+		}
+		subjects = append(subjects, subject)
+	}
+	e.Sources[slot] = Source{Mode: v1alpha1.ModeUpdate}
+	e.Made[slot] = MadeSource{APIVersion: rbacv1.SchemeGroupVersion.String(), Labels: b.Labels, Annotations: b.Annotations, Content: map[string]any{
+		"roleRef": map[string]any{"apiGroup": rbacv1.GroupName, "kind": "ClusterRole", "name": b.ClusterRoleName}, "subjects": subjects,
+	}}
+}
+
+// gives says whether a RoleBinding gives what b says.
+func (b bindingOfCapsule) gives(binding rbacv1.RoleBinding) bool {
+	same := func(a, b rbacv1.Subject) bool {
+		return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name
+	}
+	within := func(some, all []rbacv1.Subject) bool {
+		return !slices.ContainsFunc(some, func(s rbacv1.Subject) bool {
+			return !slices.ContainsFunc(all, func(other rbacv1.Subject) bool { return same(s, other) })
+		})
+	}
+	return binding.RoleRef.Kind == "ClusterRole" && binding.RoleRef.Name == b.ClusterRoleName && within(b.Subjects, binding.Subjects) && within(binding.Subjects, b.Subjects)
+}
+
+// bindingsOf are the RoleBindings that Capsule wrote into the namespaces of a Tenant.
+func (e *capsuleEstate) bindingsOf(t tenantOfCapsule) (found []rbacv1.RoleBinding) {
+	for _, replica := range e.peer.Replicas {
+		binding := rbacv1.RoleBinding{}
+		if replica.GroupVersionKind().GroupKind() != roleBindings.GroupKind() || !slices.Contains(t.namespaces, replica.GetNamespace()) || replica.GetLabels()[capsuleBinding] == "" {
+			continue
+		}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(replica.Object, &binding) == nil {
+			found = append(found, binding)
+		}
+	}
+	return found
+}
+
+func slotOfBinding(namespace, name string) propagate.Slot {
+	return propagate.Slot{Kind: schema.GroupKind{Group: rbacv1.GroupName, Kind: roleBindings.Kind}, Namespace: namespace, Name: name}
+}

@@ -1,0 +1,120 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	inATemplate = "what is in the namespaces stays there as it is; new ones don't get it: put it into a template that the LNamespace references (spec.template), as config/samples/guardrails does"
+	byAPolicy   = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label TENANT.tree.tenancy.warren.dev/depth"
+	onTheRoot   = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or inheritance.annotations"
+)
+
+// rulesOfCapsule are the fields of a Tenant that no LNamespace has, and what to do instead.
+var rulesOfCapsule = []struct{ field, instead string }{
+	{"limitRanges.items", inATemplate},
+	{"networkPolicies.items", inATemplate},
+	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new ones annotate the root, and have the key in inheritance.annotations"},
+	{"namespaceOptions.additionalMetadata", onTheRoot},
+	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for a part of the namespaces say propagatedLabels in a HierarchyConfiguration"},
+	{"namespaceOptions.requiredMetadata", "nobody asks for it: inheritance gives every namespace what the root has"},
+	{"cordoned", "Warren freezes no tenant: nobody but Capsule refuses changes there. A ResourceQuota with pods: \"0\" in a template comes near"},
+	{"forceTenantPrefix", "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}], which holds for all tenants"},
+	{"storageClasses", byAPolicy}, {"ingressOptions", byAPolicy}, {"serviceOptions", byAPolicy}, {"podOptions", byAPolicy}, {"gatewayOptions", byAPolicy},
+	{"containerRegistries", byAPolicy}, {"imagePullPolicies", byAPolicy}, {"priorityClasses", byAPolicy}, {"runtimeClasses", byAPolicy}, {"deviceClasses", byAPolicy},
+	{"rules", "what they bind stays in the namespaces; what they enforce, nobody enforces once Capsule is at rest: write ValidatingAdmissionPolicies, and a template for quotas"},
+	{"permissions.matchOwners", "whom it has matched so far is listed; from now on the LNamespace's managers say who is"},
+}
+
+// missRules names what of a Tenant has no counterpart.
+func (e *capsuleEstate) missRules(t tenantOfCapsule) {
+	of := " of Tenant " + t.GetName()
+	for _, rule := range rulesOfCapsule {
+		if value, found, err := unstructured.NestedFieldNoCopy(t.Object, append([]string{"spec"}, strings.Split(rule.field, ".")...)...); err == nil && found && says(value) {
+			e.miss(rule.field+of, strings.ReplaceAll(rule.instead, "TENANT", t.GetName()))
+		}
+	}
+	e.missQuotas(t)
+	for key := range t.GetAnnotations() {
+		if strings.HasPrefix(key, "quota.resources."+capsuleGroup+"/") {
+			e.miss("annotation "+key+of, "nobody counts such objects: a ResourceQuota in a template counts them in each namespace (count/RESOURCE.GROUP)")
+		}
+	}
+}
+
+// says tells a value from one that says nothing.
+func says(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, field := range v {
+			if says(field) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		return len(v) > 0
+	case bool:
+		return v
+	case string:
+		return v != ""
+	}
+	return value != nil
+}
+
+// missQuotas says what becomes of a Tenant's quotas. Those of scope Tenant have a sum that nobody counts any more.
+func (e *capsuleEstate) missQuotas(t tenantOfCapsule) {
+	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
+	if len(items) == 0 {
+		return
+	}
+	what := "resourceQuotas.items of Tenant " + t.GetName()
+	if text(t.Object, "spec", "resourceQuotas", "scope") == "Namespace" {
+		e.miss(what, inATemplate)
+		return
+	}
+	e.miss(what, fmt.Sprintf("its scope is Tenant, and nobody counts the sum of %d namespaces any more: each ResourceQuota stays at what was left to its namespace when Capsule stopped. "+
+		"Divide the sum: a ResourceQuota for each namespace, in a template, and spec.limits.subNamespaces", len(t.namespaces)))
+}
+
+// othersOfCapsule are kinds of Capsule's that have no counterpart, and what to do instead.
+var othersOfCapsule = map[string]string{
+	"TenantResource":       "what it has replicated stays as it is, and nobody keeps it: label the object in the root tenancy.warren.dev/propagate=update, and delete the replicas",
+	"GlobalTenantResource": "what it has replicated stays as it is, and nobody keeps it: a ResourceDistribution of a Secret or ConfigMap, or a template that all LNamespaces reference; then delete the replicas",
+	"ResourcePool":         "its ResourceQuotas stay with what was claimed; nobody hands out more: a ResourceQuota for each namespace, in a template",
+	"CustomQuota":          "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"GlobalCustomQuota":    "nobody counts such objects: a ResourceQuota with count/RESOURCE.GROUP, in a template",
+	"GlobalResourceQuota":  "nobody counts the sum any more: a ResourceQuota for each namespace, in a template",
+}
+
+// kindsOfCapsule are the names of othersOfCapsule, and of the kind that holds its configuration.
+func kindsOfCapsule() []string {
+	kinds := []string{"CapsuleConfiguration"}
+	for kind := range othersOfCapsule {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// missOthers names objects of kinds that have no counterpart.
+func (e *capsuleEstate) missOthers() {
+	for _, object := range e.peer.Others {
+		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+		if instead := othersOfCapsule[object.GetKind()]; instead != "" {
+			e.miss(object.GetKind()+" "+name, instead)
+			continue
+		}
+		of := " of CapsuleConfiguration " + name
+		if prefixed, _, _ := unstructured.NestedBool(object.Object, "spec", "forceTenantPrefix"); prefixed {
+			e.miss("forceTenantPrefix"+of, "subNamespaces.namingPolicies: [{root: \"^(?P<tenant>.*)$\", match: \"^${tenant}-\"}]")
+		}
+		if regex := text(object.Object, "spec", "protectedNamespaceRegex"); regex != "" {
+			e.miss("protectedNamespaceRegex"+of, "protectedNamespaces of the configuration, as globs: "+regex)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// MadeSource is a source that the migration makes, where the other operator had no object in one place from which copies came.
+type MadeSource struct {
+	// APIVersion of its kind.
+	APIVersion string
+	// Labels and Annotations are those of the copies, without the other operator's own.
+	Labels, Annotations map[string]string
+	// Content are its fields but metadata.
+	Content map[string]any
+}
+
+// rootToCome is the root namespace that Warren makes for an LNamespace.
+func rootToCome(name string) *metav1.PartialObjectMetadata {
+	root := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}}
+	root.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	return root
+}
+
+// planTenants makes the LNamespaces. One whose root exists already adopts it in the last step only: an LNamespace that is deleted takes its
+// root with it, so that an adoption can't be undone.
+func (p *planner) planTenants() {
+	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
+		object := ours("LNamespace", "", name)
+		root := p.Namespaces[name]
+		switch {
+		case p.LNamespaces[name] != nil:
+			p.markForAdoption(p.LNamespaces[name], root)
+		case root == nil:
+			p.create(Tenants, 0, object, p.Tenants[name])
+		default:
+			p.relabel(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
+			p.create(Finish, 2, object, p.Tenants[name])
+		}
+	}
+}
+
+// markForAdoption has the mark on a root name the LNamespace itself, where that doesn't say who made it: no webhook has signed it.
+func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
+	if isUnsigned(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
+		p.relabel(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
+	}
+}
+
+// isUnsigned says of an LNamespace that has no root yet that nobody is named as its maker.
+func isUnsigned(lns *v1alpha1.LNamespace) bool {
+	return lns.Status.Namespace != lns.Name && lns.Annotations[v1alpha1.AnnotationCreator] == ""
+}
+
+// unreadyTenant says for which LNamespace the next wave has to wait, or "": one that was made gets its root namespace, and one that is
+// deleted has to be gone before the other operator is woken.
+func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
+	for _, name := range slices.Sorted(maps.Keys(estate.Tenants)) {
+		lns := c.LNamespaces[name]
+		switch {
+		case lns == nil || len(wave) > 0 && slices.Contains([]Phase{Rest, Tenants, Leave, Owners}, wave[0].Phase):
+		case lns.DeletionTimestamp != nil:
+			return fmt.Sprintf("LNamespace %s to be gone: kubectl describe lns %s says what holds it", name, name)
+		case len(wave) > 0 && slices.Contains([]Phase{Release, Wake}, wave[0].Phase):
+		case len(wave) > 0 && wave[0].Phase == Finish && isUnsigned(lns) && estate.Places[name].Type == v1alpha1.TypeRoot: // the wave may bring the mark
+		case lns.Status.Namespace != name:
+			return fmt.Sprintf("the root namespace of LNamespace %s: kubectl describe lns %s says what stands in the way", name, name)
+		}
+	}
+	return ""
+}
+
+// findUnmade finds the sources that are to be made. After the last step none is: whoever has deleted one since has meant it.
+func (p *planner) findUnmade() {
+	p.unmade = map[propagate.Slot]*metav1.PartialObjectMetadata{}
+	if p.Peer.Record.isFinished() {
+		return
+	}
+	objects := p.objectsBySlot()
+	for slot, made := range p.Made {
+		if objects[slot] != nil {
+			continue
+		}
+		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name, Annotations: made.Annotations}}
+		object.APIVersion, object.Kind = made.APIVersion, slot.Kind.Kind
+		object.Labels = relabelled(made.Labels, map[string]string{v1alpha1.LabelCreatedBy: madeHere, v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
+		p.unmade[slot] = object
+	}
+}
+
+// makeSource adds the step that makes a source, in mode create as all sources are until the last step.
+func (p *planner) makeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) {
+	metadata := map[string]any{"namespace": object.Namespace, "name": object.Name, "labels": object.Labels}
+	if len(object.Annotations) > 0 {
+		metadata["annotations"] = object.Annotations
+	}
+	body := map[string]any{"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": metadata}
+	maps.Copy(body, p.Made[slot].Content)
+	p.steps = append(p.steps, Step{Phase: Sources, Verb: Create, Object: objectOf(object), Body: body})
+}
+
+// madeBefore are the objects that stand already where a source would be made.
+func (p *planner) madeBefore() (found []*metav1.PartialObjectMetadata) {
+	objects := p.objectsBySlot()
+	for slot := range p.Made {
+		if object := objects[slot]; object != nil {
+			found = append(found, object)
+		}
+	}
+	return found
+}
+
+// isMadeSource says whether an object is a source that this migration made.
+func (p *planner) isMadeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) bool {
+	_, made := p.Made[slot]
+	return made && p.isMadeHere(objectOf(object), object)
+}
+
+// undoTenants takes away the sources and then the LNamespaces that the migration made. Warren deletes the roots of these, which it made.
+func (p *planner) undoTenants() {
+	objects := p.objectsBySlot()
+	for _, slot := range sortedSlots(p.Made) {
+		if object := objects[slot]; object != nil && p.isMadeSource(slot, object) {
+			p.remove(0, objectOf(object), object)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
+		if lns := p.LNamespaces[name]; lns != nil && p.isMadeHere(ours("LNamespace", "", name), lns) {
+			p.remove(1, ours("LNamespace", "", name), lns)
+		}
+	}
+}
+
+// planOwned takes off the ownerReferences by which the garbage collector would delete namespaces and objects of users together with the
+// other operator's objects. It is a part of the last step, after the record: until then the other operator can be woken, and goes by them.
+func (p *planner) planOwned() {
+	for _, object := range p.Owned {
+		var kept []metav1.OwnerReference
+		for _, reference := range object.OwnerReferences {
+			if groupOf(reference) != p.OwnerGroup {
+				kept = append(kept, reference)
+			}
+		}
+		if len(kept) < len(object.OwnerReferences) {
+			var value any // null where none is left
+			if len(kept) > 0 {
+				value = kept
+			}
+			p.patch(Finish, 1, object, map[string]any{"metadata": map[string]any{"ownerReferences": value}})
+		}
+	}
+}
+
+// groupOf is the API group of an owner.
+func groupOf(reference metav1.OwnerReference) string {
+	group, err := schema.ParseGroupVersion(reference.APIVersion)
+	if err != nil {
+		return ""
+	}
+	return group.Group
+}
