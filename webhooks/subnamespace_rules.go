@@ -75,7 +75,7 @@ func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.Error
 func billingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {
-		if value, known := old[key]; billing.Has(key) && !(known && value == now[key]) {
+		if value, known := old[key]; billing.Has(key) && (!known || value != now[key]) {
 			problems = append(problems, field.Forbidden(at.Key(key), "follows spec.billing of the LNamespace, by billing.namespaceLabels of the configuration: leave the key out"))
 		}
 	}
