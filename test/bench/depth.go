@@ -44,7 +44,7 @@ func measureDepth(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	shallow, deep := []time.Duration{}, []time.Duration{}
 	for i := range 30 {
 		s := newSecret(fmt.Sprintf("d-%d", i), "a")

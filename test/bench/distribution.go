@@ -34,7 +34,7 @@ func measureDistribution(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	f := &distributing{bench: b, observer: o, asked: map[string]int{}}
 	var all [2][]times
 	for round := range b.scale.rounds {

@@ -47,7 +47,7 @@ func measureManyTargets(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	before, err := b.residentMemory(ctx)
 	if err != nil {
 		return nil, err

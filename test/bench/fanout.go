@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 )
 
@@ -69,7 +67,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	f := &fan{bench: b, observer: o, requests: &requests{bench: b}, running: true}
 	var all [2][]times
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
@@ -177,13 +175,14 @@ func (f *fan) setRunning(ctx context.Context, wanted bool) error {
 // operatorBatch is what the operator copies.
 type operatorBatch struct {
 	bench   *bench
-	sources []*corev1.Secret
+	name    string
+	sources []client.Object
 }
 
 func newOperatorBatch(ctx context.Context, b *bench, name string) (*operatorBatch, error) {
-	batch := &operatorBatch{bench: b}
+	batch := &operatorBatch{bench: b, name: name}
 	for i := range b.scale.sources {
-		source := newSecret(fmt.Sprintf("%s-%d", name, i), "a")
+		source := b.scale.newSource(i, fmt.Sprintf("%s-%d", name, i))
 		if err := b.Admin().Create(ctx, source); err != nil {
 			return nil, err
 		}
@@ -195,14 +194,16 @@ func newOperatorBatch(ctx context.Context, b *bench, name string) (*operatorBatc
 func (o *operatorBatch) prepare(context.Context, int) error { return nil }
 
 func (o *operatorBatch) run(ctx context.Context, phase int) error {
-	label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":"update"}}}`))
+	label := client.RawPatch(types.MergePatchType, o.bench.scale.startPatch())
 	return inParallel(ctx, len(o.sources), func(ctx context.Context, i int) error {
 		switch phase {
 		case creates:
 			return o.bench.Admin().Patch(ctx, o.sources[i], label)
 		case updates:
-			o.sources[i].Data["key"][0]++
-			return o.bench.Admin().Update(ctx, o.sources[i])
+			changed := o.bench.scale.kindOf(i).make(o.sources[i].GetName(), "b")
+			changed.SetLabels(o.sources[i].GetLabels())
+			changed.SetResourceVersion(o.sources[i].GetResourceVersion())
+			return o.bench.Admin().Update(ctx, changed)
 		}
 		return o.bench.Admin().Delete(ctx, o.sources[i])
 	})
@@ -228,20 +229,20 @@ func (q *requests) count(ctx context.Context, since audit.Position, phase, copie
 		if r.User != operatorUser {
 			continue
 		}
-		secret := r.Group == "" && r.Resource == "secrets" && r.Namespace != ""
+		copied := q.bench.scale.measures(r.Group, r.Resource) && r.Namespace != ""
 		switch {
 		case r.Verb == "list" || r.Verb == "watch" || !r.IsWrite() && r.Resource == "" || isHousekeeping(r):
-		case secret && r.Namespace == root && r.Verb == "get":
+		case copied && r.Namespace == root && r.Verb == "get":
 			q.sourceReads++
 		case r.Verb == "get" && r.Resource == "namespaces" && r.Name == root:
 			q.lossReads++
-		case secret && r.Verb == "create":
+		case copied && r.Verb == "create":
 			q.creates++
-		case secret && r.Verb == "update":
+		case copied && r.Verb == "update":
 			q.updates++
-		case secret && r.Verb == "delete":
+		case copied && r.Verb == "delete":
 			q.deletes++
-		case secret && r.Verb == "get":
+		case copied && r.Verb == "get":
 			q.copyReads++
 		default:
 			q.others = append(q.others, r.String())

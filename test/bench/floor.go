@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -30,19 +31,29 @@ type floorBatch struct {
 	bench    *bench
 	observer *observer
 	name     string
-	client   *rest.RESTClient
+	clients  map[schema.GroupVersion]*rest.RESTClient
 	bodies   [][]byte
 }
 
 func newFloorBatch(b *bench, o *observer, name string) (*floorBatch, error) {
-	c, err := b.floorClient(operatorUser)
-	return &floorBatch{b, o, name, c, make([][]byte, b.scale.sources*b.scale.children)}, err
+	f := &floorBatch{b, o, name, map[schema.GroupVersion]*rest.RESTClient{}, make([][]byte, b.scale.sources*b.scale.children)}
+	for _, kind := range b.scale.kinds {
+		c, err := b.floorClientOf(operatorUser, kind.GroupVersion())
+		if err != nil {
+			return nil, err
+		}
+		f.clients[kind.GroupVersion()] = c
+	}
+	return f, nil
 }
 
 // at is where copy i stands.
 func (f *floorBatch) at(i int) (namespace, name string) {
 	return childName(i % f.bench.scale.children), fmt.Sprintf("%s-%d", f.name, i/f.bench.scale.children)
 }
+
+// kindAt is what copy i is.
+func (f *floorBatch) kindAt(i int) benchKind { return f.bench.scale.kindOf(i / f.bench.scale.children) }
 
 func (f *floorBatch) prepare(_ context.Context, phase int) error {
 	known := f.observer.all()
@@ -52,9 +63,9 @@ func (f *floorBatch) prepare(_ context.Context, phase int) error {
 		var err error
 		switch phase {
 		case creates:
-			f.bodies[i], err = floorBody(namespace, name, "a", seen{})
+			f.bodies[i], err = floorBody(f.kindAt(i), namespace, name, "a", seen{})
 		case updates:
-			f.bodies[i], err = floorBody(namespace, name, "b", over)
+			f.bodies[i], err = floorBody(f.kindAt(i), namespace, name, "b", over)
 		case deletes:
 			f.bodies[i], err = floorDelete(over)
 		}
@@ -69,37 +80,48 @@ func (f *floorBatch) run(ctx context.Context, phase int) error {
 	return inParallel(ctx, len(f.bodies), func(ctx context.Context, i int) error {
 		namespace, name := f.at(i)
 		var r *rest.Request
+		kind := f.kindAt(i)
+		c := f.clients[kind.GroupVersion()]
 		switch phase {
 		case creates:
-			r = f.client.Post().Param("fieldManager", v1alpha1.OperatorName)
+			r = c.Post().Param("fieldManager", v1alpha1.OperatorName)
 		case updates:
-			r = f.client.Put().Name(name).Param("fieldManager", v1alpha1.OperatorName)
+			r = c.Put().Name(name).Param("fieldManager", v1alpha1.OperatorName)
 		default:
-			r = f.client.Delete().Name(name)
+			r = c.Delete().Name(name)
 		}
-		_, err := r.Namespace(namespace).Resource("secrets").Body(f.bodies[i]).
+		_, err := r.Namespace(namespace).Resource(kind.Resource).Body(f.bodies[i]).
 			SetHeader("Content-Type", "application/json").SetHeader("Accept", accept).Do(ctx).Raw()
 		return err
 	})
 }
 
-// floorClient has no limit of its own.
+// floorClient has no limit of its own. It is for the core group.
 func (b *bench) floorClient(user string) (*rest.RESTClient, error) {
+	return b.floorClientOf(user, corev1.SchemeGroupVersion)
+}
+
+func (b *bench) floorClientOf(user string, version schema.GroupVersion) (*rest.RESTClient, error) {
 	cfg := b.Config(user)
 	cfg.QPS = -1
-	cfg.APIPath, cfg.GroupVersion = "/api", &corev1.SchemeGroupVersion
+	cfg.APIPath, cfg.GroupVersion = "/apis", &version
+	if version.Group == "" {
+		cfg.APIPath = "/api"
+	}
 	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	return rest.RESTClientFor(cfg)
 }
 
 // floorBody is a copy as the operator would write it.
-func floorBody(namespace, name, fill string, over seen) ([]byte, error) {
-	s := newSecret(name, fill)
-	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
-	s.Namespace, s.UID, s.ResourceVersion = namespace, types.UID(over.uid), over.resourceVersion
-	s.Labels = map[string]string{v1alpha1.LabelInheritedFrom: root}
-	s.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat(fill, 32)}
-	return json.Marshal(s)
+func floorBody(kind benchKind, namespace, name, fill string, over seen) ([]byte, error) {
+	object := kind.make(name, fill)
+	object.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.kind))
+	object.SetNamespace(namespace)
+	object.SetUID(types.UID(over.uid))
+	object.SetResourceVersion(over.resourceVersion)
+	object.SetLabels(map[string]string{v1alpha1.LabelInheritedFrom: root})
+	object.SetAnnotations(map[string]string{v1alpha1.AnnotationSourceHash: "update:0123456789abcdef:" + strings.Repeat(fill, 32)})
+	return json.Marshal(object)
 }
 
 // floorDelete are the options with which the operator would delete a copy.

@@ -2,6 +2,7 @@
 // that does the least possible work on the same API server, in turns in one run. One line for each; status 1 if one fails.
 //
 //	go run ./test/bench [-rounds 7] [-children 300] [-only B1,B2]
+//	go run ./test/bench -mode All -kinds 4
 //	go run ./test/bench -only B9 -children 1000
 //	go run ./test/bench -cold
 //	go run ./test/bench -admission
@@ -34,6 +35,9 @@ import (
 // scale is how much is measured.
 type scale struct {
 	children, sources, rounds int
+	// kinds are those of the sources, in turns, and mode is theirs, All or OptIn.
+	kinds []benchKind
+	mode  string
 	// small judges only what is counted, and looks for a shorter time.
 	small bool
 	idle  time.Duration
@@ -50,6 +54,8 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", s.rounds, "rounds of floor and operator")
 	flag.DurationVar(&s.idle, "idle", s.idle, "how long idleness is watched")
 	flag.StringVar(&s.scope, "scope", s.scope, "how the operator watches Secrets in B1 to B4: Cluster, Namespaces or Auto")
+	flag.StringVar(&s.mode, "mode", "OptIn", "mode of the kinds that B1 to B6 measure: OptIn or All")
+	kinds := flag.Int("kinds", 1, "how many kinds the sources of B1 to B5 are of: Secret, ConfigMap, Role, RoleBinding")
 	cold := flag.Bool("cold", false, "measure B8, the cold start, instead: with 1,000, 2,000, 5,000 and 10,000 namespaces")
 	admission := flag.Bool("admission", false, "measure SEC-P5, what the policies add to a request, instead; -children is the number of requests")
 	access := flag.Bool("access", false, "measure instead what access costs: how soon a sudoer is refused, and writes, with 200 tenants")
@@ -58,12 +64,16 @@ func main() {
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
 	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and how soon they follow RBAC")
 	hold := flag.Bool("hold", false, "hold the informers that standard input names, for -informers")
-	only := flag.String("only", "B1,B2,B3,B4,B5,B6,B7,B9,B10", "the budgets to measure")
+	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all, in mode All those up to B6")
 	flag.Parse()
+	if err := s.chooseKinds(*kinds); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(2)
+	}
 	log.SetLogger(logr.Discard()) // the harness uses the client alone
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	measure := func() (bool, error) { return run(ctx, s, strings.Split(*only, ",")) }
+	measure := func() (bool, error) { return run(ctx, s, s.chooseBudgets(*only)) }
 	switch {
 	case *hold:
 		measure = func() (bool, error) { return true, holdInformers(ctx, os.Stdin, os.Stdout) }
@@ -92,6 +102,29 @@ func main() {
 	if !ok {
 		os.Exit(1)
 	}
+}
+
+// chooseKinds takes so many kinds. Mode All measures what it is for, B1 to B6: the strangers of B7 would be sources there.
+func (s *scale) chooseKinds(kinds int) error {
+	if kinds < 1 || kinds > len(benchKinds) || s.mode != modeAll && s.mode != "OptIn" {
+		return fmt.Errorf("-kinds %d -mode %s: choose 1 to %d, and OptIn or All", kinds, s.mode, len(benchKinds))
+	}
+	if s.mode == modeAll && s.scope != "" {
+		return fmt.Errorf("-mode All -scope %s: choose one of the two", s.scope)
+	}
+	s.kinds = benchKinds[:kinds]
+	return nil
+}
+
+func (s scale) chooseBudgets(only string) []string {
+	switch {
+	case only != "":
+	case s.mode == modeAll:
+		only = "B1,B2,B3,B4,B5,B6"
+	default:
+		only = "B1,B2,B3,B4,B5,B6,B7,B9,B10"
+	}
+	return strings.Split(only, ",")
 }
 
 // part measures some budgets on a world of its own.
@@ -180,7 +213,11 @@ func (p part) on(ctx context.Context, s scale) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	results, err := p.measure(ctx, &bench{World: w, scale: s})
+	b := &bench{World: w, scale: s}
+	if text := s.configuration(); text != "" {
+		b.writeConfig(text)
+	}
+	results, err := p.measure(ctx, b)
 	if stopped := w.Stop(); err == nil {
 		err = stopped
 	}

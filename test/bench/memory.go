@@ -89,7 +89,7 @@ func (b *bench) growChildren(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	o.expect(watch.Added, b.scale.sources*(n-b.scale.children))
 	err = inParallel(ctx, n-b.scale.children, func(ctx context.Context, i int) error {
 		c := build.Child(childName(b.scale.children+i), root)

@@ -145,7 +145,12 @@ type timings struct{ written, copied []time.Duration }
 
 // timeCopies makes sources in the quiet tenant's root, one after the other.
 func (f *flood) timeCopies(ctx context.Context, name string) (t timings, err error) {
-	_, copies, err := f.watchCopies(ctx, childName(0), v1alpha1.LabelInheritedFrom)
+	api, err := f.metadataClient()
+	if err != nil {
+		return t, err
+	}
+	secrets := api.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(childName(0))
+	_, copies, err := watchCopies(ctx, secrets, v1alpha1.LabelInheritedFrom)
 	if err != nil {
 		return t, err
 	}

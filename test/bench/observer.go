@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
@@ -25,10 +24,10 @@ type seen struct {
 	at                         time.Time
 }
 
-// observer watches the metadata of all copies of Secrets: the same for floor and operator. It counts as events come, so
+// observer watches the metadata of all copies of the measured kinds: the same for floor and operator. It counts as events come, so
 // that looking costs nothing.
 type observer struct {
-	watch watch.Interface
+	watches []watch.Interface
 
 	mu      sync.Mutex
 	copies  map[string]seen // by namespace/name
@@ -46,33 +45,49 @@ func (b *bench) observeIdle(ctx context.Context) (*observer, error) {
 	return b.startObserver(ctx)
 }
 
-// watchCopies watches the metadata of the Secrets in a namespace that have a label, or in all for "", from a list of them on. The API
-// server ends the watch of a client that falls behind, as it may on a busy machine: the watch goes on where it ended.
-func (b *bench) watchCopies(ctx context.Context, namespace, label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
-	c, err := metadata.NewForConfig(b.Config(controlplane.Admin))
+// metadataClient reads the metadata of anything as a cluster admin.
+func (b *bench) metadataClient() (metadata.Interface, error) {
+	return metadata.NewForConfig(b.Config(controlplane.Admin))
+}
+
+func (b *bench) startObserver(ctx context.Context) (*observer, error) {
+	c, err := b.metadataClient()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	secrets := c.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
-	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: label})
+	o := &observer{copies: map[string]seen{}, changed: map[string]bool{}, reached: make(chan time.Time, 1)}
+	for _, kind := range b.scale.kinds {
+		if err := o.follow(ctx, c.Resource(kind.GroupVersionResource), cmp.Or(b.label, v1alpha1.LabelInheritedFrom)); err != nil {
+			o.stop()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// watchCopies lists what has a label, and watches it from there. The API server ends the watch of a client that falls behind, as it may
+// on a busy machine: the watch goes on where it ended.
+func watchCopies(ctx context.Context, copies metadata.ResourceInterface, label string) (*metav1.PartialObjectMetadataList, watch.Interface, error) {
+	list, err := copies.List(ctx, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		return nil, nil, err
 	}
 	w, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.LabelSelector = label
-			return secrets.Watch(ctx, options)
+			return copies.Watch(ctx, options)
 		},
 	})
 	return list, w, err
 }
 
-func (b *bench) startObserver(ctx context.Context) (*observer, error) {
-	list, w, err := b.watchCopies(ctx, "", cmp.Or(b.label, v1alpha1.LabelInheritedFrom))
+// follow observes the copies of one kind.
+func (o *observer) follow(ctx context.Context, copies metadata.ResourceInterface, label string) error {
+	list, w, err := watchCopies(ctx, copies, label)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	o := &observer{watch: w, copies: map[string]seen{}, changed: map[string]bool{}, reached: make(chan time.Time, 1)}
+	o.watches = append(o.watches, w)
 	for i := range list.Items {
 		o.take(watch.Event{Type: watch.Added, Object: &list.Items[i]})
 	}
@@ -81,7 +96,13 @@ func (b *bench) startObserver(ctx context.Context) (*observer, error) {
 			o.take(event)
 		}
 	}()
-	return o, nil
+	return nil
+}
+
+func (o *observer) stop() {
+	for _, w := range o.watches {
+		w.Stop()
+	}
 }
 
 func (o *observer) take(event watch.Event) {

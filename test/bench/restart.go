@@ -9,12 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// makeCopies has sources × children copies of Secrets, settled.
+// makeCopies has sources × children copies, settled.
 func (b *bench) makeCopies(ctx context.Context) error {
 	if err := b.startOperator(ctx); err != nil {
 		return err
@@ -26,12 +25,10 @@ func (b *bench) makeCopies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	o.expect(watch.Added, b.scale.sources*b.scale.children)
 	for i := range b.scale.sources {
-		s := newSecret(fmt.Sprintf("s-%d", i), "a")
-		s.Labels = map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeUpdate}
-		if err := b.Admin().Create(ctx, s); err != nil {
+		if err := b.Admin().Create(ctx, b.scale.plantSource(i, fmt.Sprintf("s-%d", i))); err != nil {
 			return err
 		}
 	}
@@ -43,7 +40,9 @@ func (b *bench) makeCopies(ctx context.Context) error {
 
 // measureRestart measures B5: what is written when the operator starts and nothing has changed.
 func measureRestart(ctx context.Context, b *bench) ([]result, error) {
-	b.writeConfig("propagation: {kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role, mode: All}]}")
+	if b.scale.mode != modeAll {
+		b.writeConfig("propagation: {kinds: [{kind: Secret}, {group: rbac.authorization.k8s.io, kind: Role, mode: All}]}")
+	}
 	for i := range 50 {
 		role := &rbacv1.Role{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "bench-roles", Name: fmt.Sprintf("r-%02d", i)},

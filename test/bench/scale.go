@@ -34,7 +34,7 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	if err != nil {
 		return c, err
 	}
-	defer o.watch.Stop()
+	defer o.stop()
 	o.expect(watch.Added, c.copies)
 	begin := time.Now()
 	if _, err := b.StartOperator(ctx); err != nil {
