@@ -129,7 +129,7 @@ func (p *distributions) readTarget(d *distribute.Distribution, t *distribute.Tar
 	if _, labelled := metadata.Labels[v1alpha1.LabelDistributedBy]; labelled {
 		t.Copy = p.reader.Copy(d.Template.Slot(t.Namespace), metadata)
 		t.Copy.Known = true
-		t.Copy.Drifted = isWhole && !(d.Template.Holds(whole.Object, t.Copy.Foreign) && d.MetaHolds(whole.Object))
+		t.Copy.Drifted = isWhole && (!d.Template.Holds(whole.Object, t.Copy.Foreign) || !d.MetaHolds(whole.Object))
 		return nil
 	}
 	t.Obstacle = distribute.ReadObstacle(metadata, p.isSource(d, metadata))
