@@ -64,10 +64,10 @@ func (o *outcomes) backOff(tries int) time.Duration {
 func (o *outcomes) noteNotTaken(w work, err error) {
 	namespace := w.slot.Namespace
 	delay, _ := w.run.troubles.note(namespace, nil, o.backOff)
+	o.queue.AddAfter(w.key(), delay+time.Millisecond) // the object may go, or change, while the target is put off
 	reason, final := findImmutable(err)
 	if !final {
 		ctrl.Log.WithName("distribution").Error(err, "an object could not be taken up", "distribution", w.run.name, "namespace", namespace)
-		o.queue.AddAfter(w.key(), delay+time.Millisecond)
 		return
 	}
 	w.run.changeObstacle(namespace, func(known *distribute.Obstacle) *distribute.Obstacle {

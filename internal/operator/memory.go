@@ -35,7 +35,7 @@ func (m memoryKeeper) Start(ctx context.Context) error {
 	defer tick.Stop()
 	lastAllocs, allocsAtReturn := uint64(0), uint64(0)
 	for {
-		debug.SetGCPercent(garbagePercent(readMetric("/gc/heap/live:bytes")))
+		debug.SetGCPercent(garbagePercent(readMetric("/gc/heap/live:bytes"), readMetric("/gc/scan/stack:bytes")+readMetric("/gc/scan/globals:bytes")))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -50,9 +50,12 @@ func (m memoryKeeper) Start(ctx context.Context) error {
 	}
 }
 
-// garbagePercent is how much garbage may stand beside a live heap of that many bytes, in percent of the live heap.
-func garbagePercent(live uint64) int {
-	return int(min(maxPercent, max(minPercent, minGarbage*100/max(live, 1)))) //nolint:gosec // between minPercent and maxPercent
+// garbagePercent is what to tell Go's collector, so that as much garbage stands beside a live heap of that many bytes as the limits
+// above say. The collector takes its percent of the live heap and of what else it scans, in bytes: the stacks of thousands of watches
+// are as much as their heap.
+func garbagePercent(live, scanned uint64) int {
+	garbage := max(live*minPercent/100, minGarbage)
+	return int(min(maxPercent, garbage*100/max(live+scanned, 1))) //nolint:gosec // at most maxPercent
 }
 
 // readMetric returns the value of one of the metrics of package runtime/metrics.

@@ -1,0 +1,37 @@
+package distribution
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/warren-tenancy/warren/internal/distribute"
+)
+
+// While a target is put off the object in its way may go: nothing else would have the target looked at again.
+func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
+	immutable := apierrors.NewInvalid(secrets.GroupKind(), "s", field.ErrorList{field.Forbidden(field.NewPath("data"), "is immutable")})
+	for name, err := range map[string]error{
+		"DIST-D91 it is immutable": immutable,
+		"DIST-D91 it is refused":   apierrors.NewForbidden(corev1.Resource("secrets"), "s", nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, r := newReviewed(t)
+			settings := *c.facts.settings.Load()
+			settings.RetryMin, settings.RetryMax = time.Millisecond, time.Millisecond
+			c.facts.settings.Store(&settings)
+			c.queue.Lead()
+			slot := r.in.Template.Slot("d1")
+			c.targets.outcomes.note(work{run: r, distribution: r.in.Distribution, slot: slot, action: distribute.Action{Verb: distribute.Overwrite}}, err)
+			late := time.AfterFunc(time.Minute, c.queue.ShutDown)
+			defer late.Stop()
+			var got key
+			if !c.queue.WorkOne(func(k key) { got = k }) || got != (key{"rd", "d1"}) {
+				t.Errorf("%v is looked at again, want namespace d1 of rd", got)
+			}
+		})
+	}
+}
