@@ -79,8 +79,8 @@ func (t *targets) holdBack(w work) bool {
 
 // sayFarewell lets go of a copy whose distribution is gone.
 func (t *targets) sayFarewell(ctx context.Context, k key) {
-	if !t.runs.isSynced() {
-		return
+	if !t.runs.isSynced() || t.runs.find(k.distribution) != nil {
+		return // in this order: once all are known, one that isn't found is gone
 	}
 	for slot, one := range t.copies.findIn(k.namespace, k.distribution) {
 		kind, verb := t.kinds.find(slot.Kind), distribute.Farewell(one)

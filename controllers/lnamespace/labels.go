@@ -31,7 +31,7 @@ func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdi
 	var problems []string
 	for _, key := range slices.Sorted(maps.Keys(taken)) {
 		v.reason = v1alpha1.ReasonKeyTaken
-		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it off there, or off the template that it comes from",
+		problems = append(problems, fmt.Sprintf("label %s has another value, which the operator leaves alone, on %s: a cluster admin takes it off where it was set: on one of these, on a namespace above them, or on the template that it comes from",
 			key, forest.Few(taken[key])))
 	}
 	for _, label := range invalid {

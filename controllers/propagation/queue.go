@@ -72,7 +72,7 @@ func (t *tables) turnOf(k key) copying.Turn[lane] {
 	}
 	switch {
 	case propagate.GivesRights(k.slot) && action.Verb != propagate.Create:
-		turn.Class = 0
+		turn.Class, turn.Weight = 0, 0
 	case action.Verb == propagate.Delete:
 		turn.Class = 1
 	}

@@ -102,22 +102,19 @@ func (r *Reconciler) listen(_ context.Context, q queue) error {
 // that want their names, and those that wait for room in their trees.
 func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
-	roots := map[string]bool{}
 	for _, name := range c.Namespaces {
 		for _, s := range []*forest.Snapshot{c.Old, c.New} {
 			for _, sub := range s.Subs(name) {
 				found[types.NamespacedName{Namespace: sub.Parent, Name: sub.Name}] = true
-			}
-			if place := s.Place(name); place.InTree() {
-				roots[place.Path[0]] = true
 			}
 		}
 		for _, sub := range c.New.SubsNamed(name) {
 			found[types.NamespacedName{Namespace: sub.Parent, Name: sub.Name}] = true
 		}
 	}
+	concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
 	r.mu.Lock()
-	for root := range roots {
+	for root := range concerned {
 		for _, key := range r.lines.of(root) {
 			found[key] = true
 		}

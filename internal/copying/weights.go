@@ -35,6 +35,9 @@ func (w *weights[K, L]) begin(k K) (weight int, begun bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	weight = w.of[k]
+	if weight > 0 && w.underWay > 0 && w.underWay+weight > maxWeight {
+		weight = w.aside.turnOf(k).Weight // it may be a deletion by now
+	}
 	if weight == 0 || w.underWay == 0 || w.underWay+weight <= maxWeight {
 		delete(w.of, k)
 		w.underWay += weight

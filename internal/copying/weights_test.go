@@ -101,6 +101,24 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%v are ready", ready)
 		}
 	})
+	t.Run("PROP-Q7 what has become a deletion waits for nothing", func(t *testing.T) {
+		deleted := false
+		w := newWeights(func(word string) Turn[string] {
+			turn := wordTurn(word)
+			if deleted {
+				turn.Weight = 0
+			}
+			return turn
+		})
+		for _, word := range []string{"aXXX", "bX"} {
+			w.note(word, wordTurn(word).Weight)
+		}
+		_, _ = w.begin("aXXX")
+		deleted = true
+		if weight, begun := w.begin("bX"); !begun || weight != 0 {
+			t.Errorf("begun: %t, with weight %d", begun, weight)
+		}
+	})
 	t.Run("PROP-Q7 nothing is lost when the queue ends", func(t *testing.T) {
 		q := NewQueue(wordTurn)
 		q.Lead()

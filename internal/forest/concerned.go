@@ -2,7 +2,7 @@ package forest
 
 import "slices"
 
-// Concerned are the names that a change is about, and the roots of the trees that they stand in, before and after it.
+// Concerned are the names that a change is about, and those above them up to the roots of their trees, before and after it.
 type Concerned map[string]bool
 
 // ConcernedBy are those of a change of these names between old and s.
@@ -17,9 +17,19 @@ func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
 			for _, sub := range at.Subs(name) {
 				concerned[sub.Name] = true
 			}
+			at.climb(name, concerned)
 		}
 	}
 	return concerned
+}
+
+// climb adds all names above a namespace by labels, whatever state they are in: what is halted counts in its tree, and what waits for a
+// parent keeps the parent's name from others.
+func (s *Snapshot) climb(name string, concerned Concerned) {
+	seen := map[string]bool{}
+	for n := s.Namespace(name); n != nil && n.Parent() != "" && !seen[n.Name]; n = s.Namespace(n.Parent()) {
+		seen[n.Name], concerned[n.Parent()] = true, true
+	}
 }
 
 // RequestMayChange says whether what the HierarchyConfiguration of the namespace called name asks for, and can't be given, may be judged

@@ -77,5 +77,5 @@ func concerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind
 // mayRemove says whether the two differ in what decides on places, keys and copies.
 func mayRemove(old, now *config.OperatorConfiguration) bool {
 	return !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces) || !reflect.DeepEqual(old.Inheritance, now.Inheritance) ||
-		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || propagationChanged(old, now)
+		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || old.Billing.NamespaceLabels != now.Billing.NamespaceLabels || propagationChanged(old, now)
 }

@@ -34,6 +34,7 @@ func planBirths(f *forest.Snapshot, tenants []*v1alpha1.LNamespace, c *config.Op
 	for _, tenant := range tenants {
 		b.planRoot(tenant)
 	}
+	b.noteWishes()
 	var subs []*forest.Sub
 	for name := range b.f.All() {
 		subs = append(subs, b.f.Subs(name)...)
@@ -45,6 +46,25 @@ func planBirths(f *forest.Snapshot, tenants []*v1alpha1.LNamespace, c *config.Op
 	return b
 }
 
+// noteWishes notes what HierarchyConfigurations ask for that is not followed to its end.
+func (b *births) noteWishes() {
+	for name := range b.f.All() {
+		h := b.f.Hierarchy(name)
+		if h == nil {
+			continue
+		}
+		for _, child := range h.Required {
+			if b.f.Sub(name, child) == nil {
+				b.notes = append(b.notes, fmt.Sprintf("required child %s of namespace %s: it has no SubNamespace yet, and what comes of one is not in this plan", child, name))
+			}
+		}
+		if r := b.f.Request(name); r.Asked && len(r.Obstacles) == 0 {
+			b.notes = append(b.notes, fmt.Sprintf("namespace %s: what comes and goes with the move that its HierarchyConfiguration asks for is not in this plan", name))
+		}
+	}
+	slices.Sort(b.notes)
+}
+
 // planRoot plans that the namespace of an LNamespace is made or adopted.
 func (b *births) planRoot(tenant *v1alpha1.LNamespace) {
 	t := forest.TenantOf(tenant)
@@ -54,6 +74,8 @@ func (b *births) planRoot(tenant *v1alpha1.LNamespace) {
 		b.notes = append(b.notes, fmt.Sprintf("LNamespace %s: it is being deleted, and what goes with it is not in this plan", t.Name))
 	case b.f.Owns(t.Name, t.UID), tenant.NameLost(), n == nil && b.c.Reserved(t.Name, b.operatorNamespace):
 	case n != nil && b.f.NotAdoptable(n, t) != "":
+	case n == nil && len(b.f.Waiting(t.Name)) > 0:
+		b.notes = append(b.notes, fmt.Sprintf("LNamespace %s: namespaces wait for a parent of its name, and whether it gets the name depends on the operator's webhooks", t.Name))
 	case b.isOneTooMany(t):
 		b.add(Held, t.Name, t.Name, fmt.Sprintf("tenants.maxPerCreator leaves no room for LNamespace %s", t.Name))
 	case n == nil:

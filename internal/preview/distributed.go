@@ -15,7 +15,7 @@ func (p *distributions) noteAction(d *distribute.Distribution, t *distribute.Tar
 	if verb == "" {
 		return
 	}
-	if verb == Create {
+	if verb == Create || a.Verb == distribute.Adopt || a.Verb == distribute.Overwrite {
 		p.made[d.Template.Slot(t.Namespace)] = d.Name
 	}
 	p.add(verb, d.Template.Kind, t.Namespace, d.Template.Name, "ResourceDistribution "+d.Name+": "+reason)

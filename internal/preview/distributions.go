@@ -75,7 +75,7 @@ func (p *distributions) planOne(ctx context.Context, rd *v1alpha1.ResourceDistri
 	why := ""
 	switch {
 	case d.Deleting:
-		why = "it is being deleted, and the garbage collector has the word"
+		why = "it is being deleted: the garbage collector deletes its copies, or leaves them, as its deletionPolicy says"
 	case d.Problem != "":
 		why = d.Why
 	case d.Suspend:
@@ -181,7 +181,7 @@ func (p *distributions) planFarewells(ctx context.Context, kind schema.GroupVers
 		if living[one.By] != nil || distribute.Farewell(one) == distribute.Nothing {
 			return nil
 		}
-		p.add(Update, kind, object.GetNamespace(), object.GetName(), fmt.Sprintf("ResourceDistribution %s is gone, and leaves it to its namespace", one.By))
+		p.add(Update, kind, object.GetNamespace(), object.GetName(), fmt.Sprintf("ResourceDistribution %s is gone, and its deletionPolicy was Orphan: the copy loses Warren's keys and stays", one.By))
 		return nil
 	}, client.HasLabels{v1alpha1.LabelDistributedBy})
 	return ignoreIf(p.noteUnread(kind.GroupKind(), err), err)

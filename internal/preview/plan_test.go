@@ -32,11 +32,11 @@ conflict   Role        solo        r         base       an object of that name e
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},
-		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) }, `KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT
-Namespace                        payments   0        1        0        0
-Role.rbac.authorization.k8s.io   <none>     0        0        0        1
-Secret                           payments   1        0        0        0
-Secret                           shop       0        0        1        0
+		"counts": {some, func(p *preview.Plan, out *bytes.Buffer) error { return p.WriteCounts(out) }, `KIND                             TENANT     CREATE   UPDATE   DELETE   CONFLICT   HELD
+Namespace                        payments   0        1        0        0          0
+Role.rbac.authorization.k8s.io   <none>     0        0        0        1          0
+Secret                           payments   1        0        0        0          0
+Secret                           shop       0        0        1        0          0
 1 to create, 1 to update, 1 to delete; 1 can't be written, because an unrelated object has the name.
 Not judged: Nosuch.example.com: the API server doesn't serve this kind.
 `},

@@ -58,10 +58,10 @@ func (p *Plan) WriteTable(w io.Writer) error {
 func (p *Plan) WriteCounts(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	if len(p.Writes) > 0 {
-		fmt.Fprintln(table, "KIND\tTENANT\tCREATE\tUPDATE\tDELETE\tCONFLICT")
+		fmt.Fprintln(table, "KIND\tTENANT\tCREATE\tUPDATE\tDELETE\tCONFLICT\tHELD")
 	}
 	for _, c := range p.Counts() {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\n", strings.TrimSuffix(c.Kind+"."+c.Group, "."), orNone(c.Tenant), c.Creates, c.Updates, c.Deletes, c.Conflicts)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", strings.TrimSuffix(c.Kind+"."+c.Group, "."), orNone(c.Tenant), c.Creates, c.Updates, c.Deletes, c.Conflicts, c.Held)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -151,7 +151,7 @@ func (r *rights) mode(ctx context.Context, o Options) grants.Mode {
 			answer = o.Probe(ctx)
 		}
 		if answer == grants.Unknown {
-			r.notes = append(r.notes, fmt.Sprintf("the form of sudo: sudo.mode is %s, and with your rights the API server doesn't tell whether it knows constrained impersonation; the operator's would", r.c.Sudo.Mode))
+			r.notes = append(r.notes, fmt.Sprintf("the form of sudo: sudo.mode is %s, and with your rights the API server doesn't tell whether it knows constrained impersonation; run manager plan in the operator's pod", r.c.Sudo.Mode))
 		}
 	}
 	return grants.ModeOf(found).Next(r.c.Sudo.Mode, answer)
@@ -176,5 +176,9 @@ func (r *rights) planOrphans(tenants []*v1alpha1.LNamespace) {
 }
 
 func (r *rights) note(verb Verb, key grants.Key, tenant, reason string) {
-	r.writes = append(r.writes, Write{Verb: verb, Group: rbacv1.GroupName, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Tenant: tenant, Reason: reason})
+	one := Write{Verb: verb, Group: rbacv1.GroupName, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Tenant: tenant, Reason: reason}
+	if verb == Conflict && slices.Contains(r.writes, one) {
+		return // while the form of sudo switches each tenant is planned twice
+	}
+	r.writes = append(r.writes, one)
 }

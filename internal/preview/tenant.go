@@ -31,8 +31,11 @@ func (r *rights) planTenant(tenant *v1alpha1.LNamespace, mode grants.Mode) {
 	if own && mode.Forms.Legacy {
 		if inTheWay := r.inTheWay(tenant, objects.Sudo, actual); inTheWay != "" {
 			withheld.Sudo = true
-			r.notes = append(r.notes, fmt.Sprintf("the sudo of tenant %s: %s names group %s since before the first sudoer, and sudo waits until a cluster admin has removed that",
-				tenant.Name, inTheWay, v1alpha1.SudoersGroup(tenant.Name)))
+			note := fmt.Sprintf("the sudo of tenant %s: %s names group %s since before the first sudoer, and sudo waits until a cluster admin has removed that",
+				tenant.Name, inTheWay, v1alpha1.SudoersGroup(tenant.Name))
+			if !slices.Contains(r.notes, note) {
+				r.notes = append(r.notes, note)
+			}
 		}
 	}
 	plan := grants.PlanFor(tenant.Name, objects, withheld, actual)

@@ -42,6 +42,7 @@ var strewn = []request{
 	create("namespace argocd", `{metadata: {labels: {$D/protected: "true"}}}`),
 	create("namespace tmpl", `{metadata: {labels: {$D/type: template}}}`),
 	create("namespace inst", `{metadata: {labels: {$D/template: tmpl}}}`),
+	create("namespace owned", `{metadata: {annotations: {$D/adopt: "true"}, ownerReferences: [{apiVersion: nowhere.example.com/v1, kind: Nothing, name: nothing, uid: 0d21e2c4-0000-4000-8000-000000000001}]}}`),
 	create("namespace handmade", `{metadata: {labels: {$D/type: root}}}`),
 	// left has left its tree; for now it is there, so that the operator can have written in it.
 	create("namespace left", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", team: a, tier: web},

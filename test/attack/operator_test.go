@@ -165,7 +165,8 @@ var cageRows = []row{
 	}},
 	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
 		refused(op, "may not give a Namespace an owner or a finalizer",
-			create("namespace owned", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`)),
+			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`),
+			merge("namespace owned", ours("$D/parent", "payments"))),
 		refused(op, "only a cluster administrator makes a template", create("namespace templates", ours("$D/type", "template"))),
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),

@@ -107,7 +107,7 @@ func (l BillingNamespaceLabels) validate(at *field.Path) field.ErrorList {
 }
 
 func isKubernetesDomain(domain string) bool {
-	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(theirs string) bool {
+	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "x-k8s.io"}, func(theirs string) bool {
 		return domain == theirs || strings.HasSuffix(domain, "."+theirs)
 	})
 }

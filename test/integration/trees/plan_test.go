@@ -106,10 +106,10 @@ propagation:
 			"create ConfigMap db plain", "create ConfigMap web plain", "delete Secret web key", "update Namespace  db", "update Namespace  web"}))
 		Expect(plan.Writes).To(ContainElement(HaveField("Reason", "the configuration has copies of Secret removed")))
 		Expect(plan.Notes).To(Equal([]string{"Nosuch.example.com: the API server doesn't serve this kind"}))
-		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).To(MatchRegexp(`^KIND +TENANT +CREATE +UPDATE +DELETE +CONFLICT
-ConfigMap +org +2 +0 +0 +0
-Namespace +org +0 +2 +0 +0
-Secret +org +0 +0 +1 +0
+		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).To(MatchRegexp(`^KIND +TENANT +CREATE +UPDATE +DELETE +CONFLICT +HELD
+ConfigMap +org +2 +0 +0 +0 +0
+Namespace +org +0 +2 +0 +0 +0
+Secret +org +0 +0 +1 +0 +0
 2 to create, 2 to update, 1 to delete\.
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
 If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: "[0-9a-f]{12}"

@@ -1,0 +1,28 @@
+package operator
+
+import (
+	"testing"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+func TestMayRemove(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*config.OperatorConfiguration)
+		want   bool
+	}{
+		"nothing":                   {func(*config.OperatorConfiguration) {}, false},
+		"a retry":                   {func(c *config.OperatorConfiguration) { c.Concurrency++ }, false},
+		"a protected namespace":     {func(c *config.OperatorConfiguration) { c.ProtectedNamespaces = append(c.ProtectedNamespaces, "pay-*") }, true},
+		"an inherited key":          {func(c *config.OperatorConfiguration) { c.Inheritance.Labels = []string{"team"} }, true},
+		"BILL-72 a label that pays": {func(c *config.OperatorConfiguration) { c.Billing.NamespaceLabels.Owner = "example.com/owner" }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := config.Default()
+			test.change(now)
+			if got := mayRemove(config.Default(), now); got != test.want {
+				t.Errorf("%t, want %t", got, test.want)
+			}
+		})
+	}
+}
