@@ -30,6 +30,9 @@ var sources = []request{
 const webhook = `{name: none.$D, rules: [{apiGroups: [nobody.$D], apiVersions: [v1], operations: [CREATE], resources: [nothing]}],
   clientConfig: {service: {namespace: warren-system, name: warren-webhook}}, sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Fail`
 
+// unheardOf is an owner that the garbage collector can't look up, so that what it owns stays.
+const unheardOf = `{apiVersion: nowhere.example.com/v1, kind: Nothing, name: nothing, uid: 0d21e2c4-0000-4000-8000-000000000001}`
+
 const dangling = `{apiVersion: $D/v1alpha1, kind: LNamespace, name: nobody, uid: 0d21e2c4-0000-4000-8000-000000000000}`
 
 // strewn is what a cluster admin and people make with the operator stopped.
@@ -42,8 +45,9 @@ var strewn = []request{
 	create("namespace argocd", `{metadata: {labels: {$D/protected: "true"}}}`),
 	create("namespace tmpl", `{metadata: {labels: {$D/type: template}}}`),
 	create("namespace inst", `{metadata: {labels: {$D/template: tmpl}}}`),
-	create("namespace owned", `{metadata: {annotations: {$D/adopt: "true"}, ownerReferences: [{apiVersion: nowhere.example.com/v1, kind: Nothing, name: nothing, uid: 0d21e2c4-0000-4000-8000-000000000001}]}}`),
+	create("namespace owned", `{metadata: {annotations: {$D/adopt: "true"}, ownerReferences: [`+unheardOf+`]}}`),
 	create("namespace handmade", `{metadata: {labels: {$D/type: root}}}`),
+	create("namespace free", `{metadata: {labels: {$D/type: root}}}`),
 	// left has left its tree; for now it is there, so that the operator can have written in it.
 	create("namespace left", `{metadata: {labels: {$D/parent: payments, payments.tree.$D/depth: "1", team: a, tier: web},
   annotations: {$D/inherited: "team,@memo", memo: b, other: c}}}`),

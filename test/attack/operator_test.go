@@ -165,13 +165,14 @@ var cageRows = []row{
 	}},
 	{name: "SEC-O14 it makes namespaces that no tenant has", tries: []try{
 		refused(op, "may not give a Namespace an owner or a finalizer",
-			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+dangling+`]}}`),
-			merge("namespace owned", ours("$D/parent", "payments"))),
+			create("namespace begotten", `{metadata: {labels: {$D/type: root}, ownerReferences: [`+unheardOf+`]}}`)),
+		// Where the component strict-placement is in force, its policy says so first: the mark names nobody.
+		refused(op, " denied request: ", merge("namespace owned", ours("$D/parent", "payments"))),
 		refused(op, "only a cluster administrator makes a template", create("namespace templates", ours("$D/type", "template"))),
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
 		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
-		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace shop", owned), merge("namespace shop", held)),
+		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`), merge("namespace free", held)),
 	}},
 	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
 		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),

@@ -87,7 +87,8 @@ func (c cluster) grow(ctx context.Context, subs ...string) {
 	GinkgoHelper()
 	for _, text := range subs {
 		parent, name := split(text)
-		c.put(ctx, build.SubNamespace(parent, name))
+		Eventually(func() error { return c.Admin().Create(ctx, build.SubNamespace(parent, name)) }).WithContext(ctx).
+			Should(Succeed(), "the namespace of a new LNamespace comes a moment later")
 		Eventually(c.sub(text)).WithContext(ctx).Should(beReady())
 	}
 }
