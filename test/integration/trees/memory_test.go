@@ -3,6 +3,7 @@ package trees_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -20,6 +21,14 @@ import (
 // collectionTime is a minute more than the longest that Go's runtime lets pass without a collection of garbage: an operator at rest has
 // no other reason to begin one.
 const collectionTime = 3 * time.Minute
+
+// skipWithRaceDetector leaves out what measures memory where the race detector takes memory of its own.
+func skipWithRaceDetector() {
+	GinkgoHelper()
+	if os.Getenv("WARREN_RACE") == "1" {
+		Skip("the race detector takes memory of its own")
+	}
+}
 
 // bend replaces what the CRD of SubNamespaces says of spec.annotations by schema, where nil says no more than that they are texts,
 // and returns what it said.
@@ -41,6 +50,7 @@ func bend(ctx context.Context, w *devcluster.World, schema *apiextensionsv1.JSON
 var _ = Describe("the operator's memory", func() {
 	It("SEC-X31 holds no annotations that users hang on SubNamespaces", func(ctx SpecContext) {
 		const count, size, most = 100, 250_000, 10_000_000
+		skipWithRaceDetector()
 		w, err := devcluster.Start(ctx, devcluster.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(w.Stop)
@@ -71,6 +81,7 @@ var _ = Describe("the operator's memory", func() {
 
 	It("SEC-X33 holds short annotations of namespaces alone, however many the configuration allows", func(ctx SpecContext) {
 		const count, most = 300, 15_000_000
+		skipWithRaceDetector()
 		w, err := devcluster.Start(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 subNamespaces: {annotations: ["example.com/*"]}
