@@ -38,6 +38,8 @@ const (
 type executor struct {
 	*reader
 	plan func(*Estate, Cluster) (Plan, error)
+	// tenants are the LNamespaces that the plan was about to which the user has agreed: one that can't be any more ends the run.
+	tenants []string
 	// until is the last phase that is carried out; "" is all.
 	until Phase
 	out   io.Writer
@@ -53,6 +55,9 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 	for {
 		estate, c, err := x.read(ctx)
 		if err != nil {
+			return Plan{}, err
+		}
+		if err := x.lostTenant(estate); err != nil {
 			return Plan{}, err
 		}
 		plan, err := x.plan(estate, c)
@@ -82,10 +87,35 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 	}
 }
 
+// planOn is the plan that goes on, unless the estate says that nothing may.
+func planOn(estate *Estate, c Cluster) (Plan, error) {
+	if estate.Stop != "" {
+		return Plan{}, errors.New(estate.Stop)
+	}
+	return NewPlan(estate, c), nil
+}
+
+// lostTenant says of a tenant that was to move why it can't any more: somebody has taken its name meanwhile, for example.
+func (x *executor) lostTenant(estate *Estate) error {
+	for _, name := range x.tenants {
+		if _, moves := estate.Tenants[name]; moves {
+			continue
+		}
+		why := "it is gone; give the command again"
+		for _, gap := range estate.Gaps {
+			if gap.What == "Tenant "+name {
+				why = gap.Instead
+			}
+		}
+		return fmt.Errorf("tenant %s can't move any more: %s", name, why)
+	}
+	return nil
+}
+
 // awaited is what somebody else must do before the next wave, or "": the other operator must have stopped before anything of its is
 // touched, and of the last step, Warren must have written the copies of one wave before their next.
 func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
-	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || c.Peer.hasGrants() && wave[0].Phase == Rest && wave[0].wave >= restGrants
+	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || c.Peer.hasGrants() && wave[0].Phase == Rest && wave[0].wave >= restOthers
 	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
 		return x.peer.title + " to stop: " + running + " still has replicas"
 	}

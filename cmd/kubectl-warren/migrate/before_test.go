@@ -57,7 +57,12 @@ func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 }
 
 // A SubNamespace may say less than an anchor.
-func TestMIG_U2LongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
+func TestLongAnnotationsOfAnAnchorStayOnTheNamespace(t *testing.T) {
+	t.Run("MIG-U2", longAnnotations)
+}
+
+func longAnnotations(t *testing.T) {
+	t.Helper()
 	every := func(string) bool { return true }
 	e := newEstate()
 	anchor := hncObject("SubnamespaceAnchor", "org", "team", nil)

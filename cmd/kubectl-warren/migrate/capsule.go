@@ -51,6 +51,8 @@ type capsuleEstate struct {
 	rules   ourRules
 	// covered are the RoleBindings of Capsule's whose rights come from an LNamespace in the end: namespace/name.
 	covered map[string]bool
+	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
+	unlisted map[string][]unlistedOwner
 }
 
 // tenantOfCapsule is a Tenant with its namespaces, sorted.
@@ -62,8 +64,10 @@ type tenantOfCapsule struct {
 // EstateOfCapsule says in Warren's words what Capsule's Tenants say. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
 // name, whose root Warren makes, and its namespaces become children of that root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
-	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, covered: map[string]bool{}}
+	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
 	e.OwnerGroup = capsuleGroup
+	e.Creator = e.signature()
+	e.missShared()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isFinished() {
 		e.miss("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector deletes its namespaces with it, and likewise with the definitions of Capsule")
 	}
@@ -71,6 +75,7 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 		t := tenantOfCapsule{object, e.namespacesOf(object.GetName())}
 		if why := e.obstacleTo(t); why != "" {
 			e.miss("Tenant "+t.GetName(), why)
+			e.stopAt(t, why)
 			continue
 		}
 		e.placeTenant(t)
@@ -82,19 +87,45 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	return e.Estate
 }
 
-// namespacesOf are the namespaces of a Tenant: those that it owns, or that it owned before the last step of a migration. Until then a label
-// alone says nothing, for nobody but Capsule guards it.
+// namespacesOf are the namespaces of a Tenant: those that it alone owns, or that it owned before the last step of a migration, which has placed
+// them. A label alone says nothing: nobody but Capsule guards it.
 func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 	for name, n := range e.cluster.Namespaces {
-		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
-			return groupOf(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant
-		})
-		if owned || e.cluster.Peer.Record.isFinished() && n.Labels[capsuleTenant] == tenant {
+		owners := e.ownersAmongTenants(n)
+		owned := len(owners) == 1 && owners[0] == tenant
+		if owned || len(owners) == 0 && e.cluster.Peer.Record.isFinished() && n.Labels[capsuleTenant] == tenant && isPlacedIn(tenant, n) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// ownersAmongTenants are the names of the Tenants that own a namespace. A Tenant that was deleted and made anew owns nothing of the former's.
+func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (owners []string) {
+	for _, tenant := range e.peer.Tenants {
+		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
+			return groupOf(r) == capsuleGroup && r.Kind == "Tenant" && r.Name == tenant.GetName() && r.UID == tenant.GetUID()
+		})
+		if owned {
+			owners = append(owners, tenant.GetName())
+		}
+	}
+	return owners
+}
+
+// missShared names the namespaces that several Tenants own.
+func (e *capsuleEstate) missShared() {
+	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
+		if owners := e.ownersAmongTenants(e.cluster.Namespaces[name]); len(owners) > 1 {
+			e.miss("Namespace "+name, "two Tenants own it ("+strings.Join(owners, ", ")+"), and it is placed below neither: take the wrong ownerReference off, and plan again")
+		}
+	}
+}
+
+// isPlacedIn says whether a namespace bears the keys that place it in the tree of a root.
+func isPlacedIn(root string, n *metav1.PartialObjectMetadata) bool {
+	return n.Labels[v1alpha1.LabelParent] == root || n.Name == root && n.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot
 }
 
 // obstacleTo is why there can be no LNamespace for a Tenant, and what to do; "" where nothing stands in the way.
@@ -106,15 +137,18 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	case t.GetDeletionTimestamp() != nil:
 		return "it is being deleted, and its namespaces with it"
 	case e.cluster.LNamespaces[name] != nil:
-		return ""
+		return e.doubtAbout(e.cluster.LNamespaces[name], t)
 	case len(validation.IsDNS1123Label(name)) > 0:
 		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
+	case e.rules.Protected(name, e.rules.operatorNamespace):
+		return "default, kube-*, the operator's namespace and protectedNamespaces of the configuration name no tenant: take the name out of protectedNamespaces and plan again, " +
+			"or make an LNamespace of another name and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Reserved(name, e.rules.operatorNamespace):
 		return "tenants.reservedNames of the configuration reserves its name: change that, and plan again" + moved
 	case root != nil && !slices.Contains(t.namespaces, name):
 		return "Namespace " + name + " exists and is none of its own, so that LNamespace " + name + " can't make its root: make an LNamespace of another name, and place the " +
 			"namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
-	case root != nil && (e.cluster.IsProtected(name) || root.Labels[v1alpha1.LabelProtected] == v1alpha1.True):
+	case root != nil && root.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
 		return "Namespace " + name + " is protected, so that it can't be the root of LNamespace " + name + ": kubectl warren protect " + name + " --off" + moved
 	}
 	return ""
@@ -123,18 +157,9 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 // placeTenant places the namespaces below the root, and says what the LNamespace is to be.
 func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
 	name := t.GetName()
-	below := int32(0)
-	for _, namespace := range t.namespaces {
-		if namespace == name {
-			e.Places[name] = Place{Type: v1alpha1.TypeRoot}
-			e.missModes(name)
-			continue
-		}
-		below++
-		e.Places[namespace] = Place{Parent: name, Sub: &v1alpha1.SubNamespaceSpec{}}
-	}
+	below := e.placeNamespaces(t)
 	spec := v1alpha1.LNamespaceSpec{Users: e.usersOf(t), Limits: e.limitsOf(t, below)}
-	if now := e.cluster.LNamespaces[name]; now != nil && now.Labels[v1alpha1.LabelCreatedBy] != madeHere {
+	if now := e.cluster.LNamespaces[name]; now != nil && !e.isMadeSinceRecord(now) {
 		e.miss("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the Tenant")
 		spec = now.Spec
 	}
@@ -143,6 +168,20 @@ func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
 		e.miss("billing of LNamespace "+name, "the configuration requires "+joinFields(e.rules.Billing.Required)+" of every LNamespace, which Capsule doesn't know: set billing.defaults, "+
 			"or make LNamespace "+name+" yourself before --apply")
 	}
+}
+
+// placeNamespaces places the namespaces of a Tenant, and says how many stand below the root.
+func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
+	for _, namespace := range t.namespaces {
+		if namespace == t.GetName() {
+			e.Places[namespace] = Place{Type: v1alpha1.TypeRoot}
+			e.missModes(namespace)
+			continue
+		}
+		below++
+		e.Places[namespace] = Place{Parent: t.GetName(), Sub: &v1alpha1.SubNamespaceSpec{}}
+	}
+	return below
 }
 
 // missModes says what flows down from a namespace of the Tenant's that becomes its root.

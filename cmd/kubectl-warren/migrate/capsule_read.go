@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"errors"
+	"slices"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,7 +15,7 @@ import (
 
 var capsulePeer = peer{
 	word: "capsule", title: "Capsule", namespace: "capsule-system", prefix: "capsule-", group: capsuleGroup,
-	bystander: "capsule-proxy", grant: capsuleProvisioner,
+	bystander: "capsule-proxy", readGrantRoles: provisionersOfCapsule,
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		tenants, served, err := r.objects(ctx, capsuleGroup, "Tenant")
 		if err == nil && !served {
@@ -41,6 +42,23 @@ var capsulePeer = peer{
 		c.Caller = review.Status.UserInfo.Username
 		return EstateOfCapsule(found, *c, ourRules{r.configuration, r.operatorNamespace}), nil
 	},
+}
+
+// provisionersOfCapsule are the ClusterRoles by which Capsule lets its users make and patch namespaces: that of its documentation, and those
+// that its configuration names instead.
+func provisionersOfCapsule(ctx context.Context, r *reader) ([]string, error) {
+	configurations, _, err := r.objects(ctx, capsuleGroup, "CapsuleConfiguration")
+	return provisionersIn(configurations), err
+}
+
+func provisionersIn(configurations []unstructured.Unstructured) []string {
+	names := []string{capsuleProvisioner}
+	for _, configuration := range configurations {
+		if name := text(configuration.Object, "spec", "rbac", "provisioner"); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // writtenByCapsule are the kinds that Capsule writes into the namespaces of Tenants, with the label of each.

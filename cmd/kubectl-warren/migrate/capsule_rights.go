@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,18 +87,30 @@ func (e *capsuleEstate) usersOf(t tenantOfCapsule) (users []v1alpha1.Subject) {
 		switch {
 		case !slices.Contains(owner.ClusterRoles, role):
 			e.miss(what, fmt.Sprintf("not ClusterRole %s, which users of an LNamespace have, but %s: these rights stay, as RoleBindings; to make sub-namespaces they have to be listed",
-				role, strings.Join(owner.ClusterRoles, ", ")))
+				role, cmp.Or(strings.Join(slices.DeleteFunc(slices.Clone(owner.ClusterRoles), e.isDropped), ", "), "none that stays")))
 		case !named:
 			e.miss(what, "the name of a ServiceAccount is system:serviceaccount:NAMESPACE:NAME: name it so in the Tenant, and plan again")
 		default:
 			if why := e.refusal(t, subject); why != "" {
-				e.miss(what, why+"; its RoleBindings stay")
+				e.unlisted[t.GetName()] = append(e.unlisted[t.GetName()], unlistedOwner{owner, what, why})
 			} else if !slices.Contains(users, subject) {
 				users = append(users, subject)
 			}
 		}
 	}
 	return users
+}
+
+// unlistedOwner is an owner whom an LNamespace can't list: what it is, and why.
+type unlistedOwner struct {
+	ownerOfCapsule
+	what, why string
+}
+
+// isDropped says of a ClusterRole that its bindings go with the Tenant, and nothing comes instead: those that let owners delete namespaces,
+// which Warren lets nobody do but by their SubNamespace, and those that let them make and patch namespaces.
+func (e *capsuleEstate) isDropped(role string) bool {
+	return role == capsuleDeleter || role == capsuleProvisioner || slices.Contains(e.cluster.Peer.GrantRoles, role)
 }
 
 // refusal is why an LNamespace can't list somebody, or "".
@@ -121,18 +134,20 @@ func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
 }
 
 // rightsOf divides the RoleBindings that Capsule keeps for a Tenant: kept are those that the root is to have, replaced those that make
-// owners what users are, and those that let owners delete namespaces, which Warren lets nobody do but by their SubNamespace.
+// owners what users are.
 func (e *capsuleEstate) rightsOf(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
 	users := e.Tenants[t.GetName()].Users
-	kept = decodeList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings")
+	kept = slices.DeleteFunc(decodeList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"), func(b bindingOfCapsule) bool { return e.isDropped(b.ClusterRoleName) })
 	for _, owner := range ownersOf(t) {
 		subject, named := owner.subject()
 		for _, role := range owner.ClusterRoles {
 			binding := bindingOfCapsule{ClusterRoleName: role, Subjects: []rbacv1.Subject{owner.bound()}}
 			asUser := role == e.rules.Access.UserClusterRole && named && slices.Contains(users, subject)
-			if asUser || role == capsuleDeleter {
+			switch {
+			case e.isDropped(role):
+			case asUser:
 				replaced = append(replaced, binding)
-			} else {
+			default:
 				kept = append(kept, binding)
 			}
 		}
@@ -156,7 +171,7 @@ func (e *capsuleEstate) addRights(t tenantOfCapsule) {
 			if replica.Namespace != root {
 				e.Copies[slotOfBinding(replica.Namespace, replica.Name)] = root
 			}
-		case i < 0 && slices.ContainsFunc(replaced, gives):
+		case e.isDropped(replica.RoleRef.Name) || i < 0 && slices.ContainsFunc(replaced, gives):
 			e.covered[replica.Namespace+"/"+replica.Name] = true
 		default:
 			left = append(left, replica.Namespace+"/"+replica.Name)
@@ -168,6 +183,7 @@ func (e *capsuleEstate) addRights(t tenantOfCapsule) {
 		}
 		e.addSource(slotOfBinding(root, names[i]), b)
 	}
+	e.missUnlisted(root, kept, names)
 	for _, made := range e.peer.Made {
 		if made.GetNamespace() == root { // by an earlier run: it gets its own mode in the last step, whatever the Tenant says by now
 			e.Sources[slotOfBinding(root, made.GetName())] = Source{Mode: v1alpha1.ModeUpdate}
@@ -175,6 +191,19 @@ func (e *capsuleEstate) addRights(t tenantOfCapsule) {
 	}
 	if len(left) > 0 {
 		e.miss("RoleBindings of some namespaces of Tenant "+root, "they stay as they are, as objects of their namespaces, and give what they give until you delete them: "+strings.Join(left, ", "))
+	}
+}
+
+// missUnlisted says where the rights of owners come from whom the LNamespace can't list; names are those of the RoleBindings in the root.
+func (e *capsuleEstate) missUnlisted(root string, kept []bindingOfCapsule, names []string) {
+	for _, owner := range e.unlisted[root] {
+		var from []string
+		for i, b := range kept {
+			if slices.Contains(b.Subjects, owner.bound()) && !slices.Contains(from, names[i]) {
+				from = append(from, names[i])
+			}
+		}
+		e.miss(owner.what, owner.why+"; its rights come from a RoleBinding in the root, "+strings.Join(from, ", ")+", and reach all of the tree: delete that to end them")
 	}
 }
 

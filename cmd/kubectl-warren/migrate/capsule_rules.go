@@ -10,14 +10,16 @@ import (
 
 const (
 	inATemplate = "what is in the namespaces stays there as it is; new ones don't get it: put it into a template that the LNamespace references (spec.template), as config/samples/guardrails does"
-	byAPolicy   = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label TENANT.tree.tenancy.warren.dev/depth"
-	onTheRoot   = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or inheritance.annotations"
+	notGuarded  = "what is in the namespaces stays there, but once Capsule is at rest its users may change and delete it: only Capsule's webhook refused that; before --apply write a policy of the " +
+		"cluster's network, or a ValidatingAdmissionPolicy that guards label " + capsulePolicy + "; for new namespaces put it into a template (spec.template)"
+	byAPolicy = "nobody enforces it any more once Capsule is at rest: write a ValidatingAdmissionPolicy for the namespaces with label TENANT.tree.tenancy.warren.dev/depth"
+	onTheRoot = "the namespaces keep their values; for new ones label or annotate the root, and have the keys in inheritance.labels or inheritance.annotations"
 )
 
 // rulesOfCapsule are the fields of a Tenant that no LNamespace has, and what to do instead.
 var rulesOfCapsule = []struct{ field, instead string }{
 	{"limitRanges.items", inATemplate},
-	{"networkPolicies.items", inATemplate},
+	{"networkPolicies.items", notGuarded},
 	{"nodeSelector", "annotation scheduler.alpha.kubernetes.io/node-selector stays on the namespaces; for new ones annotate the root, and have the key in inheritance.annotations"},
 	{"namespaceOptions.additionalMetadata", onTheRoot},
 	{"namespaceOptions.additionalMetadataList", onTheRoot + "; for a part of the namespaces say propagatedLabels in a HierarchyConfiguration"},

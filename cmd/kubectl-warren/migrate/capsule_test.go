@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -70,7 +71,7 @@ func (s *site) owned(at Object) *metav1.PartialObjectMetadata {
 }
 
 func ownedBy(o *metav1.PartialObjectMetadata, tenant string) *metav1.PartialObjectMetadata {
-	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "capsule.clastix.io/v1beta2", Kind: "Tenant", Name: tenant}}
+	o.OwnerReferences = []metav1.OwnerReference{{APIVersion: "capsule.clastix.io/v1beta2", Kind: "Tenant", Name: tenant, UID: types.UID("uid of " + tenant)}}
 	o.Labels[capsuleTenant] = tenant
 	return o
 }
@@ -79,6 +80,7 @@ func ownedBy(o *metav1.PartialObjectMetadata, tenant string) *metav1.PartialObje
 func tenantObject(name string, spec map[string]any) unstructured.Unstructured {
 	u := unstructured.Unstructured{Object: map[string]any{"apiVersion": "capsule.clastix.io/v1beta2", "kind": "Tenant", "spec": spec}}
 	u.SetName(name)
+	u.SetUID(types.UID("uid of " + name))
 	return u
 }
 
@@ -260,7 +262,12 @@ func TestUndoOfCapsule(t *testing.T) {
 }
 
 // While nobody answers for Capsule's webhooks, nobody may have what only they keep in bounds.
-func TestMIG_C4GrantsAreWithheldBeforeWebhooksLetPass(t *testing.T) {
+func TestGrantsAreWithheldBeforeWebhooksLetPass(t *testing.T) {
+	t.Run("MIG-C4", grantsBeforeWebhooks)
+}
+
+func grantsBeforeWebhooks(t *testing.T) {
+	t.Helper()
 	var order []string
 	for _, step := range capsuleSite().plan().Steps {
 		if step.Phase == Rest {
@@ -273,14 +280,14 @@ func TestMIG_C4GrantsAreWithheldBeforeWebhooksLetPass(t *testing.T) {
 	x := &executor{reader: &reader{peer: capsulePeer}}
 	s := capsuleSite()
 	s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
-	for wave, waits := range map[int]bool{0: false, restGrants - 1: false, restGrants: true, restGrants + 1: true} {
+	for wave, waits := range map[int]bool{0: false, restOthers - 1: false, restOthers: true, restGrants: true, restGrants + 1: true} {
 		if awaited := x.awaited([]Step{{Phase: Rest, wave: wave}}, s.estate(s.Cluster), s.Cluster); (awaited != "") != waits {
 			t.Errorf("wave %d waits for %q", wave, awaited)
 		}
 	}
 }
 
-func TestMIG_C5TenantsThatCannotMove(t *testing.T) {
+func TestTenantsThatCannotMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		tenant string
 		change func(*site)
@@ -290,9 +297,15 @@ func TestMIG_C5TenantsThatCannotMove(t *testing.T) {
 		"no DNS label":               {"gas.lab", nil, "no DNS label"},
 		"name is taken":              {"plain", nil, "exists and is none of its own"},
 		"protected":                  {"gas", func(s *site) { s.Namespaces["gas"].Labels[v1alpha1.LabelProtected] = "true" }, "is protected"},
-		"an LNamespace has the name": {"plain", func(s *site) { s.LNamespaces["plain"] = &v1alpha1.LNamespace{} }, ""},
+		"protectedNamespaces":        {"kube-gas", nil, "take the name out of protectedNamespaces"},
+		"an LNamespace has the name": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", s.Caller) }, ""},
+		"an earlier caller's LNamespace": {"plain", func(s *site) {
+			s.LNamespaces["plain"], s.Peer.Record = lnamespaceBy("plain", "mia"), &Record{Callers: []string{"mia"}}
+		}, ""},
+		"somebody's LNamespace":                        {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "eve") }, "was not made by you"},
+		"an LNamespace of nobody that bears our label": {"plain", func(s *site) { s.LNamespaces["plain"] = lnamespaceBy("plain", "") }, "was not made by you"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run("MIG-C5 "+name, func(t *testing.T) {
 			s := capsuleSite()
 			if c.change != nil {
 				c.change(s)

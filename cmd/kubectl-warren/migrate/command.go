@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,9 +46,10 @@ func command(inv *invocation.Invocation, p peer) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   p.word,
 		Short: "Move a cluster from " + p.title + " to Warren",
-		Long: "Print what would be written so that Warren takes over the trees and copies of " + p.title + ", and what has no counterpart; nothing is done.\n" +
+		Long: "Print what would be written so that Warren takes over the namespaces and copies of " + p.title + ", and what has no counterpart; nothing is done.\n" +
 			"--apply carries out all but the last step, --undo takes that back, --finish takes the last step. Each can be repeated when it was\n" +
-			"interrupted. All is done with your own rights. No namespace, copy or object of " + p.title + " is deleted: its objects are yours to remove in the end.",
+			"interrupted. All is done with your own rights. No namespace that was there before, no copy and no object of " + p.title + " is deleted: its objects are\n" +
+			"yours to remove in the end.",
 		Example:           "  kubectl warren migrate " + p.word + "\n  kubectl warren migrate " + p.word + " --apply",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -54,7 +57,7 @@ func command(inv *invocation.Invocation, p peer) *cobra.Command {
 	o := &options{}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.apply, "apply", false, "carry out all steps but the last")
-	flags.BoolVar(&o.finish, "finish", false, "take the last step: copies follow their sources again, and nothing can be undone")
+	flags.BoolVar(&o.finish, "finish", false, "take the last step, which can't be undone: copies follow their sources again, and nothing ends with the other operator's objects")
 	flags.BoolVar(&o.undo, "undo", false, "take back what --apply did")
 	flags.BoolVar(&o.yes, "yes", false, "don't ask")
 	cmd.MarkFlagsMutuallyExclusive("apply", "finish", "undo")
@@ -90,10 +93,13 @@ func migrate(ctx context.Context, inv *invocation.Invocation, p peer, o *options
 	if !o.apply && !o.finish && !o.undo {
 		return printPlan(inv, o, p, plan)
 	}
+	if estate.Stop != "" && !o.undo {
+		return errors.New(estate.Stop)
+	}
 	if err := o.check(p, c, plan); err != nil {
 		return err
 	}
-	return o.carryOut(ctx, inv, r, plan)
+	return o.carryOut(ctx, inv, r, estate, plan)
 }
 
 // connect makes a reader of the peer's objects, with Warren's configuration.
@@ -131,6 +137,9 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 		return fmt.Errorf("no Deployment %s… in namespace %s: name the namespace in which %s runs with --peer-namespace, or --peer-namespace='' where it is gone",
 			p.prefix, o.peerNamespace, p.title)
 	}
+	if doubt := c.Peer.doubtAboutGrants(p); doubt != "" && o.apply {
+		return errors.New(doubt)
+	}
 	if !o.finish {
 		return nil
 	}
@@ -147,13 +156,13 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 }
 
 // carryOut asks, and does it.
-func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *reader, plan Plan) error {
-	x := &executor{reader: r, out: inv.Streams.Out, plan: func(e *Estate, c Cluster) (Plan, error) { return NewPlan(e, c), nil }}
+func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
+	x := &executor{reader: r, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants))}
 	switch {
 	case o.apply:
 		x.until = Hierarchy
 	case o.undo:
-		x.plan = NewUndo
+		x.plan, x.tenants = NewUndo, nil
 	}
 	writes := 0
 	for _, step := range plan.Steps {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,8 +13,9 @@ import (
 type Engine struct {
 	Deployments []Deployment
 	Webhooks    []Webhooks
-	// Grants are the bindings by which the peer lets users do what only its webhooks keep in bounds.
-	Grants []Grant
+	// Grants are the bindings by which the peer lets users do what only its webhooks keep in bounds, GrantRoles the ClusterRoles that they bind.
+	Grants     []Grant
+	GrantRoles []string
 	// Record is what earlier runs have noted; nil where there is none yet.
 	Record *Record
 	// RecordAt names the ConfigMap that holds the record, RecordVersion guards it.
@@ -33,6 +35,8 @@ type Webhooks struct {
 	*metav1.PartialObjectMetadata
 	// Policies are the failure policies, in the order of the webhooks, AtRest those that they have while the peer is at rest.
 	Policies, AtRest []string
+	// Guards are the names of those webhooks that are asked about Namespaces, "" for others: they keep grants in bounds.
+	Guards []string
 }
 
 // Record is what a migration must remember to be undone, and whether it may still be.
@@ -43,6 +47,8 @@ type Record struct {
 	Policies map[string][]string `json:"policies,omitempty"`
 	// Subjects are those whom the peer's bindings named before, by object.
 	Subjects map[string][]any `json:"subjects,omitempty"`
+	// Callers are the users who have migrated: LNamespaces that one of them made are the migration's.
+	Callers []string `json:"callers,omitempty"`
 	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
 	// object of Warren's own that was there has an entry, if an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
@@ -72,12 +78,17 @@ func (p *planner) planRest() {
 	if p.Peer.Record == nil {
 		p.record(Rest, func(*Record) {})
 	}
-	webhooks, deployments := 1, 2
+	guards, others, deployments := 1, 1, 2
 	if p.Peer.hasGrants() {
-		webhooks, deployments = restGrants+1, restGrants-1
+		guards, others, deployments = restGrants+1, restOthers, restOthers-1
 	}
 	for _, w := range p.Peer.Webhooks {
-		p.setPolicies(Rest, webhooks, w, w.AtRest)
+		atFirst, inTheEnd := w.inTwoWaves()
+		if guards == others {
+			atFirst, inTheEnd = w.AtRest, nil
+		}
+		p.setPolicies(Rest, others, w, atFirst)
+		p.setPolicies(Rest, guards, w, inTheEnd)
 	}
 	for _, d := range p.Peer.Deployments {
 		p.scale(Rest, deployments, d, 0)
@@ -123,7 +134,7 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
 		}
 	}
-	noted := Record{Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Subjects: maps.Clone(r.Subjects), Before: maps.Clone(r.Before)}
+	noted := Record{Callers: withCaller(r.Callers, p.Caller), Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Subjects: maps.Clone(r.Subjects), Before: maps.Clone(r.Before)}
 	change(&noted)
 	text, err := json.Marshal(noted)
 	if err != nil {
@@ -131,6 +142,14 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 	}
 	body["data"] = map[string]any{recordKey: string(text)}
 	p.steps = append(p.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
+}
+
+// withCaller are the users who have migrated; the peers without tenants don't ask who does.
+func withCaller(callers []string, caller string) []string {
+	if caller == "" || slices.Contains(callers, caller) {
+		return callers
+	}
+	return append(slices.Clone(callers), caller)
 }
 
 // recordKey is where in its ConfigMap a record stands.

@@ -30,6 +30,10 @@ type Estate struct {
 	// Tenants are the LNamespaces that are to be, by name. Made are the sources that their roots need and nobody has written yet.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[propagate.Slot]MadeSource
+	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
+	Creator string
+	// Stop is why nothing but undoing may go on, and what to do; "" where nothing stands in the way.
+	Stop string
 	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
 	// API group OwnerGroup; that ends with the last step.
 	Owned      []*metav1.PartialObjectMetadata

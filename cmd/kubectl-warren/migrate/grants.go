@@ -2,12 +2,16 @@ package migrate
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Grant is a binding by which the other operator lets users do in the whole cluster what only its webhooks keep in bounds: whoever
+// Grant is a binding, of the cluster or of a namespace, by which the other operator lets users do what only its webhooks keep in bounds: whoever
 // is bound could do it without bounds once nobody answers for the webhooks.
 type Grant struct {
 	*metav1.PartialObjectMetadata
@@ -15,9 +19,58 @@ type Grant struct {
 	Subjects []any
 }
 
-// restGrants is the wave of phase Rest in which grants are withheld: after the other operator has stopped, which would give them
-// back, and before its webhooks let pass what it can't judge any more. So for a moment they refuse, rather than let everything pass.
-const restGrants = 2
+// The waves of phase Rest where there are grants. They are withheld in restGrants: after the other operator has stopped, which would give
+// them back, and before its webhooks on Namespaces let pass what it can't judge any more. So for a moment these refuse, rather than let
+// everything pass. Its other webhooks let pass before, in restOthers: they may be asked about the grants themselves.
+const (
+	restOthers = 2
+	restGrants = 3
+)
+
+// inTwoWaves are the failure policies of webhooks on anything but Namespaces as they are at rest, and then those of the others.
+func (w Webhooks) inTwoWaves() (others, guards []string) {
+	others, guards = slices.Clone(w.Policies), slices.Clone(w.Policies)
+	for i, policy := range w.AtRest {
+		if i < len(w.Guards) && w.Guards[i] != "" {
+			guards[i] = policy
+		} else {
+			others[i] = policy
+		}
+	}
+	return others, guards
+}
+
+// isServed says whether a replica of the peer's is there or wanted: then its webhooks are answered.
+func (e Engine) isServed() bool {
+	return slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Running > 0 || d.Wanted > 0 })
+}
+
+// doubtAboutGrants is why the peer can't be brought to rest without users escaping their bounds, or "".
+func (e Engine) doubtAboutGrants(p peer) string {
+	if len(e.GrantRoles) == 0 || e.Record.isFinished() || len(e.Deployments) == 0 {
+		return ""
+	}
+	found, given := false, false
+	for _, g := range e.Grants {
+		found, given = found || g.Kind == "ClusterRoleBinding", given || len(g.Subjects) > 0
+	}
+	if !found {
+		return fmt.Sprintf("no ClusterRoleBinding of %s's provisioner was found, by ClusterRole %s: its users could patch every namespace once its webhooks let pass; "+
+			"set spec.rbac.provisioner of the CapsuleConfiguration to the ClusterRole by which they make namespaces, and give the command again", p.title, strings.Join(e.GrantRoles, " or "))
+	}
+	if !given || !e.isServed() {
+		return ""
+	}
+	for _, w := range e.Webhooks {
+		for i, name := range w.Guards {
+			if name != "" && i < len(w.Policies) && w.Policies[i] == failurePolicyIgnore {
+				return fmt.Sprintf("webhook %s of %s has failurePolicy Ignore: set failurePolicy Fail first, else your tenants may patch every namespace while %s stops",
+					name, objectOf(w.PartialObjectMetadata), p.title)
+			}
+		}
+	}
+	return ""
+}
 
 func (e Engine) hasGrants() bool { return len(e.Grants) > 0 }
 
@@ -52,20 +105,32 @@ func (p *planner) restoreGrants() {
 	}
 }
 
-// readGrants finds the ClusterRoleBindings that bind the ClusterRole of the peer's grants.
+// readGrants finds the bindings of the ClusterRoles of the peer's grants, in the cluster and in namespaces.
 func (r *reader) readGrants(ctx context.Context, c *Cluster) error {
-	if r.peer.grant == "" {
+	if r.peer.readGrantRoles == nil {
 		return nil
 	}
-	bindings, _, err := r.objects(ctx, "rbac.authorization.k8s.io", "ClusterRoleBinding")
-	if err != nil {
+	var err error
+	if c.Peer.GrantRoles, err = r.peer.readGrantRoles(ctx, r); err != nil {
 		return err
 	}
-	for _, binding := range bindings {
-		if text(binding.Object, "roleRef", "name") == r.peer.grant {
-			subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-			c.Peer.Grants = append(c.Peer.Grants, Grant{metadataOf(binding), subjects})
+	for _, kind := range []string{"ClusterRoleBinding", roleBindings.Kind} {
+		bindings, _, err := r.objects(ctx, rbacv1.GroupName, kind)
+		if err != nil {
+			return err
 		}
+		c.Peer.Grants = append(c.Peer.Grants, grantsAmong(bindings, c.Peer.GrantRoles)...)
 	}
 	return nil
+}
+
+// grantsAmong are the bindings that bind one of the ClusterRoles.
+func grantsAmong(bindings []unstructured.Unstructured, roles []string) (grants []Grant) {
+	for _, binding := range bindings {
+		if text(binding.Object, "roleRef", "kind") == "ClusterRole" && slices.Contains(roles, text(binding.Object, "roleRef", "name")) {
+			subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+			grants = append(grants, Grant{metadataOf(binding), subjects})
+		}
+	}
+	return grants
 }

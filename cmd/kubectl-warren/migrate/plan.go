@@ -113,6 +113,9 @@ func newPlanner(estate *Estate, c Cluster) *planner {
 // NewPlan plans what takes the cluster to what the estate says.
 func NewPlan(estate *Estate, c Cluster) Plan {
 	p := newPlanner(estate, c)
+	if estate.Stop != "" {
+		return Plan{Steps: []Step{}, Gaps: p.gaps}
+	}
 	if len(estate.Places)+len(estate.Copies)+len(estate.Tenants)+len(estate.Owned) == 0 {
 		return Plan{Steps: []Step{}, Gaps: p.gaps}
 	}

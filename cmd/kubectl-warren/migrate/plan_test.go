@@ -58,7 +58,7 @@ func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata
 	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "peer", "manager")
 	s.Peer = Engine{
 		Deployments: []Deployment{{deployment, 2, 0}},
-		Webhooks:    []Webhooks{{object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"), []string{"Fail", "Ignore", "Fail"}, []string{"Ignore", "Ignore", "Fail"}}},
+		Webhooks:    []Webhooks{{object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"), []string{"Fail", "Ignore", "Fail"}, []string{"Ignore", "Ignore", "Fail"}, []string{"namespaces.peer", "", ""}}},
 		RecordAt:    Object{"v1", "ConfigMap", "warren-system", "record"},
 	}
 	return s

@@ -35,8 +35,8 @@ type peer struct {
 	needsFile bool
 	// bystander begins the names of Deployments in that namespace that only serve users, and run on.
 	bystander string
-	// grant is the ClusterRole by which users do what only the peer's webhooks keep in bounds.
-	grant string
+	// readGrantRoles reads the names of the ClusterRoles by which users do what only the peer's webhooks keep in bounds; nil without any.
+	readGrantRoles func(ctx context.Context, r *reader) ([]string, error)
 	// readEstate reads its objects, and says what they say.
 	readEstate func(ctx context.Context, r *reader, c *Cluster) (*Estate, error)
 }
@@ -174,7 +174,7 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 		}
 		for _, w := range configurations {
 			if policies, atRest, theirs := r.policiesOf(w); theirs {
-				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies, atRest})
+				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies, atRest, guardsOf(w)})
 			}
 		}
 	}
@@ -196,6 +196,26 @@ func (r *reader) policiesOf(w unstructured.Unstructured) (policies, atRest []str
 		}
 	}
 	return policies, atRest, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
+}
+
+// guardsOf are the names of the webhooks that are asked about Namespaces, "" for others, in their order.
+func guardsOf(w unstructured.Unstructured) (names []string) {
+	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
+	for _, item := range webhooks {
+		webhook, _ := item.(map[string]any)
+		name := ""
+		rules, _, _ := unstructured.NestedSlice(webhook, "rules")
+		for _, item := range rules {
+			rule, _ := item.(map[string]any)
+			resources, _, _ := unstructured.NestedStringSlice(rule, "resources")
+			judges := slices.ContainsFunc(resources, func(r string) bool { return strings.HasPrefix(r, "*") || strings.HasPrefix(r, "namespaces") })
+			if judges && text(rule, "scope") != "Namespaced" {
+				name = text(webhook, "name")
+			}
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // judgesOwnKindsAlone says whether a webhook is asked about nothing but objects of the peer's API group.

@@ -32,6 +32,7 @@ func rootToCome(name string) *metav1.PartialObjectMetadata {
 // planTenants makes the LNamespaces. One whose root exists already adopts it in the last step only: an LNamespace that is deleted takes its
 // root with it, so that an adoption can't be undone.
 func (p *planner) planTenants() {
+	unnoted := false
 	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
 		object := ours("LNamespace", "", name)
 		root := p.Namespaces[name]
@@ -39,11 +40,24 @@ func (p *planner) planTenants() {
 		case p.LNamespaces[name] != nil:
 			p.markForAdoption(p.LNamespaces[name], root)
 		case root == nil:
-			p.create(Tenants, 0, object, p.Tenants[name])
+			unnoted = true
+			p.createTenant(Tenants, 0, object)
 		default:
 			p.relabel(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
-			p.create(Finish, 2, object, p.Tenants[name])
+			p.createTenant(Finish, 2, object)
 		}
+	}
+	if record := p.Peer.Record; unnoted && record != nil && !slices.Contains(record.Callers, p.Caller) {
+		p.record(Rest, func(*Record) {})
+	}
+}
+
+// createTenant adds the step that makes an LNamespace, which names its maker as the webhook would: so the next plan knows it again.
+func (p *planner) createTenant(phase Phase, wave int, object Object) {
+	p.create(phase, wave, object, p.Tenants[object.Name])
+	if p.Creator != "" {
+		body := p.steps[len(p.steps)-1].Body.(map[string]any)
+		body["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationCreator: p.Creator}
 	}
 }
 
