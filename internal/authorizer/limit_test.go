@@ -30,53 +30,56 @@ func overKeys(count int) []authority.Question {
 	return questions
 }
 
-// SEC-W32: two thousand keys for which the same right is needed are one question.
 func TestSameQuestionIsAskedOnce(t *testing.T) {
-	a := &agreeable{}
-	yes, err := Asker{Authorizer: a}.AskAll(t.Context(), authenticationv1.UserInfo{}, overKeys(2000))
-	if err != nil || len(yes) != 2000 || !yes[0] || !yes[1999] {
-		t.Fatalf("got %d answers, %v", len(yes), err)
-	}
-	if got := a.asked.Load(); got != 1 {
-		t.Errorf("asked %d times, want once", got)
-	}
+	t.Run("SEC-W32 two thousand keys of one owner are one question", func(t *testing.T) {
+		a := &agreeable{}
+		yes, err := Asker{Authorizer: a}.AskAll(t.Context(), authenticationv1.UserInfo{}, overKeys(2000))
+		if err != nil || len(yes) != 2000 || !yes[0] || !yes[1999] {
+			t.Fatalf("got %d answers, %v", len(yes), err)
+		}
+		if got := a.asked.Load(); got != 1 {
+			t.Errorf("asked %d times, want once", got)
+		}
+	})
 }
 
-// SEC-W32: of what one request concerns, no more than fifty namespaces are asked about.
 func TestManyNamespacesAreOneQuestion(t *testing.T) {
-	a := &agreeable{}
-	names := make([]string, namespacesPerRequest+1)
-	for i := range names {
-		names[i] = fmt.Sprintf("n%d", i)
-	}
-	if yes, err := (Asker{Authorizer: a}).HasAuthority(t.Context(), authenticationv1.UserInfo{}, names); err != nil || !yes {
-		t.Fatalf("got %v, %v", yes, err)
-	}
-	if got := a.asked.Load(); got != 1 {
-		t.Errorf("asked %d times, want once", got)
-	}
-}
-
-// SEC-W32: what exceeds the limit is refused with 429 and reaches no API server.
-func TestLimit(t *testing.T) {
-	a := &agreeable{}
-	ask := Asker{Authorizer: limited{a, rate.NewLimiter(0, 3)}}
-	var refused int
-	for range 10 {
-		switch yes, err := ask.IsClusterAdmin(t.Context(), authenticationv1.UserInfo{}); {
-		case apierrors.IsTooManyRequests(err):
-			refused++
-		case err != nil || !yes:
+	t.Run("SEC-W32 a name that more than fifty namespaces wait for is one question", func(t *testing.T) {
+		a := &agreeable{}
+		names := make([]string, namespacesPerRequest+1)
+		for i := range names {
+			names[i] = fmt.Sprintf("n%d", i)
+		}
+		if yes, err := (Asker{Authorizer: a}).HasAuthority(t.Context(), authenticationv1.UserInfo{}, names); err != nil || !yes {
 			t.Fatalf("got %v, %v", yes, err)
 		}
-	}
-	if got := a.asked.Load(); got != 3 || refused != 7 {
-		t.Errorf("asked %d times and refused %d, want 3 and 7", got, refused)
-	}
-	if _, err := ask.AskAll(t.Context(), authenticationv1.UserInfo{}, overKeys(2)); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("AskAll: got %v, want 429", err)
-	}
-	if limit := Limit(a).(limited).limiter; limit.Limit() != questionsPerSecond || limit.Burst() != questionsAtOnce {
-		t.Errorf("the limiter in force lets through %v a second, %d at once", limit.Limit(), limit.Burst())
-	}
+		if got := a.asked.Load(); got != 1 {
+			t.Errorf("asked %d times, want once", got)
+		}
+	})
+}
+
+func TestLimit(t *testing.T) {
+	t.Run("SEC-W32 what exceeds the limit is refused with 429 and reaches no API server", func(t *testing.T) {
+		a := &agreeable{}
+		ask := Asker{Authorizer: limited{a, rate.NewLimiter(0, 3)}}
+		var refused int
+		for range 10 {
+			switch yes, err := ask.IsClusterAdmin(t.Context(), authenticationv1.UserInfo{}); {
+			case apierrors.IsTooManyRequests(err):
+				refused++
+			case err != nil || !yes:
+				t.Fatalf("got %v, %v", yes, err)
+			}
+		}
+		if got := a.asked.Load(); got != 3 || refused != 7 {
+			t.Errorf("asked %d times and refused %d, want 3 and 7", got, refused)
+		}
+		if _, err := ask.AskAll(t.Context(), authenticationv1.UserInfo{}, overKeys(2)); !apierrors.IsTooManyRequests(err) {
+			t.Errorf("AskAll: got %v, want 429", err)
+		}
+		if limit := Limit(a).(limited).limiter; limit.Limit() != questionsPerSecond || limit.Burst() != questionsAtOnce {
+			t.Errorf("the limiter in force lets through %v a second, %d at once", limit.Limit(), limit.Burst())
+		}
+	})
 }
