@@ -21,7 +21,7 @@ const (
 	// cost, in bytes.
 	minFreed = 8 << 20
 	// minGarbage is the heap growth, in bytes, that never triggers a collection, however small the live heap is.
-	minGarbage = 32 << 20
+	minGarbage = 64 << 20
 	// minPercent and maxPercent bound the garbage in percent of the live heap. GOMEMLIMIT bounds live heap and garbage together.
 	minPercent, maxPercent = 100, 400
 )

@@ -9,10 +9,10 @@ func TestPercent(t *testing.T) {
 		want          int
 	}{
 		"Nothing":     {"no collection has ended yet", 0, 0, maxPercent},
-		"Little":      {"32 MiB would be more than 400 %", 4 << 20, 0, maxPercent},
-		"Some":        {"32 MiB beside it", 16 << 20, 0, 200},
+		"Little":      {"64 MiB would be more than 400 %", 10 << 20, 0, maxPercent},
+		"Some":        {"64 MiB beside it", 32 << 20, 0, 200},
 		"Much":        {"as much as Go itself would allow", 300 << 20, 0, minPercent},
-		"Many stacks": {"32 MiB beside both", 16 << 20, 16 << 20, 100},
+		"Many stacks": {"64 MiB beside both", 32 << 20, 32 << 20, 100},
 		"Much of it":  {"as much as is live", 300 << 20, 100 << 20, 75},
 	}
 	for name, tc := range cases {
