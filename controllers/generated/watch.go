@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -21,7 +22,7 @@ import (
 func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 	backoff := wait.Backoff{Duration: r.Timing.LookMin, Cap: r.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	for ctx.Err() == nil {
-		mapping, err := r.findMapping(kind)
+		mapping, err := apianswer.MappingOf(r.Mapper, kind)
 		switch {
 		case err == nil:
 			r.watchServed(ctx, kind.GroupKind(), mapping)
@@ -36,13 +37,6 @@ func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 		case <-time.After(backoff.Step()):
 		}
 	}
-}
-
-func (r *round) findMapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
-	if kind.Version == "" {
-		return r.Mapper.RESTMapping(kind.GroupKind())
-	}
-	return r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
 // watchServed watches a kind until ctx is done or the API server serves it no more.

@@ -4,6 +4,7 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -20,8 +21,11 @@ func (w *waiting) concernedBy(c view.Change) iter.Seq[string] {
 		if c.Old == c.New {
 			return
 		}
-		concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
+		var concerned forest.Concerned // of nobody, as long as nobody waits
 		w.names.Range(func(key, _ any) bool {
+			if concerned == nil {
+				concerned = c.New.ConcernedBy(c.Old, c.Namespaces)
+			}
 			name := key.(string)
 			return !c.New.RequestMayChange(name, concerned) || yield(name)
 		})

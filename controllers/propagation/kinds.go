@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -127,7 +128,7 @@ func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
 	backoff := first
 	for ctx.Err() == nil {
 		changed := k.arrivals.changed()
-		mapping, err := k.findMapping(run.kind)
+		mapping, err := apianswer.MappingOf(k.mapper, run.kind.GroupVersionKind)
 		switch {
 		case err == nil:
 			served := k.watchServed(ctx, run, mapping)
@@ -190,13 +191,6 @@ func (k *kinds) beginNarrow(run *kindRun, roles []role, vanished func()) []*narr
 	defer k.mu.Unlock()
 	run.narrow = feeds
 	return feeds
-}
-
-func (k *kinds) findMapping(kind Kind) (*meta.RESTMapping, error) {
-	if kind.Version == "" {
-		return k.mapper.RESTMapping(kind.GroupKind())
-	}
-	return k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }
 
 func (k *kinds) setPending(run *kindRun) {

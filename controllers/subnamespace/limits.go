@@ -98,6 +98,19 @@ func (r *Reconciler) listen(_ context.Context, q queue) error {
 	return nil
 }
 
+// listWaiting lists the SubNamespaces that wait for room in the trees that a change concerns.
+func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lines.isEmpty() {
+		return nil
+	}
+	for root := range c.New.ConcernedBy(c.Old, c.Namespaces) {
+		waiting = append(waiting, r.lines.of(root)...)
+	}
+	return waiting
+}
+
 // concerned are the SubNamespaces that a change of the forest matters to: those in the namespaces that changed, those
 // that want their names, and those that wait for room in their trees.
 func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
@@ -112,14 +125,9 @@ func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 			found[types.NamespacedName{Namespace: sub.Parent, Name: sub.Name}] = true
 		}
 	}
-	concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
-	r.mu.Lock()
-	for root := range concerned {
-		for _, key := range r.lines.of(root) {
-			found[key] = true
-		}
+	for _, key := range r.listWaiting(c) {
+		found[key] = true
 	}
-	r.mu.Unlock()
 	requests := make([]reconcile.Request, 0, len(found))
 	for name := range found {
 		requests = append(requests, reconcile.Request{NamespacedName: name})

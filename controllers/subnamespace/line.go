@@ -38,6 +38,9 @@ func newLines() *lines {
 	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, forest: map[string][]waiter{}}
 }
 
+// isEmpty says whether no limit holds anything back.
+func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
+
 // ahead is how many older ones wait for room in the tree of root.
 func (l *lines) ahead(root string, w waiter) int {
 	n, _ := slices.BinarySearchFunc(l.forest[root], w, older)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,4 +22,13 @@ func Served(ctx context.Context, live client.Reader, resource string) (bool, err
 		return false, nil
 	}
 	return err == nil && crd.DeletionTimestamp.IsZero(), err
+}
+
+// MappingOf is how the API server serves a kind: in its version or, where the kind names none, in the one that the server prefers. The error
+// is a NoMatchError where the kind is not served.
+func MappingOf(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	if kind.Version == "" {
+		return mapper.RESTMapping(kind.GroupKind())
+	}
+	return mapper.RESTMapping(kind.GroupKind(), kind.Version)
 }

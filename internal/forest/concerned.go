@@ -5,31 +5,23 @@ import "slices"
 // Concerned are the names that a change is about, and those above them up to the roots of their trees, before and after it.
 type Concerned map[string]bool
 
-// ConcernedBy are those of a change of these names between old and s.
+// ConcernedBy are those of a change of these names between old and s. The way up goes by labels, whatever state they are in: what is
+// halted counts in its tree, and what waits for a parent keeps the parent's name from others.
 func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
-	for _, name := range names {
-		concerned[name] = true
-		for _, at := range []*Snapshot{old, s} {
-			if place := at.Place(name); place.InTree() {
-				concerned[place.Path[0]] = true
-			}
+	for _, at := range []*Snapshot{old, s} {
+		climbed := map[string]bool{}
+		for _, name := range names {
+			concerned[name] = true
 			for _, sub := range at.Subs(name) {
 				concerned[sub.Name] = true
 			}
-			at.climb(name, concerned)
+			for n := at.Namespace(name); n != nil && n.Parent() != "" && !climbed[n.Name]; n = at.Namespace(n.Parent()) {
+				climbed[n.Name], concerned[n.Parent()] = true, true
+			}
 		}
 	}
 	return concerned
-}
-
-// climb adds all names above a namespace by labels, whatever state they are in: what is halted counts in its tree, and what waits for a
-// parent keeps the parent's name from others.
-func (s *Snapshot) climb(name string, concerned Concerned) {
-	seen := map[string]bool{}
-	for n := s.Namespace(name); n != nil && n.Parent() != "" && !seen[n.Name]; n = s.Namespace(n.Parent()) {
-		seen[n.Name], concerned[n.Parent()] = true, true
-	}
 }
 
 // RequestMayChange says whether what the HierarchyConfiguration of the namespace called name asks for, and can't be given, may be judged

@@ -15,6 +15,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/paging"
 	"github.com/warren-tenancy/warren/internal/propagate"
@@ -69,11 +70,7 @@ type reading struct {
 // read is noted: nothing is planned for it.
 func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) error {
 	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, propagate.KindMode(kind.Mode)
-	var versions []string
-	if kind.Version != "" {
-		versions = append(versions, kind.Version)
-	}
-	mapping, err := r.api.RESTMapper().RESTMapping(gk, versions...)
+	mapping, err := apianswer.MappingOf(r.api.RESTMapper(), gk.WithVersion(kind.Version))
 	if meta.IsNoMatchError(err) {
 		r.notes = append(r.notes, fmt.Sprintf("%s: the API server doesn't serve this kind", gk))
 		return nil

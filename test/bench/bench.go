@@ -28,18 +28,22 @@ const root = "bench"
 
 func childName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// plantTree makes the root and its children, and waits until the operator, which must run, has labelled them.
-func (b *bench) plantTree(ctx context.Context, children int) error {
+// makeTree makes a root and so many children with the names that name gives.
+func (b *bench) makeTree(ctx context.Context, root string, name func(int) string, children int) error {
 	if err := b.Admin().Create(ctx, build.Root(root)); err != nil {
 		return err
 	}
-	err := inParallel(ctx, children, func(ctx context.Context, i int) error {
-		return b.Admin().Create(ctx, build.Child(childName(i), root))
+	return inParallel(ctx, children, func(ctx context.Context, i int) error {
+		return b.Admin().Create(ctx, build.Child(name(i), root))
 	})
-	if err != nil {
+}
+
+// plantTree makes the root and its children, and waits until the operator, which must run, has labelled them.
+func (b *bench) plantTree(ctx context.Context, children int) error {
+	if err := b.makeTree(ctx, root, childName, children); err != nil {
 		return err
 	}
-	err = waitFor(ctx, "tree labels on every child", func(ctx context.Context) (bool, error) {
+	err := waitFor(ctx, "tree labels on every child", func(ctx context.Context) (bool, error) {
 		namespaces := &corev1.NamespaceList{}
 		err := b.Admin().List(ctx, namespaces, client.MatchingLabels{v1alpha1.TreeLabel(root): "1"})
 		return len(namespaces.Items) == children, err

@@ -72,12 +72,7 @@ func (f *flood) child(i int) string { return fmt.Sprintf("%s-%05d", f.root, i) }
 
 // plant makes the root and the children of a flood.
 func (f *flood) plant(ctx context.Context, children int) error {
-	if err := f.Admin().Create(ctx, build.Root(f.root)); err != nil {
-		return err
-	}
-	return inParallel(ctx, children, func(ctx context.Context, i int) error {
-		return f.Admin().Create(ctx, build.Child(f.child(i), f.root))
-	})
+	return f.makeTree(ctx, f.root, f.child, children)
 }
 
 // measure times the others at rest, then beside the flood, and counts what the operator asks for in the meantime.

@@ -13,6 +13,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -46,12 +47,7 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 
 func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
-	var versions []string
-	if kind.Version != "" {
-		versions = []string{kind.Version}
-	}
-	gk := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}
-	mapping, err := p.Served.RESTMapping(gk, versions...)
+	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch mode := propagate.KindMode(kind.Mode); {
 	case meta.IsNoMatchError(err):
 		one.unserved = true

@@ -16,6 +16,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -58,11 +59,7 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 // findBlind says where the operator lacks which rights on a kind: in the whole cluster or, with another scope than Cluster, in which
 // of the namespaces. A kind that the API server doesn't serve has no copies.
 func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, namespaces []string) ([]string, error) {
-	versions := []string{kind.Version}
-	if kind.Version == "" {
-		versions = nil
-	}
-	mapping, err := p.Served.RESTMapping(schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, versions...)
+	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch {
 	case meta.IsNoMatchError(err):
 		return nil, nil
