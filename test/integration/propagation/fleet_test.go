@@ -186,7 +186,7 @@ var _ = Describe("many copies", Ordered, func() {
 		f.reaches(ctx, fleetSize*fleetSources+len(many))
 		Expect(f.differs(ctx, other, f.z)).To(Succeed())
 		Expect(l.before(ctx, "create", l.last(ctx, "create", f.z))).
-			To(BeNumerically("<", 4*writers), "each source of the other tenant would have its turn before it")
+			To(BeNumerically("<", len(many)/2), "most of the other tenant's copies come after it, each from a source of its own")
 		for _, s := range many {
 			f.remove(ctx, s)
 		}

@@ -50,7 +50,7 @@ var _ = Describe("a HierarchyConfiguration requires children", func() {
 		shared.put(ctx, content)
 		shared.drop(ctx, subNamespace("s8-x/s8-c1"))
 		Eventually(shared.hier("s8-x")).WithContext(ctx).Should(unready(children, v1alpha1.ReasonChildPending, "namespace s8-c1 is being terminated"))
-		Expect(shared.is(subNamespace("s8-x/s8-c1"))(ctx)).To(gone())
+		Eventually(shared.is(subNamespace("s8-x/s8-c1"))).WithContext(ctx).Should(gone())
 		shared.letGo(ctx, content)
 		Eventually(shared.sub("s8-x/s8-c1")).WithContext(ctx).Should(beReady())
 		Expect(shared.now(ctx, "s8-c1").UID).NotTo(Equal(was.UID))
