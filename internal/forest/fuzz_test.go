@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -35,6 +36,7 @@ func FuzzSnapshot(f *testing.F) {
 		for !script.done() {
 			s, _ = script.change(s)
 			snapshots, said = append(snapshots, s), append(said, answers(s))
+			requireRuled(t, s)
 		}
 		for i, snapshot := range snapshots {
 			if diff := cmp.Diff(said[i], answers(snapshot)); diff != "" {
@@ -60,6 +62,27 @@ func FuzzSnapshot(f *testing.F) {
 			t.Fatalf("-built from scratch, +grown by changes:\n%s", diff)
 		}
 	})
+}
+
+// requireRuled compares where namespaces stand, and what is below and beside them, with the second opinion.
+func requireRuled(t *testing.T, s *forest.Snapshot) {
+	t.Helper()
+	second := ruled{s}
+	for name := range s.All() {
+		count, terminating := s.Descendants(name)
+		said := []any{s.Place(name).Path, s.Children(name), s.Instances(name), s.BoundChildren(name), count, terminating}
+		children, instances := second.with(v1alpha1.LabelParent, name), second.with(v1alpha1.LabelTemplate, name)
+		bound := slices.DeleteFunc(slices.Clone(children), func(child string) bool {
+			n := s.Namespace(child)
+			return n.Terminating || n.Labels[v1alpha1.LabelBound] != "true"
+		})
+		below := second.below(name)
+		ending := slices.DeleteFunc(slices.Clone(below), func(name string) bool { return !s.Namespace(name).Terminating })
+		want := []any{second.path(name), children, instances, bound, len(below), len(ending)}
+		if diff := cmp.Diff(want, said, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s: -second opinion on path, children, instances, bound children, descendants, terminating ones; +snapshot:\n%s", name, diff)
+		}
+	}
 }
 
 // Whatever changes, everything that differs is named by Affected; and an own write concerns only where it is written.

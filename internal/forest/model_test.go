@@ -57,6 +57,36 @@ func (r ruled) path(name string, seen ...string) []string {
 	return append(slices.Clone(up), name)
 }
 
+// with are the namespaces, in alphabetical order, that have a label with that value.
+func (r ruled) with(label, value string) []string {
+	var found []string
+	for _, name := range slices.Sorted(r.facts.All()) {
+		if r.get(name).Labels[label] == value {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// below are all namespaces that lead to name by their labels parent, whatever state they are in; not name itself.
+func (r ruled) below(name string) []string {
+	var found []string
+	for _, other := range slices.Sorted(r.facts.All()) {
+		seen := []string{other}
+		for at := r.get(other); other != name && at != nil; at = r.get(seen[len(seen)-1]) {
+			parent := at.Labels[v1alpha1.LabelParent]
+			if parent == name {
+				found = append(found, other)
+			}
+			if parent == name || slices.Contains(seen, parent) {
+				break
+			}
+			seen = append(seen, parent)
+		}
+	}
+	return found
+}
+
 // chained says whether the templates of a namespace, all the way up, can be judged.
 func (r ruled) chained(name string, seen ...string) bool {
 	up := r.get(name).Labels[v1alpha1.LabelTemplate]
