@@ -170,7 +170,7 @@ e2e-node: ## Deploy the image on a real node with a kubelet, of its own: Linux, 
 	@bin/e2e-node
 
 .PHONY: bench
-bench: controlplane ## Measure the budgets B1 to B7, B9 and B10 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.
+bench: controlplane ## Measure the budgets B1 to B7 and B9 to B11 against a bare client. BENCH_SCALE=small: only what doesn't depend on the machine.
 	@go run ./test/bench $(ARGS)
 
 .PHONY: bench-scale

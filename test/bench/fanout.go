@@ -52,7 +52,7 @@ func turnOrder(round int) [4]side {
 // times are how long each phase took a side in one round.
 type times [3]time.Duration
 
-// fanOut measures B1 to B4.
+// fanOut measures B1 to B4, and B11.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	if b.scale.scope != "" {
 		b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: %s}]}", b.scale.scope))
@@ -88,7 +88,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	for phase, name := range phases {
 		results = append(results, judgeQuotient(fmt.Sprintf("B%d", phase+1), name, all[floor], all[operator], phase))
 	}
-	return append(results, f.requests.result()), nil
+	return append(results, f.requests.result(), f.cpu.judge()), nil
 }
 
 // fan runs rounds.
@@ -96,6 +96,7 @@ type fan struct {
 	bench    *bench
 	observer *observer
 	requests *requests
+	cpu      cpu
 	running  bool // the operator
 }
 
@@ -144,18 +145,23 @@ func (f *fan) timeTurn(ctx context.Context, who side, work batch, phase int) (ti
 		return 0, err
 	}
 	f.observer.expect(goals[phase], copies)
-	begin := time.Now()
-	if err := work.run(ctx, phase); err != nil {
-		return 0, err
-	}
-	end, err := f.observer.wait(ctx)
+	var took time.Duration
+	err = f.measureCPU(who, phase, func() error {
+		begin := time.Now()
+		if err := work.run(ctx, phase); err != nil {
+			return err
+		}
+		end, err := f.observer.wait(ctx)
+		took = end.Sub(begin)
+		return err
+	})
 	if err != nil || who == floor {
-		return end.Sub(begin), err
+		return took, err
 	}
 	if err := f.bench.waitForIdle(ctx); err != nil {
 		return 0, err
 	}
-	return end.Sub(begin), f.requests.count(ctx, mark, phase, copies)
+	return took, f.requests.count(ctx, mark, phase, copies)
 }
 
 // setRunning starts or stops the operator.
