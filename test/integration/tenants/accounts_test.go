@@ -161,6 +161,7 @@ var _ = Describe("a service account", func() {
 			Expect(f.Admin().Get(ctx, client.ObjectKey{Name: n}, namespace)).To(Succeed())
 			return namespace.Annotations[v1alpha1.AnnotationAncestry]
 		}).WithContext(ctx).Should(BeEmpty(), "the namespace has left")
+		soonDenied(ctx, f.with(robot, nobody, group), podsIn(root))
 		Consistently(func() error { return podsIn(root).send(ctx, f.with(robot, nobody, group)) }).
 			WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(beDenied())
 		f.suspended(ctx, root, account)

@@ -109,15 +109,17 @@ var _ = Describe("the audit log that docs/guides/audit asks for", func() {
 		f.set(ctx, f.as("mia"), payments, sudoers(build.Users(bob)...))
 
 		pods := func(namespace string) string { return "/api/v1/namespaces/" + namespace + "/pods" }
-		found := sudoUses(f.events())
-		Expect(withoutTime(found)).To(ContainElements(
+		var found []string
+		Eventually(func() []string { // a request is in the log when it has ended, a moment after its answer
+			found = sudoUses(f.events())
+			return withoutTime(found)
+		}).WithContext(ctx).Should(And(ContainElements(
 			strings.Join([]string{bob, payments, "create", "/api/v1/namespaces/" + payments + "/secrets", "201", "INC-42"}, "\t"),
 			strings.Join([]string{otto, payments, "list", pods(payments), "200", ""}, "\t"),
 			strings.Join([]string{bob, payments, "list", pods(shop), "403", ""}, "\t"),
-		))
-		Expect(withoutTime(found)).To(ContainElement(HavePrefix(strings.Join([]string{bob, payments, "watch", ""}, "\t"))), "while it is open")
+		), ContainElement(HavePrefix(strings.Join([]string{bob, payments, "watch", ""}, "\t")))), "the watch while it is open")
 		Expect(found).NotTo(ContainElement(ContainSubstring(f.own("carol"))))
-		Expect(f.listed()).To(ContainElement(And(HavePrefix(f.own("mia")+" patch "+payments), ContainSubstring(bob))))
+		Eventually(f.listed).WithContext(ctx).Should(ContainElement(And(HavePrefix(f.own("mia")+" patch "+payments), ContainSubstring(bob))))
 
 		log, err := os.ReadFile(f.AuditLog())
 		Expect(err).NotTo(HaveOccurred())

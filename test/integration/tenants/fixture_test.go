@@ -144,13 +144,15 @@ func (f *fixture) grow(ctx context.Context, parent, name string) {
 	}
 }
 
-// set replaces lists of an LNamespace, whatever else changes there, as the person does who has the client.
+// set replaces lists of an LNamespace, whatever else changes there, as the person does who has the client, once the API server's
+// authorizer knows their right.
 func (f *fixture) set(ctx context.Context, c client.Client, tenant string, spec map[string]any) {
 	GinkgoHelper()
 	patch, err := json.Marshal(map[string]any{"spec": spec})
 	Expect(err).NotTo(HaveOccurred())
-	lns := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}
-	Expect(c.Patch(ctx, lns, client.RawPatch(types.MergePatchType, patch))).To(Succeed(), "setting %s of %s", patch, tenant)
+	allowed(ctx, c, request{"set " + string(patch) + " of " + tenant, func(ctx context.Context, c client.Client) error {
+		return c.Patch(ctx, &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant}}, client.RawPatch(types.MergePatchType, patch))
+	}})
 }
 
 // exists waits until an object is there and reads it.

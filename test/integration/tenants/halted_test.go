@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -27,6 +28,10 @@ func (f *fixture) strand(ctx context.Context) (tenant, halted string) {
 	allowed(ctx, f.as("alice"), podsIn(halted))
 	Expect(f.Admin().Delete(ctx, build.SubNamespace(tenant, f.own("mid")))).To(Succeed())
 	f.gone(ctx, build.Namespace(f.own("mid")))
+	Eventually(func() (metav1.ConditionStatus, error) {
+		c, err := f.Reported(ctx, halted, v1alpha1.ConditionHalted)
+		return c.Status, err
+	}).WithContext(ctx).Should(Equal(metav1.ConditionTrue))
 	return tenant, halted
 }
 

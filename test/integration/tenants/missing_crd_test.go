@@ -32,9 +32,9 @@ func withoutDefinitions(ctx context.Context, w *devcluster.World, resources ...s
 	Expect(w.Operator.Start(ctx)).To(Succeed(), "the operator runs without %s", strings.Join(resources, ", "))
 	for _, resource := range resources {
 		sentence := "CRD " + resource + "." + v1alpha1.Domain + " is not installed"
-		Expect(missing(ctx, w, resource)).To(Equal(1.0))
-		Expect(w.Operator.Log()).To(ContainSubstring(sentence))
-		Expect(readiness(ctx, w)).To(ContainSubstring("[!]" + sentence))
+		Eventually(missing).WithContext(ctx).WithArguments(w, resource).Should(Equal(1.0))
+		Eventually(w.Operator.Log).WithContext(ctx).Should(ContainSubstring(sentence))
+		Eventually(readiness).WithContext(ctx).WithArguments(w).Should(ContainSubstring("[!]" + sentence))
 	}
 }
 

@@ -180,6 +180,7 @@ var _ = Describe("a placed namespace", func() {
 		f := of(world, "l05")
 		tenant, legacy := f.found(ctx), f.own("legacy")
 		f.lend(ctx, "legacy", "cluster-admin", build.RBACUser(f.own("alice")))
+		allowed(ctx, f.as("alice"), secretsIn(legacy)) // else RBAC would refuse her
 		held := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"tenancy.warren.dev/held-by":"[\"User mia\"]"}}}`))
 		Expect(f.as("alice").Patch(ctx, build.Namespace(legacy), held)).To(beRefused("only the operator and cluster administrators"))
 		Expect(f.Admin().Patch(ctx, build.Namespace(legacy), held)).To(beRefused("the operator derives these keys, nobody sets them"))

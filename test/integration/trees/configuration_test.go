@@ -98,6 +98,9 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			names = append(names, fmt.Sprintf("f10-web-%02d", i))
 			own.put(ctx, build.Child(names[i], "f10-payments"))
 		}
+		for _, name := range names {
+			Eventually(own.ns(name)).WithContext(ctx).Should(standing("f10-payments", "1"))
+		}
 		copied := func() {
 			GinkgoHelper()
 			for _, name := range names {

@@ -69,7 +69,7 @@ var _ = Describe("copies are reported", func() {
 		shared.put(ctx, source("k4-org", "db"))
 		Eventually(shared.hier("k4-team-a")).WithContext(ctx).Should(unready(copies, v1alpha1.ReasonConflict, `Secret "db" from "k4-org"`))
 		Eventually(shared.hier("k4-org")).WithContext(ctx).Should(And(settled(), say(copies, metav1.ConditionFalse, v1alpha1.ReasonDescendantConflict)))
-		Expect(shared.read(ctx, build.Secret("k4-svc-1", "db", ""))).To(carry(v1alpha1.LabelInheritedFrom, "k4-org"))
+		Eventually(shared.secret("k4-svc-1", "db")).WithContext(ctx).Should(carry(v1alpha1.LabelInheritedFrom, "k4-org"))
 	})
 })
 
@@ -125,7 +125,7 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 			now := own.read(ctx, build.Secret("v1-svc", was.GetName(), ""))
 			Expect([]string{string(now.GetUID()), now.GetResourceVersion()}).To(Equal([]string{string(was.GetUID()), was.GetResourceVersion()}))
 		}
-		Expect(own.settled(ctx)).To(Equal(settled+1), "the move was measured when all was there")
+		Eventually(own.settled).WithArguments(ctx).Should(Equal(settled+1), "the move was measured when all was there")
 	})
 
 	It("HIER-V3 the operator is killed between the removals and what comes after them", func(ctx SpecContext) {
@@ -144,10 +144,11 @@ var _ = Describe("where no policy stands guard", Ordered, ContinueOnFailure, fun
 		Expect(own.Operator.Start(ctx)).To(Succeed())
 		Eventually(own.is(build.Secret("v3-svc", "b1", ""))).WithContext(ctx).Should(there())
 		Eventually(own.hier("v3-svc")).WithContext(ctx).Should(And(applied(), inSync()))
-		Expect(own.read(ctx, build.Secret("v3-svc", "same", ""))).To(carry(v1alpha1.LabelInheritedFrom, "v3-b"))
-		Expect(own.is(build.Secret("v3-svc", "a1", ""))(ctx)).To(gone())
+		Eventually(own.secret("v3-svc", "same")).WithContext(ctx).Should(carry(v1alpha1.LabelInheritedFrom, "v3-b"))
+		Eventually(own.is(build.Secret("v3-svc", "a1", ""))).WithContext(ctx).Should(gone())
 		Expect(own.read(ctx, build.Secret("v3-svc", "o1", "")).GetResourceVersion()).To(Equal(kept.GetResourceVersion()))
 
+		own.rests(ctx)
 		Expect(own.Operator.Kill()).To(Succeed())
 		since := own.mark(ctx)
 		Expect(own.Operator.Start(ctx)).To(Succeed())
@@ -168,6 +169,14 @@ func (c cluster) wrote(since audit.Position) func(context.Context) ([]string, er
 	return c.writesThat(since, func(r audit.Request) bool {
 		return r.Resource == "namespaces" || r.Resource == "hierarchyconfigurations" || r.Resource == "secrets" && r.Verb != "create"
 	})
+}
+
+// rests waits until the operator has nothing left to write.
+func (c cluster) rests(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(func(g Gomega) {
+		g.Consistently(c.wrote(c.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
+	}).WithContext(ctx).Should(Succeed(), "everything is settled")
 }
 
 // happened are the events of the Secrets of a namespace, but for changes.
@@ -229,9 +238,7 @@ var _ = Describe("the operator starts anew in a forest with problems", Ordered, 
 		for i := range many {
 			Eventually(own.is(build.Secret(fmt.Sprintf("r1-%d", i), "db", ""))).WithContext(ctx).Should(there())
 		}
-		Eventually(func(g Gomega) {
-			g.Consistently(own.wrote(own.mark(ctx))).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
-		}).WithContext(ctx).Should(Succeed(), "everything is settled")
+		own.rests(ctx)
 		own.stop()
 		since := own.mark(ctx)
 		own.start(ctx)

@@ -196,8 +196,8 @@ var _ = Describe("a name is taken", func() {
 		}
 		for i := range times {
 			name := fmt.Sprintf("k5-x%d", i)
+			Eventually(all.versions).WithArguments(name).ShouldNot(BeEmpty(), "the watch brings them a moment later")
 			versions := all.versions(name)
-			Expect(versions).NotTo(BeEmpty())
 			for _, version := range versions {
 				Expect(version).To(carry(v1alpha1.LabelParent, versions[0].Labels[v1alpha1.LabelParent]))
 			}

@@ -8,11 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
+
+	"github.com/warren-tenancy/warren/test/suite"
 )
 
 // invalid has the six mistakes of SUB-F1.
@@ -68,7 +69,7 @@ func refusedFile(ctx context.Context, text string) (path, stderr string) {
 	GinkgoHelper()
 	path = filepath.Join(GinkgoT().TempDir(), "config.yaml")
 	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, suite.Patience)
 	defer cancel()
 	var problems bytes.Buffer
 	cmd := exec.CommandContext(ctx, built.Manager, "--config="+path, "--kubeconfig=/dev/null", "--metrics-bind-address=0", "--health-probe-bind-address=0")

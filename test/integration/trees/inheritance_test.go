@@ -65,7 +65,9 @@ var _ = Describe("labels and annotations flow down", func() {
 			below = append(below, fmt.Sprintf("i6-%d", i+1))
 			shared.put(ctx, build.Child(fmt.Sprintf("i6-%d", i+1), fmt.Sprintf("i6-%d", i)))
 		}
-		Eventually(shared.ns("i6-15")).WithContext(ctx).Should(standing("i6-0", "15"))
+		for i, name := range below {
+			Eventually(shared.ns(name)).WithContext(ctx).Should(standing("i6-0", fmt.Sprint(i+1)))
+		}
 		shared.quiet(ctx, time.Second, below...)
 		since := shared.mark(ctx)
 		shared.label(ctx, "i6-0", "team=neco")

@@ -48,6 +48,6 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		Expect(c.now(ctx, "p12-legacy")).To(lack(v1alpha1.LabelParent))
 		c.annotate(ctx, "p12-legacy", v1alpha1.AnnotationAdopt+"="+string(tenant.UID))
 		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(applied())
-		Expect(c.now(ctx, "p12-legacy")).To(And(standing("p12-payments", "1"), unnoted(v1alpha1.AnnotationAdopt)), "a mark counts once")
+		Eventually(c.ns("p12-legacy")).WithContext(ctx).Should(And(standing("p12-payments", "1"), unnoted(v1alpha1.AnnotationAdopt)), "a mark counts once")
 	})
 })

@@ -177,7 +177,8 @@ func migratesCapsule(own *cluster, config *string) {
 		Expect(uidsOf(s.state(ctx, "c-"))).To(Equal(uidsOf(before)))
 		Expect(ownedCount(s.state(ctx, "c-"))).To(Equal(ownedCount(before)))
 		Expect(provisioners(ctx)).To(HaveLen(1))
-		Eventually(s.is(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "c-oil"}})).WithContext(ctx).Should(gone())
+		s.isRid(ctx, build.Tenant("c-oil").Object(), build.Tenant("c-gas").Object(),
+			subNamespace("c-oil/c-oil-dev"), subNamespace("c-oil/c-oil-prod"), subNamespace("c-gas/c-gas-lab"))
 	})
 
 	It("MIG-C3 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {
@@ -212,12 +213,6 @@ func migratesCapsule(own *cluster, config *string) {
 			}
 			return nil
 		}).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelInheritedFrom, "c-oil"))
-		Eventually(func() string {
-			out, problems, code := s.warren(ctx, controlplane.Admin, "doctor")
-			if code == 0 {
-				return ""
-			}
-			return out + problems
-		}).WithContext(ctx).Should(BeEmpty())
+		s.isHealthy(ctx)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -156,7 +155,7 @@ var _ = Describe("kubectl warren get", func() {
 		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-pay +old +2 +\S+\n`))
 		shared.grow(ctx, "x11-pay/x11-late")
 		shared.put(ctx, build.ConfigMap("x11-late", "late", "x", "app", "web"))
-		Eventually(table).WithContext(ctx).WithTimeout(time.Minute).Should(gbytes.Say(`^x11-late +late +1 +\S+\n`), "it is found when the plugin looks again")
+		Eventually(table).WithContext(ctx).Should(gbytes.Say(`^x11-late +late +1 +\S+\n`), "it is found when the plugin looks again")
 	})
 
 	It("SUB-X12 finds the tenants of whoever may read LNamespaces, and not those of others", func(ctx SpecContext) {

@@ -38,6 +38,14 @@ func (c cluster) now(ctx context.Context, name string) *corev1.Namespace {
 	return n
 }
 
+// secret reads a Secret, for Eventually.
+func (c cluster) secret(namespace, name string) func(context.Context) (*corev1.Secret, error) {
+	return func(ctx context.Context) (*corev1.Secret, error) {
+		s := build.Secret(namespace, name, "")
+		return s, c.Admin().Get(ctx, client.ObjectKeyFromObject(s), s)
+	}
+}
+
 // read is an object as it stands.
 func (c cluster) read(ctx context.Context, object client.Object) client.Object {
 	GinkgoHelper()
