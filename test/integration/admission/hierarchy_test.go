@@ -195,7 +195,7 @@ var _ = Describe("a HierarchyConfiguration", Ordered, func() {
 		shared.grow(ctx, "m27-a/m27-mid")
 		shared.put(ctx, build.Child("m27-x", "m27-mid"))
 		Eventually(shared.there(build.RoleBinding("m27-x", "warren:users", "admin"))).WithContext(ctx).Should(Succeed())
-		Expect(shared.kubectl(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice")).To(HaveField("Code", 0), "a warning tells of m27-x")
+		Eventually(shared.kubectl).WithArguments(ctx, "delete", "subnamespace", "m27-mid", "-n", "m27-a", "--as=alice").Should(HaveField("Code", 0), "a warning tells of m27-x")
 		Eventually(func() error { _, err := shared.ns("m27-mid")(ctx); return err }).WithContext(ctx).Should(MatchError(apierrors.IsNotFound, "IsNotFound"))
 		Eventually(shared.create).WithArguments(ctx, build.SubNamespace("m27-b", "m27-mid"), "--as=alice").Should(allow())
 		Eventually(shared.ns("m27-mid")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("m27-b"), "1"))

@@ -144,7 +144,7 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 		shared.put(ctx, build.Root("o2-p"), build.Secret("o2-p", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.hier(ctx, "o2-x")).Should(And(applied("o2-p"), condition(v1alpha1.ConditionHalted, "False", v1alpha1.ReasonActive)))
 		Eventually(shared.there(build.Secret("o2-x", "key", ""))).WithContext(ctx).Should(Succeed())
-		Expect(shared.now(ctx, "o2-x")).To(carry(v1alpha1.TreeLabel("o2-p"), "1"))
+		Eventually(shared.ns("o2-x")).WithContext(ctx).Should(carry(v1alpha1.TreeLabel("o2-p"), "1"))
 	})
 
 	It("HIER-I2 HIER-I3 HIER-I4 hands labels down, and overrides those of others by their leave", func(ctx SpecContext) {

@@ -48,14 +48,14 @@ var _ = Describe("an operator", Ordered, func() {
 		const name = "managed-namespace"
 		whole := binding(ctx, "warren-"+name)
 		Eventually(o.gap(name)).WithContext(ctx).Should(BeZero())
-		Expect(o.readiness(ctx)).NotTo(ContainSubstring("warren-"))
+		Eventually(o.readiness).WithContext(ctx).ShouldNot(ContainSubstring("warren-"))
 		told := 0
 		expect := func(why string) {
 			GinkgoHelper()
 			Expect(o.Operator.Restart(ctx)).To(Succeed())
 			Eventually(o.gap(name)).WithContext(ctx).Should(Equal(1.0))
 			sentence := "policy warren-managed-namespace is not in force: binding warren-managed-namespace " + why
-			Expect(o.readiness(ctx)).To(ContainSubstring("[!]" + sentence + "\n"))
+			Eventually(o.readiness).WithContext(ctx).Should(ContainSubstring("[!]" + sentence + "\n"))
 			told++
 			Eventually(o.events(v1alpha1.ReasonPolicyMissing)).WithContext(ctx).Should(And(HaveLen(told), ContainElement(sentence)))
 			Expect(o.gap("reserved-keys")(ctx)).To(BeZero(), "of one policy, not of all")
@@ -81,7 +81,7 @@ var _ = Describe("an operator", Ordered, func() {
 		put(ctx, whole)
 		Expect(o.Operator.Restart(ctx)).To(Succeed())
 		Eventually(o.gap(name)).WithContext(ctx).Should(BeZero())
-		Expect(o.readiness(ctx)).NotTo(ContainSubstring("warren-"))
+		Eventually(o.readiness).WithContext(ctx).ShouldNot(ContainSubstring("warren-"))
 		Consistently(o.events(v1alpha1.ReasonPolicyMissing)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(HaveLen(told))
 	})
 
@@ -123,7 +123,7 @@ var _ = Describe("an operator", Ordered, func() {
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(Equal(1.0))
 		}
-		Expect(o.readiness(ctx)).To(ContainSubstring("policy warren-copy is not in force: it doesn't list limitranges, which the configuration names"))
+		Eventually(o.readiness).WithContext(ctx).Should(ContainSubstring("policy warren-copy is not in force: it doesn't list limitranges, which the configuration names"))
 		Expect(o.gap("source-keys")(ctx)).To(BeZero())
 
 		generated, err := devcluster.KindsOf(wider)

@@ -70,8 +70,8 @@ var _ = Describe("a lease", func() {
 		again.Release()
 		Eventually(w.open("", "")).Should(BeZero())
 		Eventually(w.Informers).Should(BeEmpty())
-		Expect(series(registry, "watchset_informers")).To(BeZero())
-		Expect(series(registry, "watchset_starts_total")).To(BeZero())
+		Eventually(series).WithArguments(registry, "watchset_informers").Should(BeZero())
+		Eventually(series).WithArguments(registry, "watchset_starts_total").Should(BeZero())
 		Eventually(goroutines).WithArguments("watchset.(*run)").Should(BeNumerically("<=", before))
 	})
 

@@ -41,7 +41,7 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 			Expect(there.Create(ctx, secret(namespace, name))).To(Succeed())
 		}
 		o := blind()
-		o.DegradedAfter = short * 3 / 2
+		o.DegradedAfter = short * 3
 		w := &world{wire: newWire(), config: cp.Config(controlplane.Admin), ended: make(chan error, 1)}
 		w.config.Wrap(w.wrap)
 		var err error

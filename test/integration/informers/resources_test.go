@@ -3,6 +3,7 @@ package informers_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -303,7 +304,9 @@ var _ = Describe("a resource", func() {
 		Expect(w.open("", "")()).To(Equal(parts))
 		each := (memory() - before) / parts
 		AddReportEntry("bytes per part", each)
-		Expect(each).To(BeNumerically("<=", 64<<10), "bytes per part")
+		if os.Getenv("WARREN_RACE") != "1" { // whose detector needs memory of its own
+			Expect(each).To(BeNumerically("<=", 64<<10), "bytes per part")
+		}
 	})
 })
 

@@ -104,7 +104,7 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		for _, s := range sources {
 			f.copied(ctx, s, f.tree()...)
 		}
-		Expect(l.accepted(ctx)).To(Equal(counts{"create": 3 * len(sources)}), l.String)
+		Eventually(ctx, l.accepted).Should(Equal(counts{"create": 3 * len(sources)}), l.String)
 		f.remove(ctx, sources[0])
 		f.absent(ctx, sources[0], f.tree()...)
 		f.staysCopied(ctx, stays, f.tree()...)

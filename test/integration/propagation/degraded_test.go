@@ -140,8 +140,8 @@ var _ = Describe("a kind that can't be listed", func() {
 			return [2]int{alone, together}, err
 		}).Should(Equal([2]int{http.StatusOK, http.StatusInternalServerError}), "the pod serves its webhooks while the kind is waited for")
 		Eventually(started).Should(Receive(BeNil()), "readiness of all waits a bounded time")
-		Expect(kindState(ctx, w, "Gadget", "degraded")).To(Equal(1.0))
-		Expect(readyzText(ctx, w)).To(And(
+		Eventually(ctx, kindState).WithArguments(w, "Gadget", "degraded").Should(Equal(1.0))
+		Eventually(ctx, readyzText).WithArguments(w).Should(And(
 			ContainSubstring(`[!]kind Gadget of group "example.com" is Degraded: `), ContainSubstring("conversion webhook for example.com/v1, Kind=Gadget failed")))
 		Eventually(ctx, func(ctx context.Context) error {
 			return f.Admin().Create(ctx, build.Child(f.prefix+"new", f.acme), client.DryRunAll)
@@ -154,6 +154,6 @@ var _ = Describe("a kind that can't be listed", func() {
 		convert(ctx, w, crd)
 		f.copied(ctx, g, f.tree()...)
 		Eventually(ctx, kindState).WithArguments(w, "Gadget", "degraded").Should(BeZero())
-		Expect(readyzText(ctx, w)).NotTo(ContainSubstring("Degraded"))
+		Eventually(ctx, readyzText).WithArguments(w).ShouldNot(ContainSubstring("Degraded"))
 	})
 })

@@ -28,13 +28,24 @@ type family struct {
 	acme, a, a1, b, zeta, z, tmpl, solo string
 }
 
-// grow makes a family. All its namespaces end with the World.
+// grow makes a family, and waits until the operator, where one runs, knows all of it: a source that came first would be planned, and
+// read, once more for each namespace that it hears of later. All its namespaces end with the World.
 func grow(ctx context.Context, w *devcluster.World) *family {
 	GinkgoHelper()
 	p := strings.ToLower(rand.Text()[:8]) + "-"
 	f := &family{World: w, prefix: p, acme: p + "acme", a: p + "a", a1: p + "a1", b: p + "b", zeta: p + "zeta", z: p + "z", tmpl: p + "tmpl", solo: p + "solo"}
 	f.create(ctx, build.Root(f.acme), build.Child(f.a, f.acme), build.Child(f.a1, f.a), build.Child(f.b, f.acme),
 		build.Root(f.zeta), build.Child(f.z, f.zeta), build.Template(f.tmpl), build.Namespace(f.solo))
+	if w.Operator == nil || w.Operator.Process() != nil && !w.Operator.Process().Running() {
+		return f
+	}
+	for name, tree := range map[string]string{f.a: f.acme, f.a1: f.acme, f.b: f.acme, f.z: f.zeta} {
+		Eventually(ctx, func(ctx context.Context) (map[string]string, error) {
+			n := &corev1.Namespace{}
+			err := f.Admin().Get(ctx, client.ObjectKey{Name: name}, n)
+			return n.Labels, err
+		}).Should(HaveKey(v1alpha1.TreeLabel(tree)), explain(w))
+	}
 	return f
 }
 
@@ -126,6 +137,17 @@ func (f *family) report(ctx context.Context, namespace string) string {
 		return fmt.Sprint(c)
 	}
 	return c.Reason + ": " + c.Message
+}
+
+// isHalted waits until the operator knows, and says, that namespaces are halted.
+func (f *family) isHalted(ctx context.Context, namespaces ...string) {
+	GinkgoHelper()
+	for _, namespace := range namespaces {
+		Eventually(ctx, func(ctx context.Context) (metav1.ConditionStatus, error) {
+			c, err := f.Reported(ctx, namespace, v1alpha1.ConditionHalted)
+			return c.Status, err
+		}).Should(Equal(metav1.ConditionTrue), explain(f.World))
+	}
 }
 
 // says expects reports that begin so, one for each namespace.

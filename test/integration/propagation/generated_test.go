@@ -41,7 +41,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.create(ctx, s, m)
 		f.copied(ctx, s, f.tree()...)
 		f.copied(ctx, m, f.tree()...)
-		l.rests(ctx, counts{"patch": 1, "create": 3})
+		l.come(ctx, counts{"patch": 1, "create": 3})
 		Expect(at(ctx, f, s, f.acme).Labels).To(HaveKeyWithValue(v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Expect(at(ctx, f, s, f.a).OwnerReferences).To(BeEmpty(), "a copy has no owner in another namespace")
 
@@ -65,7 +65,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.create(ctx, plain, foreign, excepted, wanted, outside, ours)
 		f.copied(ctx, wanted, f.tree()...)
 		f.copied(ctx, ours, f.tree()...)
-		l.rests(ctx, counts{"patch": 1, "create": 6})
+		l.come(ctx, counts{"patch": 1, "create": 6})
 		Expect(f.labelOf(ctx, plain)).To(BeEmpty())
 		Expect(f.labelOf(ctx, excepted)).To(Equal(v1alpha1.ModeNone))
 
@@ -108,7 +108,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
 		f.create(ctx, next)
 		f.copied(ctx, next, f.tree()...) // so that it leads, and knows the generator
-		l.rests(ctx, counts{"patch": 1, "create": 3})
+		l.come(ctx, counts{"patch": 1, "create": 3})
 
 		role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "warren-kinds-configured"}}
 		Expect(f.Admin().Get(ctx, client.ObjectKeyFromObject(role), role)).To(Succeed())
@@ -124,7 +124,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
 		f.create(ctx, plain)
 		f.copied(ctx, plain, f.tree()...) // so that it leads
-		l.rests(ctx, counts{"patch": 1, "create": 6})
+		l.come(ctx, counts{"patch": 1, "create": 6})
 		f.staysCopied(ctx, s, f.tree()...)
 	})
 

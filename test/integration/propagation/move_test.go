@@ -113,6 +113,7 @@ var _ = Describe("a namespace that moves", func() {
 		f.copied(ctx, s, f.tree()...)
 		uid, uid1 := at(ctx, f, s, f.a).UID, at(ctx, f, s, f.a1).UID
 		f.move(ctx, f.a, f.prefix+"nowhere")
+		f.isHalted(ctx, f.a, f.a1)
 		l := f.ledger(ctx, "secrets")
 		f.remove(ctx, s)
 		f.absent(ctx, s, f.b)

@@ -153,7 +153,7 @@ var _ = Describe("where something else stands", func() {
 		f.create(ctx, s)
 		Eventually(ctx, f.report).WithArguments(f.acme).Should(And(HavePrefix("DescendantConflict: "), HaveSuffix("; and 20 more"),
 			WithTransform(func(text string) int { return strings.Count(text, "Secret") }, Equal(10))))
-		Expect(f.events(ctx, s, v1alpha1.ReasonConflict)).To(HaveLen(1))
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonConflict).Should(HaveLen(1))
 	})
 
 	It("PROP-I8 a policy of the cluster, the copy waits and the others don't", func(ctx SpecContext) {

@@ -40,7 +40,7 @@ var _ = Describe("an operator that was away", Ordered, func() {
 		for _, s := range []*corev1.Secret{deleted, unlabelled, equal} {
 			f.copied(ctx, s, f.tree()...)
 		}
-		f.copied(ctx, moved, f.prefix+"m")
+		f.copied(ctx, moved, f.z, f.prefix+"m")
 		uid := at(ctx, f, equal, f.a).UID
 		l := away(ctx, func() {
 			f.remove(ctx, deleted, equal)

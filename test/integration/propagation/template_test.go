@@ -145,6 +145,10 @@ var _ = Describe("a template", func() {
 		f.copied(ctx, s, instance()...)
 		f.copied(ctx, u, append(instance(), f.tmpl)...)
 		refer(ctx, t2, f.tmpl)
+		Eventually(ctx, func(ctx context.Context) (string, error) {
+			c, err := f.Reported(ctx, f.acme, v1alpha1.ConditionMetadataSynced)
+			return c.Message, err
+		}).Should(ContainSubstring("is in a cycle"), "the operator knows of the cycle")
 		l := f.ledger(ctx, "secrets")
 		change(ctx, f, s, func(s *corev1.Secret) { s.Data["key"] = []byte("2") })
 		f.remove(ctx, u)

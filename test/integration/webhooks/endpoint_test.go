@@ -114,6 +114,8 @@ func furnish(ctx context.Context, w *devcluster.World) *fixture {
 	}
 	f := &fixture{w}
 	f.plain(ctx, "plain")
+	f.may(ctx, "alice", build.Namespace("payments"))
+	f.may(ctx, "mia", build.Tenant("payments").Object())
 	return f
 }
 
@@ -126,6 +128,13 @@ func (f *fixture) plain(ctx context.Context, name string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "carol"}},
 	})).To(Succeed())
+	f.may(ctx, "carol", build.Namespace(name))
+}
+
+// may waits until the API server's authorizer lets somebody read an object: it learns of a binding a moment after it is written.
+func (f *fixture) may(ctx context.Context, user string, object client.Object) {
+	GinkgoHelper()
+	Eventually(func() error { return f.As(user).Get(ctx, client.ObjectKeyFromObject(object), object) }).Should(Succeed(), "the rights of %s", user)
 }
 
 // askedAbout are requests that the webhooks judge; they change nothing.

@@ -85,7 +85,7 @@ var _ = Describe("The component cert-manager", func() {
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(metrics.Value("warren_certificate_expiry_timestamp_seconds", nil)).To(BeEquivalentTo(want.Leaf.NotAfter.Unix()))
 		}
-		serves(Default, first)
+		Eventually(serves).WithArguments(first).Should(Succeed())
 		mount(dir, second)
 		Eventually(serves).WithArguments(second).Should(Succeed())
 		Expect(operator.Process().Running()).To(BeTrue())

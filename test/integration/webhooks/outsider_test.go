@@ -40,8 +40,8 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
 			g.Expect(namespace.Labels).To(HaveKey(v1alpha1.TreeLabel("victim")))
 		}).Should(Succeed())
-		before := f.shape(ctx)
 		mark := f.quiet(ctx)
+		before := f.shape(ctx)
 
 		outsider := &outsider{world: w, client: &http.Client{
 			Timeout:   suite.Patience,
