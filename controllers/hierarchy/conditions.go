@@ -99,7 +99,7 @@ func childrenReady(s *forest.Snapshot, name, refused string) finding {
 	if !s.Place(name).InTree() {
 		return bad(kind, v1alpha1.ReasonNotInForest, name+" is in no tree, or halted, so its required children can't be made")
 	}
-	obstacles := listUnmet(s, name)
+	obstacles := s.UnmetChildren(name)
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonChildConflict, v1alpha1.ReasonLimitExceeded, v1alpha1.ReasonChildPending} {
 		these := slices.DeleteFunc(slices.Clone(obstacles), func(o forest.Obstacle) bool { return o.Reason != reason })
 		switch {

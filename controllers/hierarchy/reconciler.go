@@ -134,7 +134,7 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 		s = r.Index.Snapshot()
 		request = s.Request(name)
 	}
-	if len(request.Obstacles) > 0 || len(listUnmet(s, name)) > 0 {
+	if len(request.Obstacles) > 0 || len(s.UnmetChildren(name)) > 0 {
 		r.waiting.add(name)
 	} else {
 		r.waiting.remove(name)

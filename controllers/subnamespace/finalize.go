@@ -24,7 +24,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	}
 	s := r.Index.Snapshot()
 	child := s.Namespace(sub.Name)
-	reason, message := keep(s, child, sub.Namespace)
+	reason, message := s.KeepsNamespace(sub.Namespace, sub.Name)
 	if reason == "" {
 		served, err := apianswer.Served(ctx, r.Live, "subnamespaces")
 		switch {
@@ -51,26 +51,6 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	return apianswer.AfterWrite(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
-// keep says why the namespace of a SubNamespace that goes is not deleted; "" if it is to be deleted.
-func keep(s *forest.Snapshot, child *forest.Namespace, parent string) (v1alpha1.Reason, string) {
-	switch {
-	case child == nil || child.Terminating:
-		return v1alpha1.ReasonNamespaceDeleted, ""
-	case !child.BoundTo(parent):
-		return v1alpha1.ReasonNamespaceReleased, "the namespace does not belong to this SubNamespace; it stays"
-	}
-	if s.Protected(child.Name) {
-		return v1alpha1.ReasonDeletionRefused, "namespace " + child.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label; it stays"
-	}
-	if why := s.HeldByChildren(child.Name); why != "" {
-		return v1alpha1.ReasonDeletionRefused, why
-	}
-	if p := s.Namespace(parent); (p == nil || p.Terminating) && !s.CascadingAllowed(child.Name) {
-		return v1alpha1.ReasonNamespaceReleased, "the parent goes without permission to delete what is below it; the namespace stays"
-	}
-	return "", ""
-}
-
 // delete asks for the deletion of a namespace if it is still the one that was seen.
 func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) error {
 	resourceVersion, err := r.bequeath(ctx, s, n)
@@ -80,13 +60,11 @@ func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.N
 	return client.IgnoreNotFound(r.Namespaces.Delete(ctx, n.Name, n.UID, resourceVersion))
 }
 
-// bequeath writes on a namespace that goes with sub-namespaces below it that they may go too: the ancestor that said so
-// is often gone before the contents of this one are deleted, and nobody else would know.
+// bequeath writes on a namespace that goes with sub-namespaces below it that they may go too.
 func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
-	told := n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.Rules().AllowCascading
-	if told || len(s.BoundChildren(n.Name)) == 0 {
+	change := s.Bequest(n)
+	if change.Empty() {
 		return n.ResourceVersion, nil
 	}
-	yes := v1alpha1.True
-	return r.Namespaces.Patch(ctx, n, forest.Change{Annotations: map[string]*string{v1alpha1.AnnotationCascading: &yes}})
+	return r.Namespaces.Patch(ctx, n, change)
 }

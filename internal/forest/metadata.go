@@ -166,6 +166,9 @@ func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	set(n.Annotations, v1alpha1.AnnotationInherited, strings.Join(ours, ","))
 }
 
+// ChangeTo is what makes n carry the keys of wanted.
+func (n *Namespace) ChangeTo(wanted *Namespace) Change { return diff(n, wanted) }
+
 func diff(old, wanted *Namespace) Change {
 	return Change{Labels: diffMap(old.Labels, wanted.Labels), Annotations: diffMap(old.Annotations, wanted.Annotations)}
 }

@@ -34,10 +34,11 @@ func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, 
 // Losses say what configuration now would take away from a cluster on which configuration old is in force: copies, copied RoleBindings,
 // and the places and keys of namespaces. unread are the kinds of whose copies nothing can be said, for they may not be listed.
 func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
-	before, _, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
+	read, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
 	if err != nil {
 		return nil, nil, err
 	}
+	before := read.forest
 	after := before.WithRules(rules.ForForest(now, operatorNamespace))
 	r := newReading(api, after, now)
 	r.deletions = true

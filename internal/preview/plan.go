@@ -59,7 +59,7 @@ type Write struct {
 	Reason string `json:"reason"`
 }
 
-// Plan is every write to Namespaces, to the RBAC objects of tenants, to copies and to distributed copies that the operator would do.
+// Plan is every write to Namespaces, to SubNamespaces that are required, to the RBAC objects of tenants, to copies and to distributed copies that the operator would do.
 type Plan struct {
 	Writes []Write `json:"writes"`
 	// Notes are sentences about what could not be judged.
@@ -78,27 +78,30 @@ type Options struct {
 
 // Make plans what the operator would write.
 func Make(ctx context.Context, o Options) (*Plan, error) {
-	f, tenants, err := readForest(ctx, o.API, rules.ForForest(o.Config, o.OperatorNamespace))
+	read, err := readForest(ctx, o.API, rules.ForForest(o.Config, o.OperatorNamespace))
 	if err != nil {
 		return nil, err
 	}
-	births := planBirths(f, tenants, o.Config, o.OperatorNamespace)
-	access, err := planRights(ctx, o, births.f, tenants)
+	settled, err := planSettlement(ctx, o, read)
 	if err != nil {
 		return nil, err
 	}
-	r := newReading(o.API, births.f, o.Config)
+	access, err := planRights(ctx, o, settled, read.tenants)
+	if err != nil {
+		return nil, err
+	}
+	r := newReading(o.API, settled.f, o.Config)
 	r.bindings = access.changedBindings()
-	plan, err := r.plan(ctx, births.f, o.Config)
+	plan, err := r.plan(ctx, settled.f, o.Config)
 	if err != nil {
 		return nil, err
 	}
-	distributed, err := planDistributions(ctx, o, births.f)
+	distributed, err := planDistributions(ctx, o, settled.f)
 	if err != nil {
 		return nil, err
 	}
-	plan.Writes = slices.Concat(births.writes, access.writes, plan.Writes, distributed.writes)
-	plan.Notes = slices.Concat(births.notes, access.notes, plan.Notes, distributed.notes, noteUnplanned(o.Config))
+	plan.Writes = slices.Concat(settled.writes, access.writes, plan.Writes, distributed.writes)
+	plan.Notes = slices.Concat(settled.notes, access.notes, plan.Notes, distributed.notes, noteUnplanned(o.Config))
 	return plan, nil
 }
 
@@ -120,7 +123,7 @@ func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfigu
 
 // plan reads the configured kinds and plans for a forest.
 func (r *reading) plan(ctx context.Context, f *forest.Snapshot, c *config.OperatorConfiguration) (*Plan, error) {
-	plan := &Plan{Writes: namespaceWrites(f), Notes: []string{}}
+	plan := &Plan{Writes: []Write{}, Notes: []string{}}
 	for _, kind := range c.Propagation.Kinds {
 		if err := r.readKind(ctx, kind); err != nil {
 			return nil, err
@@ -136,19 +139,6 @@ func (r *reading) plan(ctx context.Context, f *forest.Snapshot, c *config.Operat
 	return plan, nil
 }
 
-// namespaceWrites are the writes to the labels and annotations of Namespaces.
-func namespaceWrites(f *forest.Snapshot) []Write {
-	writes := []Write{}
-	for _, name := range slices.Sorted(f.All()) {
-		change := f.Desired(name)
-		if change.Empty() {
-			continue
-		}
-		writes = append(writes, Write{Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(f, name), Reason: describeChange(change)})
-	}
-	return writes
-}
-
 func describeChange(change forest.Change) string {
 	return strings.Join(append(describeKeys("label", change.Labels), describeKeys("annotation", change.Annotations)...), ", ")
 }
@@ -160,10 +150,18 @@ func describeKeys(what string, keys map[string]*string) []string {
 		if value := keys[key]; value == nil {
 			all = append(all, fmt.Sprintf("no %s %s", what, key))
 		} else {
-			all = append(all, fmt.Sprintf("%s %s=%s", what, key, *value))
+			all = append(all, fmt.Sprintf("%s %s=%s", what, key, describeValue(*value)))
 		}
 	}
 	return all
+}
+
+// describeValue is a value as it is told: of a UID that the API server is still to give nothing is known.
+func describeValue(value string) string {
+	if name, planned := strings.CutPrefix(value, plannedUID); planned {
+		return "the UID of the new namespace " + name
+	}
+	return value
 }
 
 // tenantOf is the root of the tree in which a namespace stands, or stood last.

@@ -26,6 +26,8 @@ type rights struct {
 	f                 *forest.Snapshot
 	c                 *config.OperatorConfiguration
 	operatorNamespace string
+	// ending are the names of LNamespaces whose rights are taken back, because they are being deleted and nothing holds them.
+	ending map[string]bool
 	// before are the access objects as they are, there as they would be after the writes so far.
 	before, there grants.Actual
 	// pairs are, by tenant, the self pairs that it owned at the beginning.
@@ -44,9 +46,9 @@ type stranger struct {
 }
 
 // planRights plans for all tenants. Where something may not be read, that is noted, and nothing is planned.
-func planRights(ctx context.Context, o Options, f *forest.Snapshot, tenants []*v1alpha1.LNamespace) (*rights, error) {
+func planRights(ctx context.Context, o Options, settled *settlement, tenants []*v1alpha1.LNamespace) (*rights, error) {
 	r := &rights{
-		api: o.API, f: f, c: o.Config, operatorNamespace: o.OperatorNamespace,
+		api: o.API, f: settled.f, ending: settled.ending, c: o.Config, operatorNamespace: o.OperatorNamespace,
 		there: grants.Actual{}, pairs: map[string][]grants.Key{}, elsewhere: map[string][]stranger{},
 	}
 	err := r.read(ctx, tenants)

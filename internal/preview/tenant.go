@@ -17,18 +17,19 @@ import (
 
 // planTenant plans the access objects of one tenant, and carries the plan out on what is in memory.
 func (r *rights) planTenant(tenant *v1alpha1.LNamespace, mode grants.Mode) {
-	if !tenant.DeletionTimestamp.IsZero() {
+	ending := r.ending[tenant.Name]
+	if !tenant.DeletionTimestamp.IsZero() && !ending {
 		return
 	}
 	own := r.f.Owns(tenant.Name, string(tenant.UID))
 	input := r.input(tenant, mode)
 	objects := grants.For(tenant, input)
 	actual := r.actual(tenant.Name, objects)
-	if mode.Unavailable {
+	if mode.Unavailable && !ending {
 		objects = grants.For(grants.Holding(tenant, actual), input)
 	}
-	withheld := grants.Withheld{Everything: !own, Users: r.roleless}
-	if own && mode.Forms.Legacy {
+	withheld := grants.Withheld{Everything: !own || ending, Users: r.roleless}
+	if own && !ending && mode.Forms.Legacy {
 		if inTheWay := r.inTheWay(tenant, objects.Sudo, actual); inTheWay != "" {
 			withheld.Sudo = true
 			note := fmt.Sprintf("the sudo of tenant %s: %s names group %s since before the first sudoer, and sudo waits until a cluster admin has removed that",

@@ -158,29 +158,14 @@ func (x *View) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	x.replaceSnapshot(old, old.WithHierarchy(h), hc.Namespace)
 }
 
-// datePlacements notes of each request for a parent that was there at the start which namespace it means: the one of that name,
-// unless that is younger than the object that asks, and the namespace has not stood below it. Nobody can tell then who was asked
-// for which, and who asks again is asked again. It is called once, when everything is known.
+// datePlacements notes of each request for a parent that was there at the start which namespace it means. It is called once, when
+// everything is known.
 func (x *View) datePlacements() {
 	for namespace, since := range x.asked {
-		s := x.Snapshot()
-		h, n := s.Hierarchy(namespace), s.Namespace(namespace)
-		if h == nil || n == nil || uidOf(s, h.Parent) == "" {
-			continue
-		}
-		uid := uidOf(s, h.Parent)
-		if x.made[*h.Parent].After(since) && n.Annotations[v1alpha1.AnnotationParentUID] != uid {
-			uid = replacedParent
-		}
-		dated := *h
-		dated.ParentUID = uid
-		x.snapshot.Store(s.WithHierarchy(&dated))
+		x.snapshot.Store(x.Snapshot().WithRequestDated(namespace, since, x.made))
 	}
 	x.made, x.asked = nil, nil
 }
-
-// replacedParent stands for the UID of a namespace that may have been gone before the operator started.
-const replacedParent = "gone"
 
 // uidOf is the UID of the namespace that parent names; "" where there is none.
 func uidOf(s *forest.Snapshot, parent *string) string {

@@ -13,6 +13,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
@@ -172,6 +173,49 @@ $`))
 		Expect(writesOfOperator(requests)).To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
+	It("PROP-M5 follows deletions that are under way, required children and moves that are asked for", func(ctx SpecContext) {
+		config := configuration(usual)
+		if own.Operator == nil {
+			_, err := own.StartOperator(ctx)
+			Expect(err).NotTo(HaveOccurred())
+		}
+		own.put(ctx, build.Root("m5-old"), build.Root("m5-new"), build.Child("m5-web", "m5-old"), build.Child("m5-deep", "m5-web"),
+			build.Source(build.Secret("m5-old", "old", "x"), v1alpha1.ModeUpdate), build.Source(build.Secret("m5-new", "new", "x"), v1alpha1.ModeUpdate),
+			build.Tenant("m5-gone").Users("v-m5-ann").Sudoers("v-m5-bob").Object())
+		own.wish(ctx, "m5-old", build.Cascades)
+		own.grow(ctx, "m5-old/m5-end", "m5-end/m5-low")
+		settled := Equal([]string{"conflict Secret db key"})
+		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
+		Eventually(own.ns("m5-gone")).WithContext(ctx).Should(standing("m5-gone", "0"))
+		_, err := own.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+
+		own.wish(ctx, "m5-web", build.Below("m5-new"), build.Requiring("m5-need"))
+		own.drop(ctx, build.SubNamespace("m5-old", "m5-end"), build.Tenant("m5-gone").Object())
+		before := own.planned(ctx, config)
+		Expect(before.Notes).To(BeEmpty())
+		Expect(lines(before)).To(ContainElements(
+			"update Namespace  m5-web", "update Namespace  m5-deep", "create SubNamespace m5-web m5-need", "create Namespace  m5-need",
+			"delete Secret m5-web old", "delete Secret m5-deep old", "create Secret m5-web new", "create Secret m5-deep new", "create Secret m5-need new",
+			"update Namespace  m5-end", "delete Namespace  m5-end", "delete Namespace  m5-low",
+			"delete Namespace  m5-gone", "delete RoleBinding m5-gone warren:users", "delete ClusterRoleBinding  warren:sudo:m5-gone"))
+		Expect(before.Writes).To(ContainElements(
+			And(HaveField("Name", "m5-web"), HaveField("Kind", "Namespace"), HaveField("Tenant", "m5-new"),
+				HaveField("Reason", HavePrefix("its HierarchyConfiguration asks for parent m5-new: "))),
+			preview.Write{Verb: preview.Delete, Kind: "Namespace", Name: "m5-low", Tenant: "m5-old", Reason: "SubNamespace m5-end/m5-low is being deleted"}))
+
+		since := own.mark(ctx)
+		Expect(own.Operator.Start(ctx)).To(Succeed())
+		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
+		for _, object := range []client.Object{build.Namespace("m5-end"), build.Namespace("m5-low"), build.Namespace("m5-gone"), build.Tenant("m5-gone").Object()} {
+			Eventually(own.is(object)).WithContext(ctx).Should(gone(), object.GetName())
+		}
+		requests, err := own.Requests(ctx, since)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(append(writesOfOperator(requests), requiredChildren(requests)...)).To(
+			ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
+	})
+
 	It("PROP-O5 the guardrails of config/samples reach a tenant, and its sudoers can't take them off", func(ctx SpecContext) {
 		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())
@@ -228,8 +272,19 @@ func writesOfOperator(requests []audit.Request) []string {
 	return all
 }
 
+// requiredChildren are the SubNamespaces that the operator has made, in the words of a plan.
+func requiredChildren(requests []audit.Request) []string {
+	all := []string{}
+	for _, r := range requests {
+		if line := planLine(r); r.User == controlplane.Operator && r.Resource == "subnamespaces" && strings.HasPrefix(line, "create ") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
 var kindOfPlan = map[string]string{
-	"namespaces": "Namespace", "secrets": "Secret", "configmaps": "ConfigMap",
+	"namespaces": "Namespace", "subnamespaces": "SubNamespace", "secrets": "Secret", "configmaps": "ConfigMap",
 	"rolebindings": "RoleBinding", "clusterrolebindings": "ClusterRoleBinding", "clusterroles": "ClusterRole",
 }
 

@@ -1,0 +1,174 @@
+package preview
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// removedKinds are the resources of which the objects go without their namespaces, because the kind itself is being removed. They are asked
+// for where something is being deleted.
+func (p *settlement) removedKinds(ctx context.Context, api client.Reader) (map[string]bool, error) {
+	removed, wanted := map[string]bool{}, map[string]bool{}
+	for _, sub := range p.subs() {
+		wanted["subnamespaces"] = wanted["subnamespaces"] || p.isEnding(sub)
+	}
+	for _, tenant := range p.tenants {
+		wanted["lnamespaces"] = wanted["lnamespaces"] || !tenant.DeletionTimestamp.IsZero()
+	}
+	for _, resource := range []string{"subnamespaces", "lnamespaces"} {
+		if !wanted[resource] {
+			continue
+		}
+		served, err := apianswer.Served(ctx, api, resource)
+		switch {
+		case apierrors.IsForbidden(err):
+			p.note("CustomResourceDefinition %s.%s: you may not read it, and if it is being deleted, the namespaces of its objects stay", resource, v1alpha1.Domain)
+		case err != nil:
+			return nil, fmt.Errorf("making sure that %s are not being removed as a kind: %w", resource, err)
+		default:
+			removed[resource] = !served
+		}
+	}
+	return removed, nil
+}
+
+// isEnding says whether a SubNamespace is being deleted, or will be with the namespace in which it stands.
+func (p *settlement) isEnding(sub *forest.Sub) bool {
+	n := p.f.Namespace(sub.Parent)
+	return sub.Deleting || n != nil && n.Terminating
+}
+
+// isForeign says whether a SubNamespace is being deleted, and only finalizers of others hold it: the operator is done with it.
+func (p *settlement) isForeign(sub *forest.Sub) bool {
+	read := p.start.Sub(sub.Parent, sub.Name)
+	return read != nil && read.UID == sub.UID && sub.Deleting && !p.finalized[sub.Parent+"/"+sub.Name]
+}
+
+// planEndings carries out deletions that are under way: of SubNamespaces, the lowest first, then of LNamespaces.
+func (p *settlement) planEndings(removed map[string]bool) {
+	subs := slices.DeleteFunc(p.subs(), func(sub *forest.Sub) bool { return !p.isEnding(sub) || p.isForeign(sub) })
+	slices.SortFunc(subs, func(a, b *forest.Sub) int {
+		return cmp.Or(len(p.f.Place(b.Parent).Path)-len(p.f.Place(a.Parent).Path), forest.Older(a, b))
+	})
+	for _, sub := range subs {
+		p.endSub(sub, removed["subnamespaces"])
+	}
+	for _, tenant := range p.tenants {
+		if !tenant.DeletionTimestamp.IsZero() && controllerutil.ContainsFinalizer(tenant, v1alpha1.FinalizerLNamespace) {
+			p.endTenant(forest.TenantOf(tenant), removed["lnamespaces"])
+		}
+	}
+}
+
+// endSub plans what the operator writes before it lets a SubNamespace go.
+func (p *settlement) endSub(sub *forest.Sub, removed bool) {
+	reason, _ := p.f.KeepsNamespace(sub.Parent, sub.Name)
+	if before, _ := p.start.KeepsNamespace(sub.Parent, sub.Name); reason == "" && before == v1alpha1.ReasonDeletionRefused {
+		p.note("namespace %s: it is deleted with SubNamespace %s/%s if the operator looks at those below it first, and stays otherwise", sub.Name, sub.Parent, sub.Name)
+	}
+	if reason == "" && !removed {
+		child := p.f.Namespace(sub.Name)
+		if change := p.f.Bequest(child); !change.Empty() {
+			p.write(Update, child.Name, fmt.Sprintf("SubNamespace %s/%s is being deleted, and what is below may go, too: %s", sub.Parent, sub.Name, describeChange(change)))
+			child = child.With(change)
+		}
+		p.end(child, fmt.Sprintf("SubNamespace %s/%s is being deleted", sub.Parent, sub.Name))
+	}
+	p.f = p.f.WithoutSub(sub.Parent, sub.Name)
+}
+
+// endTenant plans what the operator writes before it lets an LNamespace go. planTenant takes back its rights.
+func (p *settlement) endTenant(t *forest.Tenant, removed bool) {
+	n := p.f.Namespace(t.Name)
+	switch {
+	case removed && p.f.Tenant(t.Name) == nil:
+		return
+	case removed:
+		p.f = p.f.WithoutTenant(t.Name)
+		return
+	case !p.f.Owns(t.Name, t.UID):
+		p.ending[t.Name] = true
+		return
+	case p.f.HeldByChildren(t.Name) != "":
+		p.hold(t.Name, t.Name, "LNamespace %s is being deleted: %s", t.Name, p.f.HeldByChildren(t.Name))
+		return
+	}
+	p.ending[t.Name] = true
+	switch {
+	case n.Terminating:
+	case p.f.Protected(t.Name):
+		p.hold(t.Name, t.Name, "LNamespace %s is being deleted, and its namespace is protected", t.Name)
+	default:
+		if len(p.f.BoundChildren(t.Name)) > 0 {
+			p.note("LNamespace %s: which copies of its RoleBindings the operator deletes below it, before Kubernetes deletes them with their namespaces, can't be known", t.Name)
+		}
+		p.end(n, "LNamespace "+t.Name+" is being deleted")
+	}
+}
+
+// end plans the deletion of a namespace. It takes with it what stands in it; what is below it follows from that.
+func (p *settlement) end(n *forest.Namespace, reason string) {
+	p.write(Delete, n.Name, reason)
+	n = n.With(forest.Change{})
+	n.Terminating = true
+	p.replace(n)
+}
+
+// noteForeignFinalizers notes what is being deleted and no longer in the operator's hands.
+func (p *settlement) noteForeignFinalizers() {
+	for _, sub := range p.subs() {
+		if p.isForeign(sub) {
+			p.note("SubNamespace %s/%s: it is being deleted, and finalizers of others hold it; what comes when it is gone is not in this plan", sub.Parent, sub.Name)
+		}
+	}
+	for _, tenant := range p.tenants {
+		if !tenant.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(tenant, v1alpha1.FinalizerLNamespace) {
+			p.note("LNamespace %s: it is being deleted, and finalizers of others hold it; what comes when it is gone is not in this plan", tenant.Name)
+		}
+	}
+}
+
+// noteConflicts notes the requests for a place that could be granted, and can't once others are: the operator takes the first that it sees.
+func (p *settlement) noteConflicts() {
+	for name := range p.lawful {
+		if r := p.f.Request(name); r.Asked && len(r.Obstacles) > 0 {
+			p.note("namespace %s: its HierarchyConfiguration and another one ask for places that exclude each other (%s); the operator grants the one that it sees first", name, r.Obstacles[0].Message)
+		}
+	}
+}
+
+// noteWaits notes what is made anew once a namespace is gone: when, and whether, depends on the finalizers of what stands in it.
+func (p *settlement) noteWaits() {
+	for name := range p.f.All() {
+		n := p.f.Namespace(name)
+		h := p.f.Hierarchy(name)
+		for _, sub := range p.f.Subs(name) {
+			if o := p.f.NameObstacle(name, sub.Name); !sub.Deleting && !n.Terminating && o.Reason == v1alpha1.ReasonNamespaceTerminating {
+				p.note("namespace %s: it is made anew for SubNamespace %s/%s when the one that is being terminated is gone", sub.Name, name, sub.Name)
+			}
+		}
+		if h == nil || n.Terminating {
+			continue
+		}
+		for _, child := range h.Required {
+			if old := p.f.Namespace(child); p.f.Sub(name, child) == nil && old != nil && old.Terminating {
+				p.note("required child %s of namespace %s: its SubNamespace is made when the namespace that is being terminated is gone", child, name)
+			}
+		}
+	}
+	for _, tenant := range p.tenants {
+		if n := p.f.Namespace(tenant.Name); tenant.DeletionTimestamp.IsZero() && n != nil && n.Terminating {
+			p.note("LNamespace %s: a namespace of its name is being terminated, and what comes when that is gone is not in this plan", tenant.Name)
+		}
+	}
+}

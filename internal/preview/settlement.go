@@ -1,0 +1,179 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// settlement brings the forest to what LNamespaces, SubNamespaces and HierarchyConfigurations ask for, one write of the operator after
+// the other, until nothing is left to be done.
+type settlement struct {
+	*facts
+	// start is the forest as it was read, f the one after the writes.
+	start, f          *forest.Snapshot
+	c                 *config.OperatorConfiguration
+	operatorNamespace string
+	// told are the namespaces as they are after the writes told so far, where these differ from start.
+	told map[string]*forest.Namespace
+	// ending are the names of LNamespaces that are being deleted and that nothing holds.
+	ending map[string]bool
+	// lawful are the namespaces whose requests for a place could be granted at the start.
+	lawful map[string]bool
+	writes []Write
+	// held are, by name of the namespace, the writes that something holds back in this round.
+	held  map[string]Write
+	notes []string
+}
+
+// planSettlement returns the writes, and the forest as it is after them.
+func planSettlement(ctx context.Context, o Options, read *facts) (*settlement, error) {
+	p := newSettlement(read, o.Config, o.OperatorNamespace)
+	removed, err := p.removedKinds(ctx, o.API)
+	if err != nil {
+		return nil, err
+	}
+	p.settle(removed)
+	return p, nil
+}
+
+func newSettlement(read *facts, c *config.OperatorConfiguration, operatorNamespace string) *settlement {
+	return &settlement{
+		facts: read, start: read.forest, f: read.forest, c: c, operatorNamespace: operatorNamespace,
+		told: map[string]*forest.Namespace{}, ending: map[string]bool{}, lawful: map[string]bool{}, held: map[string]Write{},
+	}
+}
+
+// settle plans everything; removed are the resources that are being removed as kinds.
+func (p *settlement) settle(removed map[string]bool) {
+	p.noteLawful()
+	p.noteForeignFinalizers()
+	for range forest.MaxDepth { // each round follows from the one before, and a tree is no deeper
+		before := p.f
+		clear(p.held)
+		p.planEndings(removed)
+		p.planRoots()
+		p.planMoves()
+		p.planRequired()
+		p.planChildren()
+		if p.f == before {
+			break
+		}
+	}
+	p.planKeys()
+	p.noteConflicts()
+	p.noteWaits()
+	for _, name := range slices.Sorted(maps.Keys(p.held)) {
+		p.writes = append(p.writes, p.held[name])
+	}
+	slices.Sort(p.notes)
+	p.notes = slices.Compact(p.notes)
+}
+
+// noteLawful remembers which requests for a place could be granted before any other is.
+func (p *settlement) noteLawful() {
+	for name := range p.f.All() {
+		if r := p.f.Request(name); r.Asked && len(r.Obstacles) == 0 {
+			p.lawful[name] = true
+		}
+	}
+}
+
+// planMoves gives namespaces the places that their HierarchyConfigurations ask for, and lets those go that their tenant doesn't hold.
+func (p *settlement) planMoves() {
+	for _, name := range slices.Sorted(p.f.All()) {
+		r := p.f.Request(name)
+		if _, released := p.f.ToRelease(name); released || r.Asked && len(r.Obstacles) == 0 {
+			p.settleKeys(name)
+		}
+	}
+}
+
+// settleKeys gives a namespace the keys that it should have, and says whether any were missing. planKeys tells of them.
+func (p *settlement) settleKeys(name string) bool {
+	change := p.f.Desired(name)
+	if change.Empty() {
+		return false
+	}
+	p.f = p.f.WithNamespace(p.f.Namespace(name).With(change))
+	return true
+}
+
+// planRequired plans the SubNamespaces of required children.
+func (p *settlement) planRequired() {
+	for _, parent := range slices.Sorted(p.f.All()) {
+		for _, child := range p.f.MissingChildren(parent) {
+			p.f = p.f.WithSub(&forest.Sub{Parent: parent, Name: child, UID: plannedUID + parent + "/" + child, Created: time.Now()})
+			p.writes = append(p.writes, Write{
+				Verb: Create, Group: v1alpha1.Domain, Kind: "SubNamespace", Namespace: parent, Name: child, Tenant: p.f.RootOf(parent),
+				Reason: "the HierarchyConfiguration of namespace " + parent + " requires it",
+			})
+		}
+	}
+}
+
+// planKeys plans the writes to the labels and annotations of Namespaces: one for each, whatever makes it necessary.
+func (p *settlement) planKeys() {
+	names := slices.Sorted(p.f.All())
+	for range forest.MaxDepth {
+		changed := false
+		for _, name := range names {
+			changed = p.settleKeys(name) || changed
+		}
+		if !changed {
+			break
+		}
+	}
+	for _, name := range names {
+		old, now := p.toldOf(name), p.f.Namespace(name)
+		if change := old.ChangeTo(now); !now.Terminating && !change.Empty() {
+			p.write(Update, name, p.describePlacing(name)+describeChange(change))
+		}
+	}
+}
+
+// toldOf is a namespace as it is after the writes that were told so far.
+func (p *settlement) toldOf(name string) *forest.Namespace {
+	if n := p.told[name]; n != nil {
+		return n
+	}
+	return p.start.Namespace(name)
+}
+
+// describePlacing begins the reason of a write that places a namespace as its HierarchyConfiguration asks.
+func (p *settlement) describePlacing(name string) string {
+	if r := p.start.Request(name); r.Asked && !p.f.Request(name).Asked {
+		return "its HierarchyConfiguration asks for " + describePlace(r.Parent) + ": "
+	}
+	return ""
+}
+
+func describePlace(parent string) string {
+	if parent == "" {
+		return "no parent"
+	}
+	return "parent " + parent
+}
+
+// replace takes a namespace into the forest as it is after a write that is told by itself.
+func (p *settlement) replace(n *forest.Namespace) {
+	p.f, p.told[n.Name] = p.f.WithNamespace(n), n
+}
+
+func (p *settlement) write(verb Verb, name, reason string) {
+	p.writes = append(p.writes, Write{Verb: verb, Kind: "Namespace", Name: name, Tenant: tenantOf(p.f, name), Reason: reason})
+}
+
+func (p *settlement) hold(name, tenant, format string, args ...any) {
+	p.held[name] = Write{Verb: Held, Kind: "Namespace", Name: name, Tenant: tenant, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (p *settlement) note(format string, args ...any) {
+	p.notes = append(p.notes, fmt.Sprintf(format, args...))
+}
