@@ -16,44 +16,50 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
+// feed turns what the manager's cache brings into changes of the view. It has no state of its own.
+type feed struct {
+	view *View
+}
+
 // SetupWithManager feeds the view from the manager's cache and marks it synced when all that exists is in it.
 func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
+	f := &feed{view: x}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	var feeds []cache.ResourceEventHandlerRegistration
+	var registrations []cache.ResourceEventHandlerRegistration
 	for object, handler := range map[client.Object]cache.ResourceEventHandler{
-		namespaces:                         eventHandler(x.takeNamespace, x.dropNamespace),
-		&v1alpha1.SubNamespace{}:           eventHandler(x.takeSub, x.dropSub),
-		&v1alpha1.LNamespace{}:             eventHandler(x.takeTenant, x.dropTenant),
-		&v1alpha1.HierarchyConfiguration{}: eventHandler(x.takeHierarchy, x.dropHierarchy),
+		namespaces:                         eventHandler(f.takeNamespace, f.dropNamespace),
+		&v1alpha1.SubNamespace{}:           eventHandler(f.takeSub, f.dropSub),
+		&v1alpha1.LNamespace{}:             eventHandler(f.takeTenant, f.dropTenant),
+		&v1alpha1.HierarchyConfiguration{}: eventHandler(f.takeHierarchy, f.dropHierarchy),
 	} {
 		informer, err := mgr.GetCache().GetInformer(ctx, object, ctrlcache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
-		feed, err := informer.AddEventHandler(handler)
+		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
 			return fmt.Errorf("watching %T: %w", object, err)
 		}
-		feeds = append(feeds, feed)
+		registrations = append(registrations, registration)
 	}
-	return mgr.Add(&syncer{index: x, feeds: feeds})
+	return mgr.Add(&syncer{view: x, registrations: registrations})
 }
 
 // syncer marks the view synced. It runs on standbys too, so that a new leader starts with a warm view.
 type syncer struct {
-	index *View
-	feeds []cache.ResourceEventHandlerRegistration
+	view          *View
+	registrations []cache.ResourceEventHandlerRegistration
 }
 
 // Start implements manager.Runnable.
 func (s *syncer) Start(ctx context.Context) error {
-	for _, feed := range s.feeds {
-		if !cache.WaitForCacheSync(ctx.Done(), feed.HasSynced) {
+	for _, registration := range s.registrations {
+		if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 			return nil // the manager is stopping
 		}
 	}
-	s.index.markSynced()
+	s.view.markSynced()
 	return nil
 }
 
@@ -76,41 +82,34 @@ func eventHandler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandle
 	}
 }
 
-func (x *View) takeNamespace(n *metav1.PartialObjectMetadata) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if Newer(n.ResourceVersion, x.lastSeenVersion) || x.lastSeenVersion == "" {
-		x.lastSeenVersion = n.ResourceVersion
-	}
-	if !x.Synced() {
-		x.made[n.Name] = n.CreationTimestamp.Time
-	}
-	x.putNamespace(forest.NamespaceOf(n))
+func (f *feed) takeNamespace(n *metav1.PartialObjectMetadata) {
+	f.view.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+		seen.noteNamespace(n)
+		return withNamespace(old, forest.NamespaceOf(n))
+	})
 }
 
-func (x *View) dropNamespace(n *metav1.PartialObjectMetadata) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if Newer(n.ResourceVersion, x.lastSeenVersion) {
-		x.lastSeenVersion = n.ResourceVersion
+// withNamespace is the snapshot with what is known of a Namespace now; the old one where that knows more already.
+func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
+	if known := old.Namespace(n.Name); known != nil && known.UID == n.UID && Newer(known.ResourceVersion, n.ResourceVersion) {
+		return old
 	}
-	x.removeNamespace(n.Name, string(n.UID))
+	return old.WithNamespace(n)
 }
 
-// change replaces the snapshot by the next one, for a change of what bears that name; a snapshot that stays says that nothing of
-// interest has changed.
-func (x *View) change(name string, next func(old *forest.Snapshot) *forest.Snapshot) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	if now := next(old); now != old {
-		x.replaceSnapshot(old, now, name)
-	}
+func (f *feed) dropNamespace(n *metav1.PartialObjectMetadata) {
+	f.view.change(n.Name, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+		seen.noteVersion(n.ResourceVersion)
+		if known := old.Namespace(n.Name); known == nil || known.UID != string(n.UID) {
+			return old
+		}
+		return old.WithoutNamespace(n.Name)
+	})
 }
 
-func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
+func (f *feed) takeSub(sub *v1alpha1.SubNamespace) {
 	now := forest.SubOf(sub)
-	x.change(sub.Name, func(old *forest.Snapshot) *forest.Snapshot {
+	f.view.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Sub(sub.Namespace, sub.Name), now) {
 			return old // only its status was written
 		}
@@ -118,13 +117,15 @@ func (x *View) takeSub(sub *v1alpha1.SubNamespace) {
 	})
 }
 
-func (x *View) dropSub(sub *v1alpha1.SubNamespace) {
-	x.change(sub.Name, func(old *forest.Snapshot) *forest.Snapshot { return old.WithoutSub(sub.Namespace, sub.Name) })
+func (f *feed) dropSub(sub *v1alpha1.SubNamespace) {
+	f.view.change(sub.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
+		return old.WithoutSub(sub.Namespace, sub.Name)
+	})
 }
 
-func (x *View) takeTenant(l *v1alpha1.LNamespace) {
+func (f *feed) takeTenant(l *v1alpha1.LNamespace) {
 	now := forest.TenantOf(l)
-	x.change(l.Name, func(old *forest.Snapshot) *forest.Snapshot {
+	f.view.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if reflect.DeepEqual(old.Tenant(l.Name), now) {
 			return old // only its status was written
 		}
@@ -132,54 +133,33 @@ func (x *View) takeTenant(l *v1alpha1.LNamespace) {
 	})
 }
 
-func (x *View) dropTenant(l *v1alpha1.LNamespace) {
-	x.change(l.Name, func(old *forest.Snapshot) *forest.Snapshot { return old.WithoutTenant(l.Name) })
+func (f *feed) dropTenant(l *v1alpha1.LNamespace) {
+	f.view.change(l.Name, func(old *forest.Snapshot, _ *history) *forest.Snapshot { return old.WithoutTenant(l.Name) })
 }
 
-func (x *View) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+func (f *feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	if hc.Name != v1alpha1.HierarchyConfigurationName {
 		return // made before the CRD knew better
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old, h := x.Snapshot(), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
-	if old.Hierarchy(hc.Namespace).Is(h) {
-		return // its status was written
-	}
-	known := old.Hierarchy(hc.Namespace)
-	switch {
-	case !x.Synced():
-		x.asked[hc.Namespace] = hc.CreationTimestamp.Time
-	case known != nil && known.UID == h.UID && known.Asks(h.Parent):
-		h.ParentUID = known.ParentUID
-	default:
-		h.ParentUID = uidOf(old, h.Parent)
-	}
-	x.replaceSnapshot(old, old.WithHierarchy(h), hc.Namespace)
+	f.view.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
+		known, h := old.Hierarchy(hc.Namespace), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)
+		if known.Is(h) {
+			return old // its status was written
+		}
+		switch {
+		case seen.isStarting():
+			seen.asked[hc.Namespace] = hc.CreationTimestamp.Time
+		case known != nil && known.UID == h.UID && known.Asks(h.Parent):
+			h.ParentUID = known.ParentUID
+		default:
+			h.ParentUID = uidOf(old, h.Parent)
+		}
+		return old.WithHierarchy(h)
+	})
 }
 
-// datePlacements notes of each request for a parent that was there at the start which namespace it means. It is called once, when
-// everything is known.
-func (x *View) datePlacements() {
-	for namespace, since := range x.asked {
-		x.snapshot.Store(x.Snapshot().WithRequestDated(namespace, since, x.made))
-	}
-	x.made, x.asked = nil, nil
-}
-
-// uidOf is the UID of the namespace that parent names; "" where there is none.
-func uidOf(s *forest.Snapshot, parent *string) string {
-	if parent == nil {
-		return ""
-	}
-	if n := s.Namespace(*parent); n != nil {
-		return n.UID
-	}
-	return ""
-}
-
-func (x *View) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
-	x.change(hc.Namespace, func(old *forest.Snapshot) *forest.Snapshot {
+func (f *feed) dropHierarchy(hc *v1alpha1.HierarchyConfiguration) {
+	f.view.change(hc.Namespace, func(old *forest.Snapshot, _ *history) *forest.Snapshot {
 		if known := old.Hierarchy(hc.Namespace); known == nil || known.UID != string(hc.UID) {
 			return old
 		}

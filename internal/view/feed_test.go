@@ -11,6 +11,7 @@ import (
 
 func TestStatusWrites(t *testing.T) {
 	x := New(forest.Rules{})
+	f := &feed{view: x}
 	x.Observe(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "acme", UID: "1", ResourceVersion: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 	}})
@@ -19,8 +20,8 @@ func TestStatusWrites(t *testing.T) {
 	x.Subscribe(func(Change) { changes++ })
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: "acme", Name: "a", UID: "2", Generation: 1}}
 	tenant := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "3", Generation: 1}}
-	x.takeSub(sub)
-	x.takeTenant(tenant)
+	f.takeSub(sub)
+	f.takeTenant(tenant)
 	began := changes
 
 	t.Run("PROP-Q4 of SubNamespaces and LNamespaces plan nothing anew", func(t *testing.T) {
@@ -28,8 +29,8 @@ func TestStatusWrites(t *testing.T) {
 			sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
 			v1alpha1.SetCondition(&sub.Status.Conditions, 1, v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonNamespaceActive, "it is there")
 			tenant.Status.SubNamespaces++
-			x.takeSub(sub)
-			x.takeTenant(tenant)
+			f.takeSub(sub)
+			f.takeTenant(tenant)
 		}
 		if changes != began {
 			t.Errorf("%d status writes made %d changes of the forest", 6, changes-began)
@@ -39,8 +40,8 @@ func TestStatusWrites(t *testing.T) {
 		sub, tenant = sub.DeepCopy(), tenant.DeepCopy()
 		sub.Spec.Labels = map[string]v1alpha1.LabelValue{"team": "x"}
 		tenant.Spec.AllowCascadingDeletion = true
-		x.takeSub(sub)
-		x.takeTenant(tenant)
+		f.takeSub(sub)
+		f.takeTenant(tenant)
 		if changes != began+2 {
 			t.Errorf("two changes of specs made %d changes of the forest", changes-began)
 		}
