@@ -39,7 +39,7 @@ type Entry struct {
 
 // Access reports on a tenant. With everything, parts of Kubernetes itself are not left out. It fails if there is no such tenant.
 func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*Access, error) {
-	of, err := r.readTenant(ctx, name)
+	of, err := r.reader().readTenant(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -58,7 +58,7 @@ func (r *Reporter) Access(ctx context.Context, name string, everything bool) (*A
 		}
 		result.Subjects = append(result.Subjects, *e)
 	}
-	result.Incomplete = r.missingReads()
+	result.Incomplete = r.memory.unread.list()
 	return result, nil
 }
 
@@ -71,26 +71,27 @@ func (r *Reporter) surveyTenant(ctx context.Context, name string, of *tenant) (*
 	}
 	s.tree = tree
 	for _, namespace := range closed {
-		r.noteForbidden("list subnamespaces in " + namespace)
+		r.memory.unread.note("list subnamespaces in " + namespace)
 	}
 	if s.namespaced, err = r.Namespaced(); err != nil {
 		return nil, err
 	}
-	wide, err := r.bindingsIn(ctx, "")
+	read := r.reader()
+	wide, err := read.bindingsIn(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	s.wide, s.wideRead = wide.items, len(wide.items) > 0 || !wide.partial
-	if s.here, err = r.roleBindingsIn(ctx, tree); err != nil {
+	if s.here, err = read.roleBindingsIn(ctx, tree); err != nil {
 		return nil, err
 	}
 	s.sudoers = s.boundSudoers()
-	s.accounts, err = r.roleBindingsIn(ctx, homeNamespaces(s.sudoers))
+	s.accounts, err = read.roleBindingsIn(ctx, homeNamespaces(s.sudoers))
 	return s, err
 }
 
 // roleBindingsIn returns the RoleBindings of several namespaces, in their order.
-func (r *Reporter) roleBindingsIn(ctx context.Context, namespaces []string) ([]binding, error) {
+func (r *reader) roleBindingsIn(ctx context.Context, namespaces []string) ([]binding, error) {
 	found := make([][]binding, len(namespaces))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

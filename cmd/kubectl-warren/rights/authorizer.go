@@ -23,33 +23,38 @@ type review struct {
 	status *authorizationv1.SubjectAccessReviewStatus
 }
 
+// asker puts questions to the API server's authorizer, as the caller. It has no state but the report's memory.
+type asker struct {
+	read *reader
+}
+
 // askWhetherMay says whether an identity may do something: by the API server's authorizer, else by the RBAC objects that can be read.
-func (r *Reporter) askWhetherMay(ctx context.Context, id Identity, q Question) (verdict, error) {
-	ways, err := r.reviewsOf(ctx, id, q)
+func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (verdict, error) {
+	ways, err := a.reviewsOf(ctx, id, q)
 	if err != nil {
 		return verdict{}, err
 	}
 	for _, way := range ways {
-		if r.isBarred(way.kind) {
+		if _, barred := a.read.memory.barred.find(way.kind); barred {
 			continue
 		}
-		err := r.API.Create(ctx, way.object)
+		err := a.read.api.Create(ctx, way.object)
 		switch {
 		case err == nil && way.status.Allowed:
 			return verdict{Yes, way.status.Reason}, nil
 		case err == nil:
 			return verdict{No, way.status.Reason}, nil
-		case !r.Refused(err):
+		case !a.read.refused(err):
 			return verdict{}, fmt.Errorf("ask whether one may %s: %w", q, err)
 		}
-		r.bar(way.kind)
+		a.read.memory.barred.keep(way.kind, true)
 	}
-	r.noteForbidden("create subjectaccessreviews")
-	return r.byRules(ctx, id, q)
+	a.read.memory.unread.note("create subjectaccessreviews")
+	return a.byRules(ctx, id, q)
 }
 
 // reviewsOf are the reviews that answer the question: of anybody, of anybody in one namespace (every admin of it may ask), of oneself.
-func (r *Reporter) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
+func (a *asker) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.attributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
 	ways := []review{{"subjectaccessreviews", anybody, &anybody.Status}}
@@ -58,7 +63,7 @@ func (r *Reporter) reviewsOf(ctx context.Context, id Identity, q Question) ([]re
 		local.Namespace = q.Namespace
 		ways = append(ways, review{"localsubjectaccessreviews in " + q.Namespace, local, &local.Status})
 	}
-	me, err := r.Caller(ctx)
+	me, err := a.read.readCaller(ctx)
 	if err == nil && id.equal(me) {
 		self := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: q.attributes()}}
 		ways = append(ways, review{"selfsubjectaccessreviews", self, &self.Status})
@@ -66,27 +71,12 @@ func (r *Reporter) reviewsOf(ctx context.Context, id Identity, q Question) ([]re
 	return ways, err
 }
 
-func (r *Reporter) isBarred(kind string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.barred[kind]
-}
-
-func (r *Reporter) bar(kind string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.barred == nil {
-		r.barred = map[string]bool{}
-	}
-	r.barred[kind] = true
-}
-
 // byRules is what the API server's RBAC authorizer would say, as far as its objects can be read.
-func (r *Reporter) byRules(ctx context.Context, id Identity, q Question) (verdict, error) {
+func (a *asker) byRules(ctx context.Context, id Identity, q Question) (verdict, error) {
 	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
 		return verdict{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
 	}
-	all, err := r.bindingsHolding(ctx, q.Namespace)
+	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	switch {
 	case err != nil:
 		return verdict{}, err
@@ -99,11 +89,11 @@ func (r *Reporter) byRules(ctx context.Context, id Identity, q Question) (verdic
 }
 
 // findReasons are the bindings that let an identity do it, or the authorizer's words where none can be seen.
-func (r *Reporter) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
+func (a *asker) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil
 	}
-	all, err := r.bindingsHolding(ctx, q.Namespace)
+	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,46 +21,45 @@ const (
 	kindClusterRoleBinding = "ClusterRoleBinding"
 )
 
+// reader reads what a report needs, as the caller, and each thing once. It has no state but the report's memory.
+type reader struct {
+	api     client.Client
+	refused func(error) bool
+	memory  *memory
+}
+
 // readList reads a list, or notes that the caller may not.
-func (r *Reporter) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
+func (r *reader) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
 	what := "list " + resource
 	if namespace != "" {
 		what += " in " + namespace
 	}
-	err := r.API.List(ctx, list, client.InNamespace(namespace))
+	err := r.api.List(ctx, list, client.InNamespace(namespace))
 	switch {
 	case err == nil:
 		return true, nil
-	case r.Refused(err):
-		r.noteForbidden(what)
+	case r.refused(err):
+		r.memory.unread.note(what)
 		return false, nil
 	}
 	return false, fmt.Errorf("%s: %w", what, err)
 }
 
 // bindingsIn returns the RoleBindings of a namespace, or the ClusterRoleBindings for "", with what their roles allow.
-func (r *Reporter) bindingsIn(ctx context.Context, namespace string) (bindings, error) {
-	r.mu.Lock()
-	known, ok := r.bound[namespace]
-	r.mu.Unlock()
-	if ok {
+func (r *reader) bindingsIn(ctx context.Context, namespace string) (bindings, error) {
+	if known, ok := r.memory.bound.find(namespace); ok {
 		return known, nil
 	}
 	found, err := r.readBindings(ctx, namespace)
 	if err != nil {
 		return found, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.bound == nil {
-		r.bound = map[string]bindings{}
-	}
-	r.bound[namespace] = found
+	r.memory.bound.keep(namespace, found)
 	return found, nil
 }
 
 // bindingsHolding returns all bindings that hold in a namespace, or in the cluster for "".
-func (r *Reporter) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
+func (r *reader) bindingsHolding(ctx context.Context, namespace string) (bindings, error) {
 	wide, err := r.bindingsIn(ctx, "")
 	if err != nil || namespace == "" {
 		return wide, err
@@ -68,7 +68,7 @@ func (r *Reporter) bindingsHolding(ctx context.Context, namespace string) (bindi
 	return here.and(wide), err
 }
 
-func (r *Reporter) readBindings(ctx context.Context, namespace string) (bindings, error) {
+func (r *reader) readBindings(ctx context.Context, namespace string) (bindings, error) {
 	var found bindings
 	if namespace == "" {
 		list := &rbacv1.ClusterRoleBindingList{}
@@ -120,11 +120,8 @@ func newBinding(kind string, meta metav1.ObjectMeta, ref rbacv1.RoleRef, subject
 }
 
 // rolesIn returns the Roles of a namespace, or the ClusterRoles for "".
-func (r *Reporter) rolesIn(ctx context.Context, namespace string) (roleTable, error) {
-	r.mu.Lock()
-	known, ok := r.roles[namespace]
-	r.mu.Unlock()
-	if ok {
+func (r *reader) rolesIn(ctx context.Context, namespace string) (roleTable, error) {
+	if known, ok := r.memory.roles.find(namespace); ok {
 		return known, nil
 	}
 	found := roleTable{rules: map[string][]rbacv1.PolicyRule{}}
@@ -145,46 +142,43 @@ func (r *Reporter) rolesIn(ctx context.Context, namespace string) (roleTable, er
 	if err != nil {
 		return found, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.roles == nil {
-		r.roles = map[string]roleTable{}
-	}
-	r.roles[namespace] = found
+	r.memory.roles.keep(namespace, found)
 	return found, nil
 }
 
 // readTenant reads an LNamespace. One whose kind the cluster doesn't have doesn't exist.
-func (r *Reporter) readTenant(ctx context.Context, name string) (*tenant, error) {
-	r.mu.Lock()
-	known := r.tenants[name]
-	r.mu.Unlock()
-	if known != nil {
+func (r *reader) readTenant(ctx context.Context, name string) (*tenant, error) {
+	if known, ok := r.memory.tenants.find(name); ok {
 		return known, nil
 	}
 	found := &tenant{exists: Yes}
 	lns := &v1alpha1.LNamespace{}
-	err := r.API.Get(ctx, client.ObjectKey{Name: name}, lns)
+	err := r.api.Get(ctx, client.ObjectKey{Name: name}, lns)
 	switch {
 	case err == nil:
 		found.spec = lns.Spec
 	case apierrors.IsNotFound(err):
 		found.exists = No
-	case r.Refused(err):
+	case r.refused(err):
 		found.exists = Unknown
-		r.noteForbidden("get lnamespaces/" + name)
+		r.memory.unread.note("get lnamespaces/" + name)
 	default:
 		return nil, fmt.Errorf("get LNamespace %s: %w", name, err)
 	}
-	r.remember(name, found)
+	r.memory.tenants.keep(name, found)
 	return found, nil
 }
 
-func (r *Reporter) remember(name string, found *tenant) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tenants == nil {
-		r.tenants = map[string]*tenant{}
+// readCaller reads whom the API server takes the caller for.
+func (r *reader) readCaller(ctx context.Context) (Identity, error) {
+	if known, ok := r.memory.caller.find(""); ok {
+		return known, nil
 	}
-	r.tenants[name] = found
+	me := &authenticationv1.SelfSubjectReview{}
+	if err := r.api.Create(ctx, me); err != nil && !r.refused(err) {
+		return Identity{}, err
+	}
+	found := Identity{User: me.Status.UserInfo.Username, Groups: me.Status.UserInfo.Groups}
+	r.memory.caller.keep("", found)
+	return found, nil
 }

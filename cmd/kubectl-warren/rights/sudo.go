@@ -33,7 +33,7 @@ func sudoTenant(s rbacv1.Subject) (string, bool) {
 }
 
 // findSudoers are those whom the LNamespace lists or the pair binds. Whether they may really sudo, raise tells.
-func (r *Reporter) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
+func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
 	of, err := r.readTenant(ctx, name)
 	if err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func (r *Reporter) findSudoers(ctx context.Context, name string) ([]rbacv1.Subje
 
 // raiseBySudo says whether an identity may take the place of the tenant's sudoers for a request, and whom it becomes then: itself where it
 // may, else the user that nobody is. Where only the LNamespace can be read, that counts.
-func (r *Reporter) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
+func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
 	for _, f := range forms {
-		as, answer, err := r.raiseBy(ctx, f, id, name, q)
+		as, answer, err := a.raiseBy(ctx, f, id, name, q)
 		if err != nil || answer == Yes {
 			return as, answer, err
 		}
@@ -73,7 +73,7 @@ func (r *Reporter) raiseBySudo(ctx context.Context, id Identity, name string, q 
 	if all != Unknown {
 		return Identity{}, all, nil
 	}
-	of, err := r.readTenant(ctx, name)
+	of, err := a.read.readTenant(ctx, name)
 	if err != nil {
 		return Identity{}, No, err
 	}
@@ -92,7 +92,7 @@ func (r *Reporter) raiseBySudo(ctx context.Context, id Identity, name string, q 
 	return Identity{}, Unknown, nil
 }
 
-func (r *Reporter) raiseBy(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
+func (a *asker) raiseBy(ctx context.Context, f form, id Identity, name string, q Question) (Identity, Answer, error) {
 	first := []Question{{Verb: f.verb, Group: f.group, Resource: "groups", Name: v1alpha1.SudoersGroup(name)}}
 	if f.on != "" {
 		on := q
@@ -101,14 +101,14 @@ func (r *Reporter) raiseBy(ctx context.Context, f form, id Identity, name string
 	}
 	sure := Yes
 	for _, question := range first {
-		v, err := r.askWhetherMay(ctx, id, question)
+		v, err := a.askWhetherMay(ctx, id, question)
 		if sure = sure.and(v.answer); err != nil || sure == No {
 			return Identity{}, No, err
 		}
 	}
 	all := No
 	for _, become := range usersToBecome(id, name) {
-		v, err := r.askWhetherMay(ctx, id, Question{Verb: f.verb, Group: f.group, Resource: "users", Name: become})
+		v, err := a.askWhetherMay(ctx, id, Question{Verb: f.verb, Group: f.group, Resource: "users", Name: become})
 		if err != nil {
 			return Identity{}, No, err
 		}

@@ -34,17 +34,17 @@ type Holder struct {
 // WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each.
 // Those bound in the namespace come first, then those bound in the whole cluster.
 func (r *Reporter) WhoCan(ctx context.Context, q Question) (*WhoCan, error) {
-	all, err := r.bindingsHolding(ctx, q.Namespace)
+	all, err := r.reader().bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	candidates := all.findCandidates(q)
+	ask, candidates := r.asker(), all.findCandidates(q)
 	found := make([][]Holder, len(candidates))
 	group, limited := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, c := range candidates {
 		group.Go(func() (err error) {
-			found[i], err = r.confirmCandidate(limited, c, q)
+			found[i], err = ask.confirmCandidate(limited, c, q)
 			return err
 		})
 	}
@@ -53,12 +53,12 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question) (*WhoCan, error) {
 	}
 	holders := slices.Concat(found...)
 	slices.SortStableFunc(holders, compareHolders)
-	return &WhoCan{Question: q, Subjects: append([]Holder{}, holders...), Incomplete: r.missingReads()}, nil
+	return &WhoCan{Question: q, Subjects: append([]Holder{}, holders...), Incomplete: r.memory.unread.list()}, nil
 }
 
 // confirmCandidate returns the candidate if it may really make the request. A group of sudoers stands for its sudoers.
-func (r *Reporter) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
-	v, err := r.askWhetherMay(ctx, identityOf(c.Subject), q)
+func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) ([]Holder, error) {
+	v, err := a.askWhetherMay(ctx, identityOf(c.Subject), q)
 	if err != nil || v.answer == No || v.answer == Unknown && len(c.via) == 0 {
 		return nil, err
 	}
@@ -67,14 +67,14 @@ func (r *Reporter) confirmCandidate(ctx context.Context, c candidate, q Question
 	if !ok {
 		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
 	}
-	of, err := r.readTenant(ctx, name)
+	of, err := a.read.readTenant(ctx, name)
 	switch {
 	case err != nil:
 		return nil, err
 	case of.exists == No:
 		return []Holder{{Subject: listSubject(c.Subject), Via: via}}, nil
 	}
-	sudoers, err := r.findSudoers(ctx, name)
+	sudoers, err := a.read.findSudoers(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -82,17 +82,17 @@ func (r *Reporter) confirmCandidate(ctx context.Context, c candidate, q Question
 	if of.exists == Unknown && len(sudoers) == 0 {
 		return []Holder{{Subject: listSubject(c.Subject), Sudo: true, Tenant: name, Via: via}}, nil
 	}
-	return r.sudoersWhoMay(ctx, sudoers, name, via, q)
+	return a.sudoersWhoMay(ctx, sudoers, name, via, q)
 }
 
 // sudoersWhoMay are those of the sudoers who may sudo and then make the request.
-func (r *Reporter) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
+func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
 	var holders []Holder
 	for _, s := range sudoers {
-		as, answer, err := r.raiseBySudo(ctx, identityOf(s), name, q)
+		as, answer, err := a.raiseBySudo(ctx, identityOf(s), name, q)
 		if err == nil && answer == Yes {
 			var v verdict
-			v, err = r.askWhetherMay(ctx, as, q)
+			v, err = a.askWhetherMay(ctx, as, q)
 			answer = v.answer
 		}
 		if err != nil {

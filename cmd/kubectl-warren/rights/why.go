@@ -38,34 +38,35 @@ type Case struct {
 
 // Why answers for an identity: see Person.
 func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, error) {
-	v, err := r.askWhetherMay(ctx, id, q)
+	ask := r.asker()
+	v, err := ask.askWhetherMay(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
-	via, err := r.findReasons(ctx, id, q, v)
+	via, err := ask.findReasons(ctx, id, q, v)
 	if err != nil {
 		return nil, err
 	}
-	raised, err := r.withSudo(ctx, id, q)
+	raised, err := ask.withSudo(ctx, id, q)
 	if err != nil {
 		return nil, err
 	}
 	return &Why{
-		Identity: id, Question: q, Incomplete: r.missingReads(),
+		Identity: id, Question: q, Incomplete: r.memory.unread.list(),
 		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
 	}, nil
 }
 
 // withSudo tries the sudo of each tenant that the person may be a sudoer of, that of the namespace first.
-func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case, error) {
-	names, err := r.candidateTenants(ctx, id, q)
+func (a *asker) withSudo(ctx context.Context, id Identity, q Question) (Case, error) {
+	names, err := a.read.candidateTenants(ctx, id, q)
 	if err != nil {
 		return Case{}, err
 	}
 	result := Case{Sudo: true, Allowed: No}
 	var may, unsure []string
 	for _, name := range names {
-		as, answer, err := r.raiseBySudo(ctx, id, name, q)
+		as, answer, err := a.raiseBySudo(ctx, id, name, q)
 		if err != nil {
 			return Case{}, err
 		}
@@ -77,12 +78,12 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 			continue
 		}
 		may = append(may, name)
-		v, err := r.askWhetherMay(ctx, as, q)
+		v, err := a.askWhetherMay(ctx, as, q)
 		if err != nil {
 			return Case{}, err
 		}
 		if v.answer == Yes {
-			via, err := r.sudoReasons(ctx, id, as, name, q, v)
+			via, err := a.sudoReasons(ctx, id, as, name, q, v)
 			return Case{Sudo: true, Allowed: Yes, Tenant: name, As: &as, Via: via}, err
 		}
 		if v.answer == Unknown {
@@ -94,7 +95,7 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 		result.Allowed, result.Note = Unknown, "it depends on sudo of "+strings.Join(unsure, ", ")
 	case len(may) > 0:
 		result.Note = "not by sudo of " + strings.Join(may, ", ")
-	case len(names) == 0 && r.tenantsUnknown():
+	case len(names) == 0 && a.read.tenantsUnknown():
 		result.Allowed = Unknown
 	default:
 		result.Note = id.label() + " has no sudo that reaches there"
@@ -103,15 +104,15 @@ func (r *Reporter) withSudo(ctx context.Context, id Identity, q Question) (Case,
 }
 
 // sudoReasons are the bindings that grant it to the raised identity, and the pairs that let the person become it.
-func (r *Reporter) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
-	all, err := r.bindingsHolding(ctx, q.Namespace)
+func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
+	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(name)}
 	via := through(group.String(), all.thoseGranting(q, identityOf(rbacSubject(group))))
 	via = orReason(append(via, all.thoseGranting(q, as.Unraised())...), v)
-	wide, err := r.bindingsIn(ctx, "")
+	wide, err := a.read.bindingsIn(ctx, "")
 	for _, b := range wide.items {
 		pair := b.Name == grants.SudoName(name) || b.Name == grants.SelfName(id.User)
 		if pair && slices.ContainsFunc(b.subjects, id.is) {
@@ -122,7 +123,7 @@ func (r *Reporter) sudoReasons(ctx context.Context, id, as Identity, name string
 }
 
 // candidateTenants are the tenants whose sudo may help: that of the place asked about, and those that list the person.
-func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
+func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
 	var names []string
 	place, err := r.tenantOf(ctx, q)
 	if err != nil {
@@ -143,7 +144,7 @@ func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question
 		return names, err
 	}
 	for _, lns := range list.Items {
-		r.remember(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
+		r.memory.tenants.keep(lns.Name, &tenant{exists: Yes, spec: lns.Spec})
 		listed := slices.ContainsFunc(lns.Spec.Sudoers, func(s v1alpha1.Subject) bool { return id.is(rbacSubject(s)) })
 		if listed && lns.Name != place {
 			names = append(names, lns.Name)
@@ -153,14 +154,14 @@ func (r *Reporter) candidateTenants(ctx context.Context, id Identity, q Question
 }
 
 // ownTenants adds the tenants whose sudoers the caller may become, if the question is about the caller.
-func (r *Reporter) ownTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
-	me, err := r.Caller(ctx)
+func (r *reader) ownTenants(ctx context.Context, id Identity, names []string) ([]string, error) {
+	me, err := r.readCaller(ctx)
 	if err != nil || me.User != id.User {
 		return names, err
 	}
 	// The rules of ClusterRoleBindings are the same in each namespace.
 	own := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: metav1.NamespaceDefault}}
-	if err := r.API.Create(ctx, own); err != nil && !r.Refused(err) {
+	if err := r.api.Create(ctx, own); err != nil && !r.refused(err) {
 		return names, err
 	}
 	var mine []string
@@ -179,7 +180,7 @@ func (r *Reporter) ownTenants(ctx context.Context, id Identity, names []string) 
 }
 
 // tenantOf is the tenant of the place that a question is about; "" if there is none, or it can't be told.
-func (r *Reporter) tenantOf(ctx context.Context, q Question) (string, error) {
+func (r *reader) tenantOf(ctx context.Context, q Question) (string, error) {
 	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
 		return q.Name, nil
 	}
@@ -188,23 +189,23 @@ func (r *Reporter) tenantOf(ctx context.Context, q Question) (string, error) {
 	}
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err := r.API.Get(ctx, client.ObjectKey{Name: q.Namespace}, namespace)
+	err := r.api.Get(ctx, client.ObjectKey{Name: q.Namespace}, namespace)
 	switch {
 	case err == nil:
 		name, _, _ := strings.Cut(namespace.Annotations[v1alpha1.AnnotationAncestry], "/")
 		return name, nil
 	case apierrors.IsNotFound(err):
 		return "", nil
-	case r.Refused(err):
-		r.noteForbidden("get namespaces/" + q.Namespace)
+	case r.refused(err):
+		r.memory.unread.note("get namespaces/" + q.Namespace)
 		return "", nil
 	}
 	return "", err
 }
 
 // tenantsUnknown says whether the caller may not list the tenants.
-func (r *Reporter) tenantsUnknown() bool {
-	return slices.Contains(r.missingReads(), "can't list lnamespaces")
+func (r *reader) tenantsUnknown() bool {
+	return slices.Contains(r.memory.unread.list(), "can't list lnamespaces")
 }
 
 // label is how a report speaks of an identity.
