@@ -3,7 +3,6 @@ package billing
 import (
 	"cmp"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -58,32 +57,32 @@ type Plan struct {
 // Diff compares what should be with the open periods: where tenant or content differ there is a SET, where nothing should be
 // an END. A change is never dated before the period that it closes. Where the ledger is as it should be the plan is empty.
 func Diff(c Comparison) (Plan, error) {
-	// pending is what no open period has answered yet.
-	pending := make(map[string]Event, len(c.Desired))
-	for namespace, desired := range c.Desired {
-		event := desired.event(c.Cluster, namespace)
-		pending[event.Namespace] = event
-	}
 	var plan Plan
-	open := 0
+	open := map[string]bool{} // the namespaces that have a period
 	for period, err := range c.Open {
 		if err != nil {
 			return Plan{}, err
 		}
-		open++
-		event, wanted := pending[period.Namespace]
-		delete(pending, period.Namespace)
-		switch {
-		case wanted && period.differs(event):
+		open[period.Namespace] = true
+		desired, wanted := c.Desired[period.Namespace]
+		if !wanted {
+			if c.Complete && !c.Unknown[period.Namespace] {
+				plan.Ends = append(plan.Ends, period.End(c.Cluster, c.Seen))
+			}
+			continue
+		}
+		if event := desired.event(c.Cluster, period.Namespace); period.differs(event) {
 			plan.Sets = append(plan.Sets, period.follow(event, c.Seen))
-		case !wanted && c.Complete && !c.Unknown[period.Namespace]:
-			plan.Ends = append(plan.Ends, period.End(c.Cluster, c.Seen))
 		}
 	}
-	plan.Sets = slices.AppendSeq(plan.Sets, maps.Values(pending))
+	for namespace, desired := range c.Desired {
+		if !open[namespace] {
+			plan.Sets = append(plan.Sets, desired.event(c.Cluster, namespace))
+		}
+	}
 	sortByNamespace(plan.Sets)
 	sortByNamespace(plan.Ends)
-	plan.Ends, plan.Held = c.guard(plan.Ends, open)
+	plan.Ends, plan.Held = c.guard(plan.Ends, len(open))
 	return plan, nil
 }
 

@@ -192,6 +192,26 @@ func (s *Snapshot) InTree(namespace, root string) bool {
 	return p.InTree() && p.Path[0] == root
 }
 
+// Placing is n with nothing but what Place and Owns read, for who asks no more than that. Maps that would be empty are nil.
+func (n *Namespace) Placing() *Namespace {
+	return &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
+		Labels:      only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected),
+		Annotations: only(n.Annotations, v1alpha1.AnnotationLNamespaceUID, v1alpha1.AnnotationParentUID, v1alpha1.AnnotationAncestry)}
+}
+
+func only(all map[string]string, keys ...string) map[string]string {
+	var some map[string]string
+	for _, key := range keys {
+		if value, ok := all[key]; ok {
+			if some == nil {
+				some = make(map[string]string, len(keys))
+			}
+			some[key] = value
+		}
+	}
+	return some
+}
+
 // Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
 func (s *Snapshot) Owns(root, uid string) bool {
 	n := s.Namespace(root)

@@ -2,6 +2,7 @@ package forest_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,6 +204,38 @@ func TestInTree(t *testing.T) {
 				t.Errorf("InTree(%q, %q) = %t", tc.namespace, tc.root, got)
 			}
 		})
+	}
+}
+
+// Placing leaves out what decides on no place: random forests of such namespaces answer as whole ones do.
+func TestPlacing(t *testing.T) {
+	random, left := rand.New(rand.NewPCG(3, 4)), 0 //nolint:gosec // a test wants the same numbers each time
+	for round := range 60 {
+		bytes := make([]byte, 400)
+		for i := range bytes {
+			bytes[i] = byte(random.Uint32())
+		}
+		whole, script := forest.New(rules()), &script{bytes: bytes}
+		for !script.done() {
+			whole, _ = script.change(whole)
+		}
+		cut := forest.New(rules())
+		for name := range whole.All() {
+			n := whole.Namespace(name)
+			cut = cut.WithNamespace(n.Placing())
+			left += len(n.Labels) + len(n.Annotations) - len(n.Placing().Labels) - len(n.Placing().Annotations)
+		}
+		for name := range whole.All() {
+			if diff := cmp.Diff(whole.Place(name), cut.Place(name)); diff != "" {
+				t.Errorf("round %d, %s: -whole, +cut:\n%s", round, name, diff)
+			}
+			if uid := whole.Namespace(name).TenantUID(); whole.Owns(name, uid) != cut.Owns(name, uid) {
+				t.Errorf("round %d: %s is owned by %q in one of them", round, name, uid)
+			}
+		}
+	}
+	if left == 0 {
+		t.Error("nothing was left out")
 	}
 }
 

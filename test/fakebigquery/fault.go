@@ -25,18 +25,23 @@ type Fault struct {
 	// Status, Reason and Message are an answer of the API. Without a reason it is no JSON, as of a proxy on the way.
 	Status          int
 	Reason, Message string
+	// Hold lets the request wait until Heal or until its caller gives up; then it is done.
+	Hold bool
 	// LoseRequest ends the connection before anything is done, LoseAnswer after it.
 	LoseRequest, LoseAnswer bool
 	// JobReason and JobMessage let the job be taken, and fail.
 	JobReason, JobMessage string
 
 	met int
+	// healed is closed by Heal.
+	healed chan struct{}
 }
 
 // Break adds a fault. Of several the first that is not used up counts.
 func (s *Server) Break(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	f.healed = make(chan struct{})
 	s.faults = append(s.faults, &f)
 }
 
@@ -44,6 +49,9 @@ func (s *Server) Break(f Fault) {
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, f := range s.faults {
+		close(f.healed)
+	}
 	s.faults = nil
 }
 
@@ -73,8 +81,14 @@ func (s *Server) nextFailure() *apiError {
 }
 
 // before says whether the request is answered by it already.
-func (f *Fault) before(w http.ResponseWriter) bool {
+func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	switch {
+	case f.Hold:
+		select {
+		case <-f.healed:
+		case <-r.Context().Done():
+		}
+		return false
 	case f.LoseRequest:
 		panic(http.ErrAbortHandler)
 	case f.Status != 0 && f.Reason == "":

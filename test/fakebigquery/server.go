@@ -100,7 +100,7 @@ func (s *Server) routes() http.Handler {
 func (s *Server) handle(kind Request, answer func(*http.Request) (any, *apiError)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fault := s.nextFault(kind)
-		if fault != nil && fault.before(w) {
+		if fault != nil && fault.before(w, r) {
 			return
 		}
 		body, problem := any(nil), checkCaller(kind, r)

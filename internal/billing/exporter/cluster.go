@@ -1,15 +1,8 @@
 package exporter
 
 import (
-	"maps"
-	"slices"
-	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -17,23 +10,13 @@ import (
 // cluster is what the watches have told so far: who stands where, and who pays.
 type cluster struct {
 	forest *forest.Snapshot
-	// made is when each namespace was made.
-	made   map[string]time.Time
-	payers map[string]payer
-}
-
-// payer is what the ledger needs of one LNamespace.
-type payer struct {
-	uid        types.UID
-	generation int64
-	// since is when cost center and owner became what they are, as far as the operator has stamped it; otherwise when the
-	// LNamespace was made.
-	since   time.Time
-	billing v1alpha1.Billing
+	// namespaces and payers are by name.
+	namespaces map[string]*namespaceFacts
+	payers     map[string]*tenantFacts
 }
 
 func newCluster(rules forest.Rules) *cluster {
-	return &cluster{forest: forest.New(rules), made: map[string]time.Time{}, payers: map[string]payer{}}
+	return &cluster{forest: forest.New(rules), namespaces: map[string]*namespaceFacts{}, payers: map[string]*tenantFacts{}}
 }
 
 // holding says what is known of a namespace's tenant.
@@ -48,39 +31,69 @@ const (
 	unplaced
 )
 
-// namespaceSeen takes the facts of a namespace. It returns whose bills may differ now, and whether the namespace is new.
-func (c *cluster) namespaceSeen(n *metav1.PartialObjectMetadata) (names []string, fresh bool) {
-	before := c.forest.Namespace(n.Name)
-	c.made[n.Name] = n.CreationTimestamp.Time
-	c.forest = c.forest.WithNamespace(&forest.Namespace{Name: n.Name, UID: string(n.UID), ResourceVersion: n.ResourceVersion,
-		Labels: n.Labels, Annotations: n.Annotations, Terminating: n.DeletionTimestamp != nil})
-	return c.tree(n.Name), before == nil || before.UID != string(n.UID)
+// apply takes one change. It returns whose bills may differ now, and whether what changed is new.
+func (c *cluster) apply(change change) (names []string, fresh bool) {
+	switch facts := change.facts.(type) {
+	case *namespaceFacts:
+		if change.gone {
+			return c.namespaceGone(facts.Name, facts.UID), false
+		}
+		return c.namespaceSeen(facts)
+	case *tenantFacts:
+		if change.gone {
+			return c.tenantGone(facts.name, facts.uid), false
+		}
+		return c.tenantSeen(facts)
+	case census:
+		return c.missing(facts), false
+	}
+	return nil, false
 }
 
-func (c *cluster) namespaceGone(name string, uid types.UID) []string {
-	if known := c.forest.Namespace(name); known == nil || known.UID != string(uid) {
+// missing takes away what a complete list doesn't have.
+func (c *cluster) missing(all census) (names []string) {
+	switch all.sample.(type) {
+	case *namespaceFacts:
+		for name, n := range c.namespaces {
+			if !all.there[types.UID(n.UID)] {
+				names = append(names, c.namespaceGone(name, n.UID)...)
+			}
+		}
+	case *tenantFacts:
+		for name, p := range c.payers {
+			if !all.there[p.uid] {
+				names = append(names, c.tenantGone(name, p.uid)...)
+			}
+		}
+	}
+	return names
+}
+
+// namespaceSeen takes the facts of a namespace. It returns whose bills may differ now, and whether the namespace is new.
+func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, fresh bool) {
+	before := c.namespaces[n.Name]
+	c.namespaces[n.Name] = n
+	c.forest = c.forest.WithNamespace(n.Namespace)
+	return c.tree(n.Name), before == nil || before.UID != n.UID
+}
+
+func (c *cluster) namespaceGone(name, uid string) []string {
+	if known := c.namespaces[name]; known == nil || known.UID != uid {
 		return nil // another of that name has come meanwhile
 	}
-	delete(c.made, name)
+	delete(c.namespaces, name)
 	c.forest = c.forest.WithoutNamespace(name)
 	return c.tree(name)
 }
 
-func (c *cluster) tenantSeen(l *v1alpha1.LNamespace) (names []string, fresh bool) {
-	before := c.payers[l.Name]
-	p := payer{uid: l.UID, generation: l.Generation, since: l.CreationTimestamp.Time}
-	if l.Spec.Billing != nil {
-		p.billing = *l.Spec.Billing
-	}
-	if s := l.Status.Billing; s != nil && s.CostCenter == p.billing.CostCenter && s.Owner == p.billing.Owner && s.Since.After(p.since) {
-		p.since = s.Since.Time
-	}
-	c.payers[l.Name] = p
-	return c.tree(l.Name), before.uid != l.UID
+func (c *cluster) tenantSeen(p *tenantFacts) (names []string, fresh bool) {
+	before := c.payers[p.name]
+	c.payers[p.name] = p
+	return c.tree(p.name), before == nil || before.uid != p.uid
 }
 
 func (c *cluster) tenantGone(name string, uid types.UID) []string {
-	if c.payers[name].uid != uid {
+	if known := c.payers[name]; known == nil || known.uid != uid {
 		return nil
 	}
 	delete(c.payers, name)
@@ -120,12 +133,12 @@ func (c *cluster) desired(name string) (billing.Desired, holding) {
 	if !ok || !c.forest.Owns(tenant, string(p.uid)) {
 		return billing.Desired{}, unheld
 	}
-	since := c.made[name]
+	since := c.namespaces[name].made
 	if p.since.After(since) {
 		since = p.since
 	}
 	return billing.Desired{NamespaceUID: n.UID, Tenant: tenant, TenantUID: string(p.uid), Generation: p.generation,
-		CostCenter: p.billing.CostCenter, Owner: p.billing.Owner, Labels: p.billing.Labels, Since: since}, held
+		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since}, held
 }
 
 // all is what should be, and of which namespaces nobody can say.
@@ -140,28 +153,4 @@ func (c *cluster) all() (desired map[string]billing.Desired, unknown map[string]
 		}
 	}
 	return desired, unknown
-}
-
-// slimNamespace keeps what decides on a namespace's place.
-func slimNamespace(object any) (any, error) {
-	if n, ok := object.(*metav1.PartialObjectMetadata); ok {
-		foreign := func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Domain+"/") }
-		maps.DeleteFunc(n.Labels, foreign)
-		maps.DeleteFunc(n.Annotations, foreign)
-		n.ManagedFields, n.OwnerReferences, n.Finalizers = nil, nil, nil
-	}
-	return object, nil
-}
-
-// slimTenant keeps who pays, and the one condition that the exporter writes.
-func slimTenant(object any) (any, error) {
-	if l, ok := object.(*v1alpha1.LNamespace); ok {
-		l.ManagedFields, l.Annotations, l.Labels = nil, nil, nil
-		l.Spec = v1alpha1.LNamespaceSpec{Billing: l.Spec.Billing}
-		l.Status = v1alpha1.LNamespaceStatus{Billing: l.Status.Billing, Conditions: slices.DeleteFunc(l.Status.Conditions,
-			func(condition metav1.Condition) bool {
-				return condition.Type != string(v1alpha1.ConditionBillingExported)
-			})}
-	}
-	return object, nil
 }

@@ -156,7 +156,7 @@ func (k *keeper) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		open = append(open, period)
+		open = append(open, k.tracker.share(period))
 	}
 	seen := k.clock.Now()
 	plan, err := k.tracker.compare(ctx, k.store, open, seen, k.compareEvery/2)

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // Compare reads the cluster and the ledger once and says what differs. What waits in an exporter's outbox it doesn't know: the
@@ -29,18 +28,13 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 		return billing.Plan{}, fmt.Errorf("making a client of the API server: %w", err)
 	}
 	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, operatorNamespace) }})
-	namespaces := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NamespaceList"}}
-	tenants := &v1alpha1.LNamespaceList{}
-	for _, list := range []client.ObjectList{namespaces, tenants} {
-		if err := reader.List(ctx, list); err != nil {
+	for _, f := range newFeeds(nil) {
+		if err := paging.Each(ctx, reader, f.list(), pageSize, func(object client.Object) error {
+			known.apply(change{facts: factsOf(object)})
+			return nil
+		}); err != nil {
 			return billing.Plan{}, fmt.Errorf("listing what is to be compared: %w", err)
 		}
-	}
-	for i := range namespaces.Items {
-		known.apply(change{object: &namespaces.Items[i]})
-	}
-	for i := range tenants.Items {
-		known.apply(change{object: &tenants.Items[i]})
 	}
 	desired, unknown := known.all()
 	plan, err := billing.Diff(billing.Comparison{Cluster: clusterID(&c.Billing), Desired: desired, Unknown: unknown, Complete: true,

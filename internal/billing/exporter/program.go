@@ -47,7 +47,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, c *config.OperatorConfigura
 	p := &program{db: db, outbox: outbox}
 	register()
 	track, keep, report := p.loops(mgr, c, store, now, identity, version, namespace)
-	if err := errors.Join(mgr.Add(track), mgr.Add(keep), mgr.Add(report)); err != nil {
+	if err := errors.Join(mgr.Add(track), mgr.Add(keep), mgr.Add(report), mgr.Add(memoryKeeper{interval: 5 * time.Second})); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 	b := &c.Billing
 	events := mgr.GetEventRecorderFor("warren-billing-exporter") //nolint:staticcheck // Events are core/v1, as the operator's
 	track := &tracker{
-		clusterID: clusterID(b), informers: mgr.GetCache(), outbox: p.outbox, queue: newQueue(now.Now), interval: time.Second,
+		clusterID: clusterID(b), config: mgr.GetConfig(), outbox: p.outbox, queue: newQueue(now.Now), interval: time.Second,
 		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, namespace) }},
 		mostUnsaved: b.Outbox.MaxRows,
 	}
@@ -84,7 +84,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 		timeout: timeout,
 	}
 	pace := min(b.FlushInterval.Duration, time.Minute)
-	report := &reporter{client: mgr.GetClient(), outbox: p.outbox, keeper: keep, seen: track.generations, clock: now, events: events, pace: pace,
+	report := &reporter{client: mgr.GetClient(), outbox: p.outbox, keeper: keep, tenants: track.tenants, clock: now, events: events, pace: pace,
 		patience: 2*b.FlushInterval.Duration + 10*time.Second}
 	return track, keep, report
 }

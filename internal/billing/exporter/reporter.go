@@ -29,10 +29,10 @@ type reporter struct {
 	client client.Client
 	outbox *billing.Outbox
 	keeper *keeper
-	// seen is which generation of each LNamespace, by UID, has been put into the outbox; nil where not all of it could be.
-	seen   func() map[types.UID]int64
-	clock  clock.PassiveClock
-	events record.EventRecorder
+	// tenants are those that are known, those of them with changes that the outbox hasn't taken, and why it hasn't.
+	tenants func() (all []*tenantFacts, unsaved map[string]bool, problem error)
+	clock   clock.PassiveClock
+	events  record.EventRecorder
 	// pace is the time between two looks, patience how long a change may wait before it is told of.
 	pace, patience time.Duration
 }
@@ -61,7 +61,10 @@ type situation struct {
 	// waits is since when the oldest change of a tenant has waited, by UID; parked why one was refused.
 	waits  map[string]time.Time
 	parked map[string]string
-	now    time.Time
+	// unsaved are the tenants with changes that the outbox hasn't taken, by UID, and problem is why it hasn't.
+	unsaved map[string]bool
+	problem error
+	now     time.Time
 }
 
 func (r *reporter) look(ctx context.Context) (situation, error) {
@@ -85,48 +88,43 @@ func (r *reporter) look(ctx context.Context) (situation, error) {
 }
 
 func (r *reporter) report(ctx context.Context) error {
-	var tenants v1alpha1.LNamespaceList
-	if err := r.client.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("listing LNamespaces: %w", err)
-	}
-	seen := r.seen() // before the outbox is looked at: what was seen is there, or in the ledger already
+	tenants, unsaved, problem := r.tenants() // before the outbox is looked at: what was seen is there, or in the ledger already
 	s, err := r.look(ctx)
-	if err != nil {
-		return err
+	if err != nil { // nobody knows what waits: nothing counts as exported
+		s = situation{err: err, trouble: r.keeper.store.Trouble(err), now: s.now}
 	}
-	for i := range tenants.Items {
-		tenant := &tenants.Items[i]
-		want := s.condition(tenant, r.patience)
-		was := v1alpha1.FindCondition(tenant.Status.Conditions, v1alpha1.ConditionBillingExported)
-		if want == nil || !mustSay(was, want, tenant.Generation, seen[tenant.UID]) {
+	s.unsaved, s.problem = unsaved, problem
+	for _, tenant := range tenants {
+		want := s.condition(tenant.uid, r.patience)
+		if want == nil || !mustSay(tenant.told, want, tenant.generation) {
 			continue
 		}
-		if err := r.write(ctx, tenant, was, want); err != nil {
+		if err := r.write(ctx, tenant, want); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
-// mustSay: the condition says something else, or is of an older generation. That all is exported is said only of a generation whose
-// changes have been seen.
-func mustSay(was, want *metav1.Condition, generation, seen int64) bool {
-	if want.Status == metav1.ConditionTrue && seen < generation {
-		return false
-	}
+// mustSay: the condition says something else, or is of an older generation.
+func mustSay(was, want *metav1.Condition, generation int64) bool {
 	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.Message != want.Message || was.ObservedGeneration != generation
 }
 
 // condition is nil where there is nothing to say yet.
-func (s situation) condition(tenant *v1alpha1.LNamespace, patience time.Duration) *metav1.Condition {
-	since, waits := s.waits[string(tenant.UID)]
-	refused, parked := s.parked[string(tenant.UID)]
+func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.Condition {
+	since, waits := s.waits[string(tenant)]
+	refused, parked := s.parked[string(tenant)]
 	switch {
 	case parked:
 		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused a change of this tenant as data: "+text.Cut(refused, 512)+
 			"; change what spec.billing says, or have the ledger accept it: it is tried again with each comparison")
-	case s.err != nil && (waits || !s.compared):
+	case s.err != nil && (waits || s.unsaved[string(tenant)] || !s.compared):
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
+	case s.unsaved[string(tenant)] && s.problem != nil:
+		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+text.Cut(s.problem.Error(), 512))
+	case s.unsaved[string(tenant)]: // just now
+		return nil
 	case waits && s.now.Sub(since) > patience:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
 	case waits || !s.compared:
@@ -163,10 +161,10 @@ func advice(t billing.Trouble) string {
 }
 
 // write applies the one condition, by server-side apply: nothing else in the status is the exporter's.
-func (r *reporter) write(ctx context.Context, tenant *v1alpha1.LNamespace, was, want *metav1.Condition) error {
-	want.ObservedGeneration = tenant.Generation
+func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.Condition) error {
+	want.ObservedGeneration = tenant.generation
 	want.LastTransitionTime = metav1.NewTime(r.clock.Now().Truncate(time.Second))
-	if was != nil && was.Status == want.Status {
+	if was := tenant.told; was != nil && was.Status == want.Status {
 		want.LastTransitionTime = was.LastTransitionTime
 	}
 	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
@@ -174,7 +172,7 @@ func (r *reporter) write(ctx context.Context, tenant *v1alpha1.LNamespace, was, 
 		return fmt.Errorf("writing condition %s: %w", want.Type, err)
 	}
 	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": tenant.Name, "uid": string(tenant.UID)},
+		"metadata": map[string]any{"name": tenant.name, "uid": string(tenant.uid)},
 		"status":   map[string]any{"conditions": []any{condition}},
 	}}
 	status.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
@@ -183,10 +181,10 @@ func (r *reporter) write(ctx context.Context, tenant *v1alpha1.LNamespace, was, 
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another of its name has come
 		return nil
 	case err != nil:
-		return fmt.Errorf("writing condition %s of LNamespace %s: %w", want.Type, tenant.Name, err)
+		return fmt.Errorf("writing condition %s of LNamespace %s: %w", want.Type, tenant.name, err)
 	}
 	if want.Reason == string(v1alpha1.ReasonInvalidData) {
-		r.events.Event(tenant, corev1.EventTypeWarning, want.Reason, want.Message)
+		r.events.Event(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.name, UID: tenant.uid}}, corev1.EventTypeWarning, want.Reason, want.Message)
 	}
 	return nil
 }

@@ -2,17 +2,16 @@ package exporter
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -22,7 +21,7 @@ import (
 type tracker struct {
 	clusterID string
 	rules     forest.Rules
-	informers cache.Informers
+	config    *rest.Config
 	outbox    *billing.Outbox
 	queue     *queue
 	// interval is how often what couldn't be put into the outbox is tried again.
@@ -39,14 +38,26 @@ type tracker struct {
 	// ended is when a namespace's last period ended, and leftSince counts the ENDs of namespaces that are still there.
 	ended map[string]time.Time
 	left  int
-	// unsaved are events that the outbox didn't take.
+	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
+	problem error
 }
 
 // Start implements manager.Runnable. Only the leader tracks.
 func (t *tracker) Start(ctx context.Context) error {
-	if err := t.queue.follow(ctx, t.informers); err != nil {
-		return errors.Join(err, ctx.Err())
+	api, err := client.NewWithWatch(t.config, client.Options{Scheme: scheme()})
+	if err != nil {
+		return fmt.Errorf("making a client of the API server for Namespaces and LNamespaces: %w", err)
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	for _, f := range newFeeds(t.queue) { // the LNamespaces once all Namespaces are there
+		following.Go(func() { f.follow(ctx, api) })
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-f.synced:
+		}
 	}
 	t.begin()
 	ticker := time.NewTicker(t.interval)
@@ -76,23 +87,6 @@ func (t *tracker) begin() {
 		t.open[name] = d.Opened(t.clusterID, name)
 	}
 	t.cluster = c
-}
-
-// apply takes one change. It returns whose bills may differ now, and whether what changed is new.
-func (c *cluster) apply(change change) (names []string, fresh bool) {
-	switch object := change.object.(type) {
-	case *metav1.PartialObjectMetadata:
-		if change.gone {
-			return c.namespaceGone(object.Name, object.UID), false
-		}
-		return c.namespaceSeen(object)
-	case *v1alpha1.LNamespace:
-		if change.gone {
-			return c.tenantGone(object.Name, object.UID), false
-		}
-		return c.tenantSeen(object)
-	}
-	return nil, false
 }
 
 // advance applies what has come, and saves what it means.
@@ -161,6 +155,7 @@ func (t *tracker) save(ctx context.Context) {
 		return
 	}
 	err := t.outbox.Put(ctx, t.unsaved...)
+	t.problem = err
 	if err == nil {
 		t.unsaved = nil
 		return
@@ -181,18 +176,25 @@ func (t *tracker) idle() bool {
 	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0
 }
 
-// generations are those of the LNamespaces, by UID, whose changes are in the outbox. Nil while the outbox doesn't take some.
-func (t *tracker) generations() map[types.UID]int64 {
+// tenants are those that are known. Unsaved are those, by UID, with changes that the outbox hasn't taken, and why it hasn't.
+func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, problem error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cluster == nil || len(t.unsaved) > 0 {
-		return nil
+	if t.cluster == nil {
+		return nil, nil, nil
 	}
-	seen := make(map[types.UID]int64, len(t.cluster.payers))
-	for _, p := range t.cluster.payers {
-		seen[p.uid] = p.generation
+	unsaved = map[string]bool{}
+	for _, event := range t.unsaved {
+		unsaved[event.TenantUID] = true
 	}
-	return seen
+	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
+}
+
+// share is the period with the strings that are in memory already.
+func (t *tracker) share(period billing.Open) billing.Open {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return sharing(period, t.open[period.Namespace])
 }
 
 // ready says whether everything that exists was read.
@@ -253,7 +255,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 		t.remember(event)
 	}
 	t.unsaved = append(t.unsaved, plan.Events()...)
-	maps.DeleteFunc(t.ended, func(string, time.Time) bool { return true })
+	clear(t.ended)
 	t.left = 0
 	t.save(ctx)
 	return plan, nil

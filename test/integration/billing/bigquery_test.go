@@ -12,7 +12,11 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/bigquery"
 	"github.com/warren-tenancy/warren/test/build"
@@ -70,6 +74,31 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 		e.again(ctx)
 		Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal([]string{"bq-pay 1", "bq-pay 2", "bq-pay 3"}))
 		Eventually(exported(ctx, "bq-pay")).WithContext(ctx).Should(Equal("True/Exported"))
+	})
+
+	It("FLT-F38 keeps no tenant waiting and doubles no period while BigQuery is slow, refuses, and loses answers", func(ctx SpecContext) {
+		want := periods(ctx, store, "bq-pay")()
+		for i, fault := range []fakebigquery.Fault{
+			{Request: fakebigquery.Insert, Hold: true},
+			{Request: fakebigquery.Insert, Status: http.StatusServiceUnavailable, Reason: "backendError", Message: "try again"},
+			{Request: fakebigquery.Insert, LoseAnswer: true},
+		} {
+			before := server.Requests(fakebigquery.Insert)
+			server.Break(fault)
+			DeferCleanup(server.Heal)
+			costCenter, name := fmt.Sprint(80+i), fmt.Sprintf("bq-new-%d", i)
+			Expect(world.Admin().Patch(ctx, build.Tenant("bq-pay").Object(), paying(costCenter))).To(Succeed())
+			tenant(ctx, name, "1")
+			Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{}) }).WithContext(ctx).Should(Succeed())
+			Expect(world.Admin().Delete(ctx, build.Tenant(name).Object())).To(Succeed())
+			Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: name}, &v1alpha1.LNamespace{}) }).WithContext(ctx).
+				Should(Satisfy(apierrors.IsNotFound))
+			Eventually(func() int { return server.Requests(fakebigquery.Insert) }).WithContext(ctx).Should(BeNumerically(">", before), "the fault has met somebody")
+			server.Heal()
+			want = append(want, "bq-pay "+costCenter)
+			Eventually(periods(ctx, store, "bq-pay")).WithContext(ctx).Should(Equal(want))
+			Eventually(periods(ctx, store, name)).WithContext(ctx).Should(Equal([]string{name + " 1", "ended"}))
+		}
 	})
 
 	It("BILL-56 takes no more memory than an exporter may", func() {

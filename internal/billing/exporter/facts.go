@@ -1,0 +1,103 @@
+package exporter
+
+import (
+	"maps"
+	"slices"
+	"time"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Of tens of thousands of objects the exporter keeps a few strings each, and of equal strings one. Facts are never changed.
+
+// namespaceFacts is what the ledger needs of a Namespace.
+type namespaceFacts struct {
+	*forest.Namespace
+	// made is when it was made.
+	made time.Time
+}
+
+// tenantFacts is what the ledger needs of an LNamespace, and the condition that the exporter has written.
+type tenantFacts struct {
+	name       string
+	uid        types.UID
+	generation int64
+	// since is when cost center and owner became what they are, as far as the operator has stamped it; otherwise when the
+	// LNamespace was made.
+	since             time.Time
+	costCenter, owner string
+	// labels are keys and values in turns, sorted by key: a map takes ten times as much.
+	labels []string
+	// told is nil while the exporter has told nothing.
+	told *metav1.Condition
+}
+
+// factsOf returns a *namespaceFacts or a *tenantFacts; nil for anything else.
+func factsOf(object runtime.Object) any {
+	switch object := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		whole := forest.Namespace{Name: object.Name, UID: string(object.UID), Labels: object.Labels, Annotations: object.Annotations,
+			Terminating: object.DeletionTimestamp != nil}
+		return &namespaceFacts{Namespace: whole.Placing(), made: object.CreationTimestamp.Time}
+	case *v1alpha1.LNamespace:
+		return factsOfTenant(object)
+	}
+	return nil
+}
+
+func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
+	f := &tenantFacts{name: l.Name, uid: l.UID, generation: l.Generation, since: l.CreationTimestamp.Time}
+	if b := l.Spec.Billing; b != nil {
+		f.costCenter, f.owner = interned(b.CostCenter), interned(b.Owner)
+		for _, key := range slices.Sorted(maps.Keys(b.Labels)) {
+			f.labels = append(f.labels, interned(key), interned(b.Labels[key]))
+		}
+	}
+	if s := l.Status.Billing; s != nil && s.CostCenter == f.costCenter && s.Owner == f.owner && s.Since.After(f.since) {
+		f.since = s.Since.Time
+	}
+	if c := v1alpha1.FindCondition(l.Status.Conditions, v1alpha1.ConditionBillingExported); c != nil {
+		f.told = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))), ObservedGeneration: c.ObservedGeneration,
+			LastTransitionTime: c.LastTransitionTime, Reason: interned(c.Reason), Message: interned(c.Message)}
+	}
+	return f
+}
+
+// interned is the one copy of a text that many objects have.
+func interned(text string) string { return unique.Make(text).Value() }
+
+// labelMap are the labels as an event has them.
+func (f *tenantFacts) labelMap() map[string]string {
+	if len(f.labels) == 0 {
+		return nil
+	}
+	labels := make(map[string]string, len(f.labels)/2)
+	for pair := range slices.Chunk(f.labels, 2) {
+		labels[pair[0]] = pair[1]
+	}
+	return labels
+}
+
+// sharing is the period with the strings of the one that is known already, where they are equal: what the ledger tells of a namespace is
+// mostly what the exporter has in memory.
+func sharing(period, known billing.Open) billing.Open {
+	for _, field := range []struct {
+		text *string
+		same string
+	}{
+		{&period.Namespace, known.Namespace}, {&period.NamespaceUID, known.NamespaceUID}, {&period.Tenant, known.Tenant}, {&period.TenantUID, known.TenantUID},
+		{&period.CostCenter, known.CostCenter}, {&period.Owner, known.Owner}, {&period.ContentHash, known.ContentHash},
+	} {
+		if *field.text == field.same {
+			*field.text = field.same
+		}
+	}
+	return period
+}

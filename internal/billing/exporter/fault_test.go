@@ -1,0 +1,227 @@
+package exporter
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// crowd is how many namespaces the one tenant has: their rows need more pages than a full disk gives.
+const crowd = 500
+
+// broken is an exporter over a file, without an API server: what the watches would bring is there.
+type broken struct {
+	*keeper
+	db    *sql.DB // of the ledger, one connection, so that what a PRAGMA sets holds for every statement
+	file  string
+	clock *clocktesting.FakePassiveClock
+}
+
+func exporterOver(t *testing.T, file, outboxFile string) *broken {
+	t.Helper()
+	db, err := billing.OpenSQLite(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	store, err := billing.NewStore(db, billing.SQLite, billing.Options{Table: "ledger", Cluster: "c", MaxRows: crowd, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	outbox, err := billing.OpenOutbox(t.Context(), outboxFile, 10*crowd, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = outbox.Close() })
+	track := &tracker{clusterID: "c", rules: forest.Rules{}, outbox: outbox, queue: newQueue(now.Now), mostUnsaved: 10 * crowd}
+	track.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: 1, since: now.Now(), costCenter: "4711"}, false)
+	for i := range crowd {
+		n := &forest.Namespace{Name: fmt.Sprintf("pay-%d", i), UID: fmt.Sprint("n", i), Labels: map[string]string{v1alpha1.LabelParent: "pay"}}
+		if i == 0 {
+			n.Name, n.Labels, n.Annotations = "pay", map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}, map[string]string{v1alpha1.AnnotationLNamespaceUID: "t1"}
+		}
+		track.queue.put(&namespaceFacts{Namespace: n, made: now.Now()}, false)
+	}
+	track.begin()
+	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, outbox: outbox, tracker: track, clock: now, manage: true, timeout: time.Minute,
+		compareEvery: time.Hour, watermarkEvery: 15 * time.Minute, events: record.NewFakeRecorder(100),
+		flusher: &billing.Flusher{Outbox: outbox, Ledger: store, Clock: now, Batch: crowd, Timeout: time.Minute},
+		run:     billing.Run{ID: "r", Exporter: "pod", StartedAt: now.Now()}}}
+}
+
+// tells is what the tenant is told now, as "status/reason".
+func (x *broken) tells(t *testing.T) string {
+	t.Helper()
+	r := &reporter{outbox: x.outbox, keeper: x.keeper, clock: x.clock}
+	s, err := r.look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, s.unsaved, s.problem = x.tracker.tenants()
+	c := s.condition("t1", time.Hour)
+	if c == nil {
+		return "nothing"
+	}
+	return string(c.Status) + "/" + c.Reason
+}
+
+// exec runs a statement on the ledger's own connection.
+func (x *broken) exec(t *testing.T, statement string) {
+	t.Helper()
+	if _, err := x.db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantWhole fails unless the ledger has one period of each namespace and no row twice.
+func (x *broken) wantWhole(t *testing.T) {
+	t.Helper()
+	var rows, open int
+	if err := x.db.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM ledger), (SELECT count(*) FROM ledger_periods WHERE valid_to IS NULL)").Scan(&rows, &open); err != nil {
+		t.Fatal(err)
+	}
+	if rows != crowd || open != crowd {
+		t.Errorf("%d rows, %d open periods; wanted %d of each", rows, open, crowd)
+	}
+}
+
+func TestFileFaults(t *testing.T) {
+	for name, c := range map[string]struct {
+		happens, passes func(t *testing.T, x *broken)
+		tells           string
+	}{
+		"the disk is full": {
+			func(t *testing.T, x *broken) { x.exec(t, "PRAGMA max_page_count = 1") },
+			func(t *testing.T, x *broken) { x.exec(t, "PRAGMA max_page_count = 1000000") }, "False/WarehouseUnavailable"},
+		"the file is read-only": {
+			func(t *testing.T, x *broken) { x.exec(t, "PRAGMA query_only = 1") },
+			func(t *testing.T, x *broken) { x.exec(t, "PRAGMA query_only = 0") }, "False/AccessDenied"},
+		"another process holds the file": {
+			func(t *testing.T, x *broken) {
+				x.exec(t, "PRAGMA busy_timeout = 50")
+				holdFile(t, x.file)
+			},
+			func(t *testing.T, x *broken) { releaseFile(t, x.file) }, "False/WarehouseUnavailable"},
+	} {
+		t.Run("FLT-F37 "+name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := exporterOver(t, filepath.Join(dir, "billing.db"), filepath.Join(dir, "outbox.db"))
+			if err := x.ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			c.happens(t, x)
+			x.keep(t.Context())
+			if got := x.tells(t); got != c.tells {
+				t.Errorf("the tenant is told %s, wanted %s", got, c.tells)
+			}
+			c.passes(t, x)
+			for range 2 { // the second comparison finds nothing
+				x.clock.SetTime(x.clock.Now().Add(2 * time.Hour))
+				x.keep(t.Context())
+			}
+			if got := x.tells(t); got != "True/Exported" {
+				t.Errorf("once it has passed the tenant is told %s", got)
+			}
+			x.wantWhole(t)
+		})
+	}
+}
+
+func TestCutOffFile(t *testing.T) {
+	t.Run("FLT-F37 the file is cut off; another is put in its place", func(t *testing.T) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "billing.db")
+		x := exporterOver(t, file, filepath.Join(dir, "outbox.db"))
+		x.keep(t.Context())
+		x.wantWhole(t)
+		x.exec(t, "PRAGMA wal_checkpoint(TRUNCATE)")
+		if err := x.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(file, info.Size()/2); err != nil {
+			t.Fatal(err)
+		}
+		x = exporterOver(t, file, filepath.Join(dir, "outbox2.db"))
+		x.keep(t.Context())
+		if got := x.tells(t); got != "False/SchemaMismatch" {
+			t.Errorf("the tenant is told %s", got)
+		}
+		if err := x.db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file, filepath.Join(dir, "damaged.db")); err != nil {
+			t.Fatal(err)
+		}
+		x = exporterOver(t, file, filepath.Join(dir, "outbox3.db"))
+		x.keep(t.Context())
+		if got := x.tells(t); got != "True/Exported" {
+			t.Errorf("with another file the tenant is told %s", got)
+		}
+		x.wantWhole(t)
+	})
+}
+
+func TestOutboxTakesNothing(t *testing.T) {
+	t.Run("FLT-F37 another process holds the file of the outbox while a tenant changes", func(t *testing.T) {
+		dir := t.TempDir()
+		x := exporterOver(t, filepath.Join(dir, "billing.db"), filepath.Join(dir, "outbox.db"))
+		x.keep(t.Context())
+		if got := x.tells(t); got != "True/Exported" {
+			t.Fatalf("at first the tenant is told %s", got)
+		}
+		x.tracker.unsaved = []billing.Event{{Namespace: "pay", NamespaceUID: "n0", Tenant: "pay", TenantUID: "t1", Generation: 2, Op: billing.Set, EffectiveAt: x.clock.Now()}}
+		x.tracker.problem = fmt.Errorf("billing outbox: %w", os.ErrDeadlineExceeded)
+		r := &reporter{outbox: x.outbox, keeper: x.keeper, clock: x.clock}
+		s, err := r.look(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, s.unsaved, s.problem = x.tracker.tenants()
+		c := s.condition("t1", time.Hour)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message, "billing outbox") {
+			t.Errorf("the tenant is told %+v", c)
+		}
+	})
+}
+
+// heldFiles are other processes' connections, by file.
+var heldFiles = map[string]*sql.DB{}
+
+func holdFile(t *testing.T, file string) {
+	t.Helper()
+	db, err := billing.OpenSQLite(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	heldFiles[file] = db
+}
+
+func releaseFile(t *testing.T, file string) {
+	t.Helper()
+	if _, err := heldFiles[file].ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+}

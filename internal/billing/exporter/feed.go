@@ -1,0 +1,141 @@
+package exporter
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// pageSize is how many objects a page of a list has: what is in memory whole at once.
+const pageSize = 250
+
+// feed brings what a watch of one kind tells into the queue, and keeps no objects: only their facts go on. It is the store of a
+// reflector whose lists come in pages, so that none is in memory whole.
+type feed struct {
+	queue  *queue
+	object client.Object
+	list   func() client.ObjectList
+
+	// pages are the facts of the list that is being read. The reflector reads one list at a time.
+	pages []any
+	// synced is closed once all that exists is in the queue.
+	synced   chan struct{}
+	complete bool
+}
+
+// census is what a complete list has of one kind, by UID: what isn't there is gone.
+type census struct {
+	// sample is of the kind: a *namespaceFacts or a *tenantFacts.
+	sample any
+	there  map[types.UID]bool
+}
+
+func newFeeds(q *queue) []*feed {
+	namespaces := &metav1.PartialObjectMetadata{TypeMeta: namespaceType}
+	return []*feed{
+		{queue: q, object: namespaces, synced: make(chan struct{}), list: func() client.ObjectList {
+			return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: namespaceType.APIVersion, Kind: namespaceType.Kind + "List"}}
+		}},
+		{queue: q, object: &v1alpha1.LNamespace{}, synced: make(chan struct{}), list: func() client.ObjectList { return &v1alpha1.LNamespaceList{} }},
+	}
+}
+
+// pagedLists tells a reflector to list in pages: a list that is streamed is in memory whole before the store gets it.
+type pagedLists struct{ *toolscache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is what the reflector asks.
+func (pagedLists) IsWatchListSemanticsUnSupported() bool { return true }
+
+// follow watches until ctx ends.
+func (f *feed) follow(ctx context.Context, api client.WithWatch) {
+	lists := pagedLists{&toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return f.readPage(ctx, api, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			return api.Watch(ctx, f.list(), &client.ListOptions{Raw: &o})
+		},
+	}}
+	reflector := toolscache.NewReflectorWithOptions(lists, f.object, f, toolscache.ReflectorOptions{Name: "billing"})
+	reflector.WatchListPageSize = pageSize
+	reflector.RunWithContext(ctx)
+}
+
+// readPage reads one page, keeps its facts, and returns the page without its objects: the reflector would collect them. The API server
+// gives a list whole to who takes any version, so this asks for the newest.
+func (f *feed) readPage(ctx context.Context, api client.WithWatch, o metav1.ListOptions) (runtime.Object, error) {
+	if o.Continue == "" {
+		f.pages = nil
+	}
+	o.ResourceVersion, o.ResourceVersionMatch = "", ""
+	list := f.list()
+	if err := api.List(ctx, list, &client.ListOptions{Limit: o.Limit, Continue: o.Continue, Raw: &o}); err != nil {
+		return nil, err
+	}
+	if err := meta.EachListItem(list, func(object runtime.Object) error {
+		f.pages = append(f.pages, factsOf(object))
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	page := f.list()
+	page.SetResourceVersion(list.GetResourceVersion())
+	page.SetContinue(list.GetContinue())
+	page.SetRemainingItemCount(list.GetRemainingItemCount())
+	return page, nil
+}
+
+// Replace implements cache.ReflectorStore. What is there has come by pages; what was known and isn't in them is gone.
+func (f *feed) Replace([]any, string) error {
+	there := map[types.UID]bool{}
+	for _, facts := range f.pages {
+		f.queue.put(facts, false)
+		if f.complete {
+			there[uidOf(facts)] = true
+		}
+	}
+	f.pages = nil
+	if f.complete {
+		f.queue.put(census{sample: factsOf(f.object), there: there}, false)
+		return nil
+	}
+	f.complete = true
+	close(f.synced)
+	return nil
+}
+
+func uidOf(facts any) types.UID {
+	switch facts := facts.(type) {
+	case *namespaceFacts:
+		return types.UID(facts.UID)
+	case *tenantFacts:
+		return facts.uid
+	}
+	return ""
+}
+
+// Add implements cache.ReflectorStore.
+func (f *feed) Add(object any) error {
+	f.queue.put(factsOf(object.(runtime.Object)), false)
+	return nil
+}
+
+// Update implements cache.ReflectorStore.
+func (f *feed) Update(object any) error { return f.Add(object) }
+
+// Delete implements cache.ReflectorStore.
+func (f *feed) Delete(object any) error {
+	f.queue.put(factsOf(object.(runtime.Object)), true)
+	return nil
+}
+
+// Resync implements cache.ReflectorStore.
+func (f *feed) Resync() error { return nil }

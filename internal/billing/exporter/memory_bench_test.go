@@ -1,0 +1,147 @@
+package exporter_test
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/process"
+)
+
+// BenchmarkMemory stands behind `make bench-billing`: the exporter as a process, over SQLite, with hours, before a stand-in for the API
+// server. What it has in memory once all is exported and told is a budget: 48 MiB and 1 KiB a namespace.
+func BenchmarkMemory(b *testing.B) {
+	manager, err := devcluster.BuildManager(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, size := range []struct {
+		namespaces, pods int
+		budget           float64 // in MiB; 0: none
+	}{{10, 0, 48}, {10_000, 0, 48 + 10_000/1024.}, {10_000, 20_000, 0}} {
+		b.Run(fmt.Sprintf("%d namespaces, %d pods", size.namespaces, size.pods), func(b *testing.B) {
+			api := &standIn{namespaces: size.namespaces, pods: size.pods}
+			server := httptest.NewServer(api)
+			b.Cleanup(server.Close)
+			ledger := filepath.Join(inMemory(b), "billing.db")
+			p := startExporter(b, manager, server.URL, fmt.Sprintf("  driver: sqlite\n  sqlite: {path: %q}\n", ledger))
+			waitForLedger(b, p, ledger, size.namespaces)
+			waitForConditions(b, p, api)
+			peak, now, files := settled(b, p.PID())
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(peak, "MiB-peak")
+			b.ReportMetric(now, "MiB-now")
+			b.ReportMetric(files, "MiB-of-the-binary")
+			if size.budget > 0 {
+				judge(b, now, size.budget)
+			}
+		})
+	}
+}
+
+func judge(b *testing.B, now, budget float64) {
+	b.Helper()
+	verdict := "PASS"
+	if now > budget {
+		verdict = "FAIL"
+		b.Fail()
+	}
+	fmt.Printf("%s %s: %.1f MiB of %.1f\n", verdict, b.Name(), now, budget)
+}
+
+// inMemory is a folder in memory if it can be: each commit of SQLite waits for the disk, which is not what is measured.
+func inMemory(b *testing.B) string {
+	b.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
+	if err != nil {
+		return b.TempDir()
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// startExporter runs the exporter with hours, over the ledger that the lines of the configuration name.
+func startExporter(b *testing.B, program, server, ledger string) *process.Process {
+	b.Helper()
+	dir := b.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		return file
+	}
+	config := write("config.yaml", "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\nbilling:\n"+ledger+
+		"  flushInterval: 1s\n  usage: {enabled: true}\n")
+	access := write("kubeconfig", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],`+
+		`"clusters":[{"name":"c","cluster":{"server":%q}}],"users":[{"name":"u","user":{"token":"t"}}]}`, server))
+	p := process.New(program, []string{"billing-exporter", "--kubeconfig=" + access, "--config=" + config, "--metrics-bind-address=0", "--health-probe-bind-address=0"},
+		nil, filepath.Join(dir, "log"))
+	if err := p.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = p.Kill() })
+	return p
+}
+
+// waitForLedger waits until the ledger has a period of each namespace, and the meter has measured them.
+func waitForLedger(b *testing.B, p *process.Process, file string, namespaces int) {
+	b.Helper()
+	var rows, measured int
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+		db, err := billing.OpenSQLite(file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		_ = db.QueryRowContext(b.Context(), "SELECT count(*) FROM tenant_billing").Scan(&rows)
+		_ = db.QueryRowContext(b.Context(), "SELECT count(*) FROM outbox_usage").Scan(&measured)
+		_ = db.Close()
+		if rows == namespaces && measured > 0 {
+			return
+		}
+	}
+	b.Fatalf("%d of %d rows, %d pieces of hours\n%s", rows, namespaces, measured, p.LogTail(6))
+}
+
+// waitForConditions waits until the exporter has told every tenant. What the stand-in was told it forgets, so it is told again.
+func waitForConditions(b *testing.B, p *process.Process, api *standIn) {
+	b.Helper()
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(time.Second) {
+		if api.conditionsWritten() >= min(api.namespaces, 500) {
+			return
+		}
+	}
+	b.Fatalf("%d conditions were written\n%s", api.conditionsWritten(), p.LogTail(6))
+}
+
+// settled is what a process has in memory at most, and what it has at rest, in MiB, and how much of that are pages of its binary, which
+// the system can drop. At rest is the least of half a minute: the exporter gives back what a burst of work took.
+func settled(b *testing.B, pid int) (peak, now, files float64) {
+	b.Helper()
+	for range 30 {
+		time.Sleep(time.Second)
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			b.Skipf("this machine tells nothing of processes: %v", err)
+		}
+		of := func(what string) float64 {
+			kib, err := strconv.ParseFloat(regexp.MustCompile(what + `:\s+(\d+) kB`).FindStringSubmatch(string(status))[1], 64)
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib / 1024
+		}
+		if resident := of("VmRSS"); now == 0 || resident < now {
+			now, files = resident, of("RssFile")
+		}
+		peak = of("VmHWM")
+	}
+	return peak, now, files
+}
