@@ -189,6 +189,7 @@ func (f *fixture) seen(ctx context.Context) {
 		{patcher, "patch", "", "namespaces", ""},
 		{updater, "update", "", "namespaces", ""},
 		{erin, "create", "", "namespaces", ""},
+		{ivan, "patch", "", "namespaces", "levelled"},
 	} {
 		Eventually(ctx, f.may).WithArguments(right.who, right.verb, right.group, right.resource, right.namespace).
 			Should(BeTrue(), "%+v", right)

@@ -74,7 +74,7 @@ var _ = Describe("the operator's ports", Ordered, func() {
 			var err error
 			before, err = f.state(ctx)
 			return reflect.DeepEqual(before, last), err
-		}).WithPolling(time.Second).Should(BeTrue(), "what the operator has to do at first is done")
+		}).WithPolling(3*time.Second).Should(BeTrue(), "what the operator has to do at first is done; a status waits up to two seconds")
 		for _, review := range f.madeUp(ctx) {
 			answer, err := f.post(ctx, review.path, review.AdmissionReview)
 			Expect(err).NotTo(HaveOccurred())

@@ -50,7 +50,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		db, err = billing.OpenSQLite(file)
 		Expect(err).NotTo(HaveOccurred())
 		store = opened(billing.SQLite, db)
-		Expect(periods(ctx, store, "pay")()).To(Equal([]string{"pay 4711"}))
+		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(Equal([]string{"pay 4711"}))
 	})
 
 	It("BILL-36 keeps each of the changes that follow each other at once", func(ctx SpecContext) {

@@ -81,6 +81,9 @@ var _ = Describe("component hierarchy-authority", Ordered, func() {
 			// As the operator would let managers and sudoers change their tenant.
 			build.ClusterRole("edit-payments", editor), build.ClusterRoleBinding("edit-payments", "edit-payments", build.RBACUser("bob")))
 		eventuallyRefused(ctx, "proposed parent", func() error { return configure(ctx, "carol", "plain", "victim", client.DryRunAll) })
+		for _, c := range [][]string{{"dave", "pay-web", "payments"}, {"alice", "pay-db", "payments"}, {"carol", "plain", "carols"}, {"bob", "pay-web", "alices"}} {
+			Eventually(func() error { return configure(ctx, c[0], c[1], c[2], client.DryRunAll) }).WithContext(ctx).Should(Succeed(), "%s's rights are known", c[0])
+		}
 	})
 
 	DescribeTable("SEC-H1 asks who may, and an admin may", func(ctx SpecContext, user, namespace, parent, question string) {

@@ -117,8 +117,14 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		mark := f.mark(ctx)
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
 		f.distributed(ctx, "v=2", f.d1)
+		var next *metav1.Time
+		Eventually(ctx, func() *metav1.Time { // which is told after the copy is written
+			if rollout := f.read(ctx).Status.Rollout; rollout != nil {
+				next = rollout.NextBatchTime
+			}
+			return next
+		}).ShouldNot(BeNil(), f.explain)
 		Expect(w.Operator.Kill()).To(Succeed())
-		next := f.read(ctx).Status.Rollout.NextBatchTime
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		f.distributed(ctx, "v=2", f.d2, f.d3)
 		f.becomes(ctx, "True/Distributed")
@@ -133,7 +139,9 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		f.create(ctx, func(rd *v1alpha1.ResourceDistribution) { rd.Spec.Rollout.Partition = &two })
 		f.becomes(ctx, "True/Distributed")
 		f.change(ctx, f.holding(map[string]string{"v": "2"}))
+		f.distributed(ctx, "v=2", f.d1)
 		f.becomes(ctx, "True/Partitioned")
+		f.rests(ctx)
 		mark := f.mark(ctx)
 		for range 3 {
 			Expect(w.Operator.Restart(ctx)).To(Succeed())

@@ -258,7 +258,8 @@ var _ = Describe("kubectl warren protect", func() {
 		} {
 			Expect(kubectl(ctx, admin, line)).To(SatisfyAll(HavePrefix("error: "), ContainSubstring(message)), line)
 		}
-		Expect(kubectl(ctx, "carol", "warren protect p-plain")).To(ContainSubstring("only the operator and cluster administrators may change these keys"))
+		Eventually(ctx, func() string { return kubectl(ctx, "carol", "warren protect p-plain") }).
+			Should(ContainSubstring("only the operator and cluster administrators may change these keys"))
 	})
 })
 

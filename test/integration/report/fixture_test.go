@@ -46,6 +46,12 @@ func furnish(ctx context.Context, w *devcluster.World) {
 		// A group that no tenant has is one like others.
 		build.RoleBinding("ci", "no-tenant", "view", build.RBACGroup("stray-sudoers")))
 	letAudit(ctx, w)
+	// The API server learns of RoleBindings and Roles apart from that, each in the order in which they were made.
+	stray := w.Impersonate(controlplane.Admin, rest.ImpersonationConfig{UserName: "stray", Groups: []string{"stray-sudoers"}})
+	Eventually(func() error { return stray.List(ctx, &corev1.PodList{}, client.InNamespace("ci")) }).WithContext(ctx).Should(Succeed())
+	Eventually(func() error {
+		return client.IgnoreNotFound(w.As("carol").Get(ctx, client.ObjectKey{Namespace: "pay-web", Name: "db"}, &corev1.Secret{}))
+	}).WithContext(ctx).Should(Succeed())
 }
 
 // letAudit gives the auditor its rights.
@@ -55,6 +61,7 @@ func letAudit(ctx context.Context, w *devcluster.World) {
 		build.ClusterRole(auditor, build.Rule("", "namespaces", "get", "list"), build.Rule("tenancy.warren.dev", "*", "get", "list"),
 			build.Rule("rbac.authorization.k8s.io", "*", "get", "list")),
 		build.ClusterRoleBinding(auditor, auditor, build.RBACUser(auditor)))
+	Eventually(func() error { return w.As(auditor).List(ctx, &rbacv1.ClusterRoleBindingList{}) }).WithContext(ctx).Should(Succeed())
 }
 
 // grow makes a SubNamespace and waits until the tenant's bindings are there.

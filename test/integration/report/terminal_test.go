@@ -24,7 +24,9 @@ var _ = Describe("what a tenant writes", func() {
 		ready(ctx, world, "scribes")
 		grow(ctx, world, "scribes", "scribes-web")
 		dave := world.As("dave")
-		Expect(dave.Create(ctx, build.RoleBinding("scribes", "forger", "view", build.RBACUser(forged)))).To(Succeed())
+		Eventually(func() error {
+			return dave.Create(ctx, build.RoleBinding("scribes", "forger", "view", build.RBACUser(forged)))
+		}).WithContext(ctx).Should(Succeed())
 		Expect(dave.Create(ctx, &corev1.Event{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "scribes", Name: "forged"},
 			InvolvedObject: corev1.ObjectReference{

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
@@ -19,6 +20,9 @@ var _ = Describe("kubectl sudo", func() {
 		create(ctx, build.ClusterRole("reader", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
 			build.ClusterRoleBinding("reader", "reader", build.RBACUser("vera")),
 			build.ClusterRoleBinding("viewer", "view", build.RBACUser("walt")))
+		for user, sees := range map[string]client.Object{"vera": build.Tenant("shop").Object(), "walt": build.Namespace("lonely")} {
+			Eventually(world.As(user).Get).WithArguments(ctx, client.ObjectKeyFromObject(sees), sees).Should(Succeed(), user)
+		}
 		for name, c := range map[string]struct {
 			user string
 			args []string

@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,6 +81,17 @@ func makeTenants(ctx context.Context) {
 	for _, binding := range []string{"warren:sudoers", "warren:users"} {
 		there(ctx, build.RoleBinding("pay-web", binding, ""))
 	}
+	for _, name := range sudoers { // the API server learns of bindings a moment after they are there
+		granted(ctx, world.Sudo(name, "payments"), "pay-web")
+		granted(ctx, world.Sudo(name, "shop"), "shop")
+	}
+	granted(ctx, world.As("alice"), "pay-web")
+}
+
+// granted waits until somebody may list pods in a namespace.
+func granted(ctx context.Context, who client.Client, namespace string) {
+	GinkgoHelper()
+	Eventually(func() error { return who.List(ctx, &corev1.PodList{}, client.InNamespace(namespace)) }).WithContext(ctx).Should(Succeed())
 }
 
 func create(ctx context.Context, objects ...client.Object) {

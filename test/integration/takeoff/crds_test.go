@@ -38,7 +38,7 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		// What `make undeploy CRDS=true` runs.
 		s.script(ctx, "remove-crds.sh", saved)
 		Expect(s.Operator.Process().Running()).To(BeTrue(), "the operator is up until the CRDs are gone")
-		Expect(s.granted(ctx)).To(BeEmpty())
+		Eventually(s.granted).WithContext(ctx).Should(BeEmpty())
 		Expect(s.undeploy(ctx)).To(ContainSubstring("What stays: its CRDs, 0 LNamespaces, 0 SubNamespaces"))
 
 		text, err := os.ReadFile(saved)

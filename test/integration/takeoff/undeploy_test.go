@@ -35,9 +35,11 @@ var _ = Describe("make undeploy", Ordered, func() {
 	It("FLT-U01 takes off what refuses, the operator, its finalizers and its rights, and nothing else", func(ctx SpecContext) {
 		s.plantWebhooks(ctx)
 		payments := build.Tenant("payments").Object()
-		Expect(s.read(payments)(ctx)).To(Succeed())
-		payments.Finalizers = append([]string{"example.com/keep"}, payments.Finalizers...)
-		Expect(s.Admin().Update(ctx, payments)).To(Succeed())
+		Eventually(func(g Gomega) { // the operator may write its status at the same time
+			g.Expect(s.read(payments)(ctx)).To(Succeed())
+			payments.Finalizers = append([]string{"example.com/keep"}, payments.Finalizers...)
+			g.Expect(s.Admin().Update(ctx, payments)).To(Succeed())
+		}).WithContext(ctx).Should(Succeed())
 		before = s.state(ctx)
 		mark, err := s.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -73,7 +75,7 @@ var _ = Describe("make undeploy", Ordered, func() {
 	It("and make deploy bring everything back: FLT-U05 without CRDS=true", func(ctx SpecContext) {
 		s.deploy(ctx)
 		s.ready(ctx, "payments")
-		Expect(s.state(ctx)).To(Equal(before))
+		Eventually(s.state).WithContext(ctx).Should(Equal(before))
 		source := build.Secret("payments", "shared", "")
 		Expect(s.read(source)(ctx)).To(Succeed())
 		source.Data["key"] = []byte("second")
@@ -189,8 +191,10 @@ func (s site) worksAsBefore(ctx context.Context, tenant string) {
 		{"bob", "get secrets -n " + tenant + "-web --as=bob --as-group=" + tenant + "-sudoers"},
 		{"mia", "get lns " + tenant},
 	} {
-		said, allowed := s.kubectl(ctx, c.user, c.line)
-		Expect(allowed).To(BeTrue(), "%s %s: %s", c.user, c.line, said)
+		Eventually(func(g Gomega) {
+			said, allowed := s.kubectl(ctx, c.user, c.line)
+			g.Expect(allowed).To(BeTrue(), "%s %s: %s", c.user, c.line, said)
+		}).WithContext(ctx).Should(Succeed())
 	}
 }
 

@@ -82,6 +82,11 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		Eventually(accessReady(ctx, "late")).WithContext(ctx).Should(unvetted)
 
 		By("an operator that starts meanwhile writes nothing")
+		Eventually(func(g Gomega) { // nor has the one before it anything left to write
+			mark, err := world.Mark(ctx)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Consistently(func() (any, error) { return world.Writes(ctx, mark) }).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
+		}).WithContext(ctx).Should(Succeed())
 		mark, err := world.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(world.Operator.Restart(ctx)).To(Succeed())
