@@ -1,0 +1,113 @@
+package trees_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/internal/preview"
+)
+
+// planned is what manager plan says of a cluster under a configuration, with the operator's own rights.
+func (c cluster) planned(ctx context.Context, config string) preview.Plan {
+	GinkgoHelper()
+	var plan preview.Plan
+	Expect(json.Unmarshal([]byte(c.plan(ctx, config, "-o", "json")), &plan)).To(Succeed())
+	return plan
+}
+
+func (c cluster) plan(ctx context.Context, config string, flags ...string) string {
+	GinkgoHelper()
+	cmd := exec.CommandContext(ctx, built.Manager, append([]string{"plan", "--config", config, "--kubeconfig", c.Kubeconfig(controlplane.Operator)}, flags...)...)
+	out, err := cmd.Output()
+	Expect(err).NotTo(HaveOccurred(), "%s", out)
+	return string(out)
+}
+
+// lines are the writes of a plan: verb, kind, namespace and name.
+func lines(plan preview.Plan) []string {
+	all := []string{}
+	for _, w := range plan.Writes {
+		all = append(all, strings.Join([]string{string(w.Verb), w.Kind, w.Namespace, w.Name}, " "))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// configuration writes a configuration file.
+func configuration(body string) string {
+	GinkgoHelper()
+	path := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+	text := "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n" + body
+	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
+	return path
+}
+
+// planLike are the writes to Namespaces and to what is propagated, in the words of a plan. Those of Kubernetes itself don't count.
+func planLike(requests []audit.Request) []string {
+	all := []string{}
+	for _, r := range requests {
+		kind := kindOfPlan[r.Resource]
+		if strings.Contains(r.User, "system:kube-") || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:") || strings.HasPrefix(kind, "ClusterRole") {
+			continue
+		}
+		if line := planLine(r); line != "" && kind != "" && r.Namespace != "warren-system" && r.Namespace != "kube-system" {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// writesOfOperator are all of its writes in the words of a plan, but for those to its own kinds: finalizers and statuses.
+func writesOfOperator(requests []audit.Request) []string {
+	all := []string{}
+	for _, r := range requests {
+		if r.User == controlplane.Operator && r.IsWrite() && r.Group != v1alpha1.Domain {
+			if line := planLine(r); line != "" {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// requiredChildren are the SubNamespaces that the operator has made, in the words of a plan.
+func requiredChildren(requests []audit.Request) []string {
+	all := []string{}
+	for _, r := range requests {
+		if line := planLine(r); r.User == controlplane.Operator && r.Resource == "subnamespaces" && strings.HasPrefix(line, "create ") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+var kindOfPlan = map[string]string{
+	"namespaces": "Namespace", "subnamespaces": "SubNamespace", "secrets": "Secret", "configmaps": "ConfigMap",
+	"rolebindings": "RoleBinding", "clusterrolebindings": "ClusterRoleBinding", "clusterroles": "ClusterRole",
+}
+
+// planLine is a request as a line of a plan; "" where it has changed nothing, or a subresource.
+func planLine(r audit.Request) string {
+	verb := map[string]string{"create": "create", "update": "update", "patch": "update", "delete": "delete"}[r.Verb]
+	if verb == "" || r.Subresource != "" || r.Code >= 300 {
+		return ""
+	}
+	namespace := r.Namespace
+	if r.Resource == "namespaces" {
+		namespace = ""
+	}
+	return fmt.Sprintf("%s %s %s %s", verb, cmp.Or(kindOfPlan[r.Resource], r.Resource), namespace, r.Name)
+}
