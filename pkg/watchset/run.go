@@ -53,8 +53,10 @@ func (r *run) follow() {
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
 		Name: p.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
 		// Its own may wait for a minute after the server is back.
-		Backoff: &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
+		Backoff:      &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
+		ResyncPeriod: time.Nanosecond, // due at once, so that endResync is asked
 	})
+	reflector.ShouldResync = endResync
 	reflector.RunWithContext(logr.NewContext(r.ctx, silent))
 	r.calls.finish() // a list may outlive the reflector for a moment
 }
@@ -94,7 +96,7 @@ func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 			return nil, err
 		}
 	}
-	w, err := r.part.openStream(ctx, o)
+	w, err := r.openAside(ctx, o)
 	if err != nil {
 		r.judgeFailure(ctx, "watch", err)
 		return nil, err
