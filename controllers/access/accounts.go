@@ -16,10 +16,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
+// accountRecorder writes into the status of LNamespaces which namespaces their service accounts live in.
+type accountRecorder struct {
+	live   client.Reader
+	forest Forest
+	report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
+}
+
 // rememberAccounts writes into the status which namespaces the listed service accounts live in, as far as that isn't there yet,
 // and returns what the status says then. An account gets nothing before its namespace is written down: a crash in between would
 // let the next start take a namespace that somebody made anew for the one that was meant.
-func (r *Reconciler) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
+func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
 	before := tenant.Status.ServiceAccounts
 	if !tenant.DeletionTimestamp.IsZero() {
 		return before, nil
@@ -29,13 +36,13 @@ func (r *Reconciler) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNam
 		return before, err
 	}
 	remember := func(remembered []v1alpha1.ListedServiceAccount) []v1alpha1.ListedServiceAccount {
-		return grants.RememberAccounts(tenant, remembered, r.belongsTo(tenant), func(namespace string) types.UID { return uids[namespace] })
+		return grants.RememberAccounts(tenant, remembered, belongsTo(r.forest, tenant), func(namespace string) types.UID { return uids[namespace] })
 	}
 	if slices.Equal(remember(before), before) {
 		return before, nil
 	}
 	var after []v1alpha1.ListedServiceAccount
-	err = r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
+	err = r.report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		if s.ObservedGeneration <= tenant.Generation { // else these lists are old, and may lack an account that must not be forgotten
 			s.ServiceAccounts = remember(s.ServiceAccounts)
 		}
@@ -49,7 +56,7 @@ func (r *Reconciler) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNam
 
 // uidsOfNew looks at the namespaces of accounts that the status doesn't know yet. It reads live: what a manager has just made must
 // not be called missing.
-func (r *Reconciler) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
+func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
 	uids := map[string]types.UID{}
 	for _, account := range grants.ServiceAccounts(tenant) {
 		known := slices.ContainsFunc(tenant.Status.ServiceAccounts, func(l v1alpha1.ListedServiceAccount) bool {
@@ -60,7 +67,7 @@ func (r *Reconciler) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace)
 		}
 		namespace := &metav1.PartialObjectMetadata{}
 		namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-		err := r.Live.Get(ctx, client.ObjectKey{Name: account.Namespace}, namespace)
+		err := r.live.Get(ctx, client.ObjectKey{Name: account.Namespace}, namespace)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("reading Namespace %s of a service account: %w", account.Namespace, err)
 		}
@@ -69,8 +76,8 @@ func (r *Reconciler) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace)
 	return uids, nil
 }
 
-func (r *Reconciler) belongsTo(tenant *v1alpha1.LNamespace) func(namespace string) bool {
-	return func(namespace string) bool { return r.Forest.BelongsTo(namespace, tenant.Name) }
+func belongsTo(forest Forest, tenant *v1alpha1.LNamespace) func(namespace string) bool {
+	return func(namespace string) bool { return forest.BelongsTo(namespace, tenant.Name) }
 }
 
 // Listing asks for the tenants that list service accounts of these namespaces. It must not be called before the manager's cache of

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,9 +50,17 @@ var errBusy = errors.New("the object is being written for another tenant")
 // no pause between them, since whoever was faster is done.
 const tries = 6
 
+// stepRunner carries out plans: it lets one worker at a time write a shared object, and grants nothing to a tenant that is leaving.
+type stepRunner struct {
+	objects *objectStore
+	leaving *leavingTenants
+	clock   *revocationClock
+	writing sync.Map // keys of shared objects that a worker is at
+}
+
 // runSteps does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
 // revocation has failed.
-func (r *Reconciler) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
+func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
 	revoked := true
@@ -61,12 +69,12 @@ func (r *Reconciler) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		switch {
 		case !step.Revokes && !revoked, unsound[step.Needs], key.Namespace != "" && done.rootless:
 			continue
-		case step.Deed == grants.DeedEnsure && r.isLeaving(tenant):
+		case step.Deed == grants.DeedEnsure && r.leaving.isLeaving(tenant):
 			continue // withdrawn since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant.Name, step, actual)
 		done.changes = append(done.changes, changes...)
-		r.timeRevocation(tenant.Name, changes)
+		r.clock.timeRevocation(tenant.Name, changes)
 		if err != nil {
 			unsound[key] = true
 			revoked = revoked && (!step.Revokes || errors.As(err, &conflictError{}) || errors.Is(err, errBusy))
@@ -95,21 +103,16 @@ func (o *outcome) noteFailure(key grants.Key, err error) {
 	}
 }
 
-func (r *Reconciler) isLeaving(tenant *v1alpha1.LNamespace) bool {
-	uid, ok := r.leaving.Load(tenant.Name)
-	return ok && uid == tenant.UID
-}
-
 // runStep carries out one step on what exists, and again on what exists really where that turns out to be something else. actual is
 // kept up to date for the steps that follow.
-func (r *Reconciler) runStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual) ([]change, error) {
+func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
 	if grants.Shared(step.Desired) {
 		if _, taken := r.writing.LoadOrStore(key, true); taken {
 			return nil, errBusy
 		}
 		defer r.writing.Delete(key)
-		existing, err := r.readCached(ctx, key) // another tenant may have written it since this pass began
+		existing, err := r.objects.readCached(ctx, key) // another tenant may have written it since this pass began
 		if err != nil {
 			return nil, err
 		}
@@ -132,7 +135,7 @@ func (r *Reconciler) runStep(ctx context.Context, tenant string, step grants.Ste
 		if !isStale(err, before) {
 			return changes, err
 		}
-		existing, err := r.readLive(ctx, key)
+		existing, err := r.objects.readLive(ctx, key)
 		if err != nil {
 			return changes, err
 		}
@@ -150,35 +153,23 @@ func isStale(err error, before grants.Object) bool {
 }
 
 // tryStep makes at most one write. It returns what exists then, and whether the step is finished.
-func (r *Reconciler) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (after grants.Object, finished bool, err error) {
+func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (after grants.Object, finished bool, err error) {
 	next := grants.NextWrite(tenant, step, existing)
 	switch next.Verb {
 	case grants.WriteConflict:
 		return existing, true, conflictError{grants.KeyOf(step.Desired)}
 	case grants.WriteCreate:
-		after, err = r.createObject(ctx, next.Object)
+		after, err = r.objects.createObject(ctx, next.Object)
 	case grants.WriteUpdate:
-		after, err = r.updateObject(ctx, next.Object)
+		after, err = r.objects.updateObject(ctx, next.Object)
 	case grants.WriteDelete:
 		guard := sameUID(next.Object)
 		if next.Unchanged {
 			guard = isUnchanged(next.Object)
 		}
-		err = r.deleteObject(ctx, next.Object, guard)
+		err = r.objects.deleteObject(ctx, next.Object, guard)
 	default:
 		after = existing
 	}
 	return after, !next.Unfinished, err
-}
-
-// timeRevocation measures from the change of the LNamespace to the first write that takes a right away.
-func (r *Reconciler) timeRevocation(tenant string, changes []change) {
-	for _, c := range changes {
-		if len(grants.Minus(c.before, c.after)) == 0 {
-			continue
-		}
-		if since, ok := r.changed.LoadAndDelete(tenant); ok {
-			revocationSeconds.Observe(time.Since(since.(time.Time)).Seconds())
-		}
-	}
 }

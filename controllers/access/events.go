@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/record"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
@@ -17,9 +19,18 @@ import (
 // eventBytes is what the API server takes as an Event's message.
 const eventBytes = 1024
 
+// announcer sends the Events about access.
+type announcer struct {
+	events record.EventRecorder
+	told   sync.Map // tenant → who binds its group elsewhere, as Events have said
+}
+
+// forgetTenant forgets what Events have said about the tenant's group.
+func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
+
 // tellChanges sends one Event per list that has changed. settled says that the lists were in force before this pass, so that
 // whatever it wrote had drifted.
-func (r *Reconciler) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change) {
+func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change) {
 	first, last := map[grants.Key]grants.Object{}, map[grants.Key]grants.Object{}
 	var order []grants.Key
 	for _, c := range changes {
@@ -33,14 +44,14 @@ func (r *Reconciler) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chan
 		rebound := before != nil && after != nil && grants.MustRecreate(before, after)
 		switch list := grants.ListOf(key, tenant.Name); {
 		case settled && !rebound:
-			r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+key.String()+", and the operator put it back")
+			a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonDriftRepaired, "somebody changed "+key.String()+", and the operator put it back")
 		case list == "":
 			continue
 		default:
-			r.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
-			r.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
+			a.tellList(tenant, v1alpha1.ReasonAccessRevoked, fmt.Sprintf("%s: removed ", list), ownGroupAside(tenant.Name, grants.Minus(before, after)))
+			a.tellList(tenant, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: added ", list), ownGroupAside(tenant.Name, grants.Minus(after, before)))
 			if rebound {
-				r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
+				a.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonAccessGranted, fmt.Sprintf("%s: their binding was replaced, because it must refer to another ClusterRole", list))
 			}
 		}
 	}
@@ -59,7 +70,7 @@ func ownGroupAside(tenant string, names []string) []string {
 }
 
 // tellList names as many subjects as an Event can hold.
-func (r *Reconciler) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
+func (a *announcer) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
 	if len(names) == 0 {
 		return
 	}
@@ -76,24 +87,24 @@ func (r *Reconciler) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reaso
 		}
 		b.WriteString(name)
 	}
-	r.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
+	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
 // tellFindings warns of what the condition didn't say before.
-func (r *Reconciler) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
+func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
-			r.sendEvent(tenant, corev1.EventTypeWarning, f.event, f.message)
+			a.sendEvent(tenant, corev1.EventTypeWarning, f.event, f.message)
 		}
 	}
 }
 
 // tellBindings tells of others' bindings of the tenant's group, once for the same bindings: whoever looks at a binding, a cluster
 // admin, where it stands, and the tenant that there are such.
-func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
+func (a *announcer) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := slices.Concat(seen.group.inTheWay, seen.group.gifts)
 	now := fmt.Sprint(elsewhere)
-	told, known := r.told.Swap(tenant.Name, now)
+	told, known := a.told.Swap(tenant.Name, now)
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
@@ -101,21 +112,21 @@ func (r *Reconciler) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, befo
 	switch {
 	case len(seen.group.gifts) > 0:
 		effect = "with sudo they hold here what this binding grants: remove it, unless that is meant"
-		r.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; "+
+		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; "+
 			"sudo gives its sudoers what the authors of those bindings grant there, and takes nothing from anybody", group))
 	case !seen.groupInUse():
 		effect = "in mode Constrained that gives them nothing"
-		r.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
+		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
 	}
 	for _, h := range elsewhere {
 		object := &corev1.ObjectReference{
 			APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: h.key.Kind, Namespace: h.key.Namespace, Name: h.key.Name, UID: h.uid,
 		}
-		r.Events.Eventf(object, corev1.EventTypeWarning, string(v1alpha1.ReasonGroupInUse),
+		a.events.Eventf(object, corev1.EventTypeWarning, string(v1alpha1.ReasonGroupInUse),
 			"binds group %s, which sudoers of LNamespace %s become; %s", group, tenant.Name, effect)
 	}
 }
 
-func (r *Reconciler) sendEvent(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
-	r.Events.Event(tenant, kind, string(reason), text.Cut(message, eventBytes))
+func (a *announcer) sendEvent(tenant *v1alpha1.LNamespace, kind string, reason v1alpha1.Reason, message string) {
+	a.events.Event(tenant, kind, string(reason), text.Cut(message, eventBytes))
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -77,11 +75,11 @@ func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNa
 }
 
 func (r *Reconciler) forgetTenant(tenant string) {
-	r.groups.forgetTenant(tenant)
+	r.groups.table.forgetTenant(tenant)
 	r.patience.Forget(tenant)
-	r.changed.Delete(tenant)
-	r.leaving.Delete(tenant)
-	r.told.Delete(tenant)
+	r.clock.forgetTenant(tenant)
+	r.leaving.forgetTenant(tenant)
+	r.announcer.forgetTenant(tenant)
 	r.blocked.set(tenant, nil)
 	r.obstacles.follow(tenant, nil)
 	r.elsewhere.set(tenant, 0, 0)
@@ -95,8 +93,8 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		mode:     r.modes.currentMode(),
 	}
 	var accounts []v1alpha1.ListedServiceAccount
-	accounts, f.unremembered = r.rememberAccounts(ctx, tenant)
-	f.input = r.planInput(tenant, accounts, f.settings, f.mode)
+	accounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
+	f.input = planInput(r.Forest, tenant, accounts, f.settings, f.mode)
 	f.objects = grants.For(tenant, f.input)
 	var err error
 	if f.actual, err = r.readActual(ctx, tenant, f.objects); err != nil {
@@ -109,7 +107,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		return f, nil
 	}
 	if !f.own {
-		r.groups.forgetTenant(tenant.Name)
+		r.groups.table.forgetTenant(tenant.Name)
 		return f, nil
 	}
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
@@ -123,16 +121,16 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 }
 
 // planInput takes what the desired objects depend on. accounts is what is remembered of the service accounts that are listed.
-func (r *Reconciler) planInput(tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
+func planInput(forest Forest, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
 		Forms:           mode.Forms,
 		UserClusterRole: settings.UserClusterRole,
 		Refused: grants.Refusals(tenant, grants.Surroundings{
 			OperatorNamespace: settings.OperatorNamespace,
-			InTree:            r.belongsTo(tenant),
+			InTree:            belongsTo(forest, tenant),
 			Doubt: func(account v1alpha1.Subject) string {
-				return grants.DoubtAccount(account, accounts, r.Forest.UID(account.Namespace))
+				return grants.DoubtAccount(account, accounts, forest.UID(account.Namespace))
 			},
 		}),
 	}
@@ -141,14 +139,14 @@ func (r *Reconciler) planInput(tenant *v1alpha1.LNamespace, accounts []v1alpha1.
 // readActual reads what exists under the names of objects, and the shared objects that the tenant owns.
 func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
 	actual := grants.Actual{}
-	if err := r.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
+	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
 		return nil, err
 	}
 	blocked := r.blocked.of(tenant.Name)
 	for _, key := range objects.Keys() {
-		object, err := r.readCached(ctx, key)
+		object, err := r.objects.readCached(ctx, key)
 		if object == nil && err == nil && blocked[key] {
-			object, err = r.readLive(ctx, key) // the cache doesn't hold what stood in the way
+			object, err = r.objects.readLive(ctx, key) // the cache doesn't hold what stood in the way
 		}
 		if err != nil {
 			return nil, err
@@ -158,57 +156,4 @@ func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace
 		}
 	}
 	return actual, nil
-}
-
-// addOwnedPairs adds the self pairs of which the tenant is an owner, of whatever users.
-func (r *Reconciler) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
-	of := client.MatchingFields{indexTenant: tenant}
-	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
-	if err := r.Client.List(ctx, roles, of); err != nil {
-		return fmt.Errorf("listing ClusterRoles of tenant %s: %w", tenant, err)
-	}
-	if err := r.Client.List(ctx, bindings, of); err != nil {
-		return fmt.Errorf("listing ClusterRoleBindings of tenant %s: %w", tenant, err)
-	}
-	add := func(object grants.Object) {
-		if _, ok := grants.SelfUser(object.GetName()); !ok {
-			return
-		}
-		if object = r.recent.latestOf(grants.KeyOf(object), object); object != nil {
-			actual[grants.KeyOf(object)] = object
-		}
-	}
-	for i := range roles.Items {
-		add(&roles.Items[i])
-	}
-	for i := range bindings.Items {
-		add(&bindings.Items[i])
-	}
-	return nil
-}
-
-// readCached reads an object from the cache, or what was last written where that is later. It is nil if there is none.
-func (r *Reconciler) readCached(ctx context.Context, key grants.Key) (grants.Object, error) {
-	object, err := readObject(ctx, r.Client, key)
-	if err != nil {
-		return nil, err
-	}
-	return r.recent.latestOf(key, object), nil
-}
-
-// readLive reads an object from the API server. It is nil if there is none.
-func (r *Reconciler) readLive(ctx context.Context, key grants.Key) (grants.Object, error) {
-	return readObject(ctx, r.Live, key)
-}
-
-func readObject(ctx context.Context, from client.Reader, key grants.Key) (grants.Object, error) {
-	object := key.New()
-	err := from.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, object)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", key, err)
-	}
-	return object, nil
 }

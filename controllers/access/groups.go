@@ -3,9 +3,7 @@ package access
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,15 +34,8 @@ type groups struct {
 	ours    client.Reader // the manager's cache: ClusterRoleBindings that carry the label of access objects
 	foreign cache.Cache   // all others, less what is of no interest here
 
-	wake    chan struct{}
 	recheck chan struct{}
-
-	mu        sync.Mutex
-	asked     map[string]bool     // tenants that wait for a look that has not begun yet
-	known     map[string]bool     // tenants that had sudoers when the last look began
-	found     map[string][]holder // group → RoleBindings that name it, as of the last look
-	stopped   map[string][]holder // tenant → RoleBindings that its first grant waits for
-	forbidden string              // why the last look was refused; empty if it was not
+	table   *holderTable
 }
 
 // groupState is what others' bindings mean for a tenant's sudo.
@@ -73,8 +64,7 @@ func holderOf(binding grants.Object) holder {
 
 func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
 	return &groups{
-		forest: forest, ours: ours, live: live, timing: timing, wake: make(chan struct{}, 1), recheck: make(chan struct{}, 1),
-		asked: map[string]bool{}, known: map[string]bool{}, found: map[string][]holder{}, stopped: map[string][]holder{},
+		forest: forest, ours: ours, live: live, timing: timing, recheck: make(chan struct{}, 1), table: newHolderTable(),
 	}
 }
 
@@ -83,7 +73,7 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	granted := grants.WasGranted(tenant, desired, actual)
 	if len(grants.Subjects(desired.Binding)) == 0 {
 		if !granted {
-			g.forgetTenant(tenant.Name)
+			g.table.forgetTenant(tenant.Name)
 		}
 		return groupState{}, nil
 	}
@@ -92,40 +82,7 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	if err != nil {
 		return groupState{}, err
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	inTree := func(namespace string) bool { return g.forest.InTree(namespace, tenant.Name) }
-	var state groupState
-	for _, h := range append(holders, g.found[group]...) {
-		switch {
-		case granted && g.givesMore(tenant.Name, h):
-			state.gifts = append(state.gifts, h)
-		case !granted && grants.StopsGrant(tenant.Name, h.key.Namespace, h.leftover, inTree):
-			state.inTheWay = append(state.inTheWay, h)
-		}
-	}
-	g.stopped[tenant.Name] = slices.DeleteFunc(slices.Clone(state.inTheWay), func(h holder) bool { return h.key.Namespace == "" })
-	if !g.known[tenant.Name] {
-		g.requestLook(tenant.Name)
-		if !granted {
-			state.pending, state.forbidden = true, g.forbidden
-		}
-	}
-	return state, nil
-}
-
-// givesMore says whether a binding gives the tenant's sudoers something outside of their tree.
-func (g *groups) givesMore(tenant string, h holder) bool {
-	return !h.leftover && (h.key.Namespace == "" || !g.forest.BelongsTo(h.key.Namespace, tenant))
-}
-
-// requestLook wants a look for the tenant. The caller holds the lock.
-func (g *groups) requestLook(tenant string) {
-	g.asked[tenant] = true
-	select {
-	case g.wake <- struct{}{}:
-	default: // one is due already
-	}
+	return g.table.judgeTenant(tenant.Name, granted, holders, g.forest), nil
 }
 
 // requestRecheck wants another look at the RoleBindings that stand in the way of tenants.
@@ -134,15 +91,6 @@ func (g *groups) requestRecheck() {
 	case g.recheck <- struct{}{}:
 	default: // one is due already
 	}
-}
-
-// forgetTenant forgets what was found about the tenant's group: its next sudoer counts as the first.
-func (g *groups) forgetTenant(tenant string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.asked, tenant)
-	delete(g.known, tenant)
-	delete(g.stopped, tenant)
 }
 
 // clusterWide names the ClusterRoleBindings of the group that are not ours.

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -55,7 +53,7 @@ func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-g.wake:
+		case <-g.table.wake:
 			if retry != nil {
 				continue // the next try is due soon, and answers this one as well
 			}
@@ -94,43 +92,15 @@ func (g *groups) backoff() *wait.Backoff {
 
 // scanBindings lists all RoleBindings. It returns the tenants that waited for it, and those for which something has changed.
 func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
-	g.mu.Lock()
-	asked := g.asked
-	g.asked = map[string]bool{}
-	needless := len(asked) == 0 && len(g.known) == 0
-	g.mu.Unlock()
+	asked, needless := g.table.beginLook()
 	if needless {
 		return nil, nil // no tenant has a sudoer
 	}
-
 	found, err := g.listBindings(ctx)
-
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	concerned := map[string]bool{}
 	if err != nil {
-		refused := apierrors.IsForbidden(err) && g.forbidden == ""
-		for tenant := range asked {
-			g.asked[tenant] = true
-			concerned[tenant] = refused // so that they can say why they wait
-		}
-		if apierrors.IsForbidden(err) {
-			g.forbidden = err.Error()
-		}
-		return trueKeys(concerned), err
+		return g.table.noteFailedLook(asked, err), err
 	}
-	g.forbidden = ""
-	for tenant := range asked {
-		g.known[tenant], concerned[tenant] = true, true
-	}
-	for tenant := range g.known {
-		group := v1alpha1.SudoersGroup(tenant)
-		if !slices.Equal(g.found[group], found[group]) {
-			concerned[tenant] = true
-		}
-	}
-	g.found = found
-	return trueKeys(concerned), nil
+	return g.table.noteLook(asked, found), nil
 }
 
 // listBindings finds the RoleBindings that name a group of sudoers, by group. The operator's own copies are left out, unless they are of
@@ -174,7 +144,7 @@ func (g *groups) ofAnother(ctx context.Context, binding *rbacv1.RoleBinding) boo
 func (g *groups) recheckObstacles(ctx context.Context) ([]string, error) {
 	var concerned []string
 	var errs []error
-	for tenant, holders := range g.inTheWay() {
+	for tenant, holders := range g.table.inTheWay() {
 		group := v1alpha1.SudoersGroup(tenant)
 		for _, h := range holders {
 			binding, err := readObject(ctx, g.live, h.key)
@@ -185,30 +155,9 @@ func (g *groups) recheckObstacles(ctx context.Context) ([]string, error) {
 			if binding != nil && slices.Contains(groupsOfSudoers(binding), group) && binding.GetUID() == h.uid {
 				continue
 			}
-			g.mu.Lock()
-			g.found[group] = slices.DeleteFunc(slices.Clone(g.found[group]), func(other holder) bool { return other == h })
-			g.mu.Unlock()
+			g.table.dropHolder(group, h)
 			concerned = append(concerned, tenant)
 		}
 	}
 	return concerned, errors.Join(errs...)
-}
-
-// inTheWay lists by tenant the RoleBindings that its first grant waits for.
-func (g *groups) inTheWay() map[string][]holder {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return maps.Clone(g.stopped)
-}
-
-// trueKeys lists the keys that are true.
-func trueKeys(set map[string]bool) []string {
-	var result []string
-	for name, ok := range set {
-		if ok {
-			result = append(result, name)
-		}
-	}
-	slices.Sort(result)
-	return result
 }

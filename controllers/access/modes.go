@@ -21,7 +21,12 @@ const unavailable = "the API server doesn't offer constrained impersonation, whi
 // modes keeps the mode of sudo: it asks the API server now and then, follows the configuration, and ends a switch when the
 // rules and bindings of both forms are in place everywhere. It is a source of the controller, which waits for the first mode.
 type modes struct {
-	r    *Reconciler
+	objects *objectStore
+	forest  Forest
+	config  func() Settings
+	probe   func(context.Context) grants.Answer
+	timing  Timing
+
 	wake chan struct{}
 	// begun is closed when the first mode is known.
 	begun chan struct{}
@@ -31,7 +36,10 @@ type modes struct {
 }
 
 func newModes(r *Reconciler) *modes {
-	return &modes{r: r, wake: make(chan struct{}, 1), begun: make(chan struct{})}
+	return &modes{
+		objects: r.objects, forest: r.Forest, config: r.Config, probe: r.Probe, timing: r.Timing,
+		wake: make(chan struct{}, 1), begun: make(chan struct{}),
+	}
 }
 
 // Reconfigured says that Config may answer something else about the mode of sudo.
@@ -39,8 +47,13 @@ func (r *Reconciler) Reconfigured() {
 	if r.modes == nil {
 		return // not set up yet
 	}
+	r.modes.requestLook()
+}
+
+// requestLook wants another look at the configuration.
+func (m *modes) requestLook() {
 	select {
-	case r.modes.wake <- struct{}{}:
+	case m.wake <- struct{}{}:
 	default: // a look is due already
 	}
 }
@@ -79,7 +92,7 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 		before := m.currentMode()
 		var again <-chan time.Time
 		if before.Switching() {
-			again = time.After(m.r.Timing.SwitchLook)
+			again = time.After(m.timing.SwitchLook)
 		} else {
 			began, settled = time.Time{}, time.Time{}
 		}
@@ -100,11 +113,11 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 			case !inPlace:
 				settled = time.Time{}
 			}
-			late := time.Since(began) >= m.r.Timing.SwitchLimit
+			late := time.Since(began) >= m.timing.SwitchLimit
 			if late && settled.IsZero() {
-				ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.r.Timing.SwitchLimit)
+				ctrl.Log.WithName("access").Info("the mode of sudo is switched although the new rules and bindings are not in place everywhere", "after", m.timing.SwitchLimit)
 			}
-			if late || !settled.IsZero() && time.Since(settled) >= m.r.Timing.SwitchGrace {
+			if late || !settled.IsZero() && time.Since(settled) >= m.timing.SwitchGrace {
 				m.setMode(before.Finish())
 			}
 		}
@@ -119,7 +132,7 @@ func (m *modes) beginWithRules(ctx context.Context) bool {
 	for {
 		var found grants.Forms
 		roles := &rbacv1.ClusterRoleList{}
-		err := m.r.Client.List(ctx, roles)
+		err := m.objects.client.List(ctx, roles)
 		if err == nil {
 			for i := range roles.Items {
 				if grants.GrantsSudo(&roles.Items[i]) {
@@ -133,16 +146,16 @@ func (m *modes) beginWithRules(ctx context.Context) bool {
 		select {
 		case <-ctx.Done():
 			return false
-		case <-time.After(m.r.Timing.RetryMin):
+		case <-time.After(m.timing.RetryMin):
 		}
 	}
 }
 
 // lookAtMode follows the configuration, and the API server where it matters what that says.
 func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
-	configured, answer := m.r.Config().SudoMode, grants.Unknown
+	configured, answer := m.config().SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
-		answer = m.r.Probe(ctx)
+		answer = m.probe(ctx)
 	}
 	before := m.currentMode()
 	now := before.Next(configured, answer)
@@ -155,10 +168,10 @@ func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
 
 // answerTTL is how long an answer is good for.
 func (m *modes) answerTTL(answer grants.Answer) time.Duration {
-	if answer == grants.Unknown && m.r.Config().SudoMode != v1alpha1.SudoLegacy {
-		return m.r.Timing.ProbeRetry
+	if answer == grants.Unknown && m.config().SudoMode != v1alpha1.SudoLegacy {
+		return m.timing.ProbeRetry
 	}
-	return m.r.Timing.Probe
+	return m.timing.Probe
 }
 
 func (m *modes) setMode(mode grants.Mode) {
@@ -179,7 +192,7 @@ func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string))
 	mode := m.currentMode()
 	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)
 	tenants := &v1alpha1.LNamespaceList{}
-	if err := m.r.Client.List(ctx, tenants); err != nil {
+	if err := m.objects.client.List(ctx, tenants); err != nil {
 		ctrl.Log.WithName("access").Error(err, "listing LNamespaces to switch the mode of sudo") // a cache that has synced doesn't fail
 		return
 	}

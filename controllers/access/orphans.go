@@ -23,10 +23,12 @@ import (
 
 // orphans deletes access objects that no tenant answers for any more: someone stripped their owners, or took the finalizer off
 // an LNamespace. Every object is looked at when the operator starts and whenever it changes.
-type orphans struct{ *Reconciler }
+type orphans struct {
+	objects *objectStore
+}
 
-func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
-	o := orphans{r}
+func setupOrphans(mgr ctrl.Manager, objects *objectStore, timing Timing) error {
+	o := orphans{objects}
 	itself := func() handler.TypedEventHandler[client.Object, grants.Key] {
 		return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []grants.Key {
 			return []grants.Key{grants.KeyOf(object)}
@@ -40,9 +42,9 @@ func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
 		Watches(&rbacv1.ClusterRole{}, itself()).
 		Watches(&rbacv1.ClusterRoleBinding{}, itself()).
 		Watches(&rbacv1.RoleBinding{}, itself(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
-		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(o.objectsOf), builder.WithPredicates(deletions)).
+		Watches(&v1alpha1.LNamespace{}, handler.TypedEnqueueRequestsFromMapFunc(objectsOf), builder.WithPredicates(deletions)).
 		WithOptions(controller.TypedOptions[grants.Key]{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grants.Key](r.Timing.ErrorMin, r.Timing.RetryMax),
+			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grants.Key](timing.ErrorMin, timing.RetryMax),
 		}).
 		Complete(o)
 	if err != nil {
@@ -52,13 +54,13 @@ func (r *Reconciler) setupOrphans(mgr ctrl.Manager) error {
 }
 
 // objectsOf names the objects of an LNamespace that has gone.
-func (o orphans) objectsOf(_ context.Context, tenant client.Object) []grants.Key {
+func objectsOf(_ context.Context, tenant client.Object) []grants.Key {
 	return grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, grants.Facts{}).Keys()
 }
 
 // Reconcile deletes the object if it is ours and nobody's.
 func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, error) {
-	object, err := readObject(ctx, o.Client, key)
+	object, err := readObject(ctx, o.objects.client, key)
 	if err != nil || object == nil || object.GetDeletionTimestamp() != nil {
 		return ctrl.Result{}, err
 	}
@@ -67,13 +69,13 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 		return ctrl.Result{}, nil
 	}
 	// The cache answers nearly always; only the API server's word is enough to delete.
-	for _, reader := range []client.Reader{o.Client, o.Live} {
-		claimed, err := o.isClaimed(ctx, reader, object)
+	for _, reader := range []client.Reader{o.objects.client, o.objects.live} {
+		claimed, err := isClaimed(ctx, reader, object)
 		if err != nil || claimed {
 			return ctrl.Result{}, err
 		}
 	}
-	if err := o.deleteObject(ctx, object, isUnchanged(object)); err != nil {
+	if err := o.objects.deleteObject(ctx, object, isUnchanged(object)); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(ignoreConflict(err))
 	}
 	ctrllog.FromContext(ctx).V(1).Info("deleted an access object without a tenant", "object", key.String())
@@ -82,7 +84,7 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 
 // isClaimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
 // which has been told by a mark.
-func (o orphans) isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
+func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {
 		return true, nil
 	}

@@ -1,13 +1,16 @@
 // Package access keeps the RBAC objects of every tenant as internal/grants says they should be.
 //
-// One pass over a tenant gathers what is (gather.go), lets the pure planner say what to do, does it (act.go, writer.go) and
-// reports (report.go, events.go). Withdraw takes everything back when a tenant goes. A second, small controller deletes
-// objects whose tenant is gone (orphans.go).
+// One pass over a tenant gathers what is (gather.go), lets the pure planner say what to do, does it (act.go) and reports (report.go,
+// events.go). Withdraw takes everything back when a tenant goes. A second, small controller deletes objects whose tenant is gone
+// (orphans.go).
+//
+// Beside the Reconciler, each type owns its state: objectStore reads and writes access objects (read.go, writer.go), stepRunner carries
+// out plans, announcer sends Events, accountRecorder writes down where service accounts live, modes follows the mode of sudo, groups
+// and its holderTable know who else binds the groups of sudoers, and obstacleWatch watches what stands in a tenant's way.
 package access
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -109,16 +112,18 @@ type Reconciler struct {
 	// Workers is how many tenants are worked on at once; 4 if it is 0.
 	Workers int
 
-	groups   *groups
-	modes    *modes
-	roles    *userRoles
-	recent   *recent
-	patience workqueue.TypedRateLimiter[string]
-	changed  sync.Map // tenant → time.Time of the change of its LNamespace that hasn't been acted on yet
-	leaving  sync.Map // tenant → UID of the LNamespace for which Withdraw was called
-	told     sync.Map // tenant → who binds its group elsewhere, as Events have said
-	writing  sync.Map // keys of shared objects that a worker is at
-	blocked  obstacles
+	// What follows owns its state, each behind a lock of its own that no other is taken under. checkComplete makes it.
+	objects   *objectStore
+	steps     *stepRunner
+	groups    *groups
+	modes     *modes
+	roles     *userRoles
+	accounts  *accountRecorder
+	announcer *announcer
+	leaving   *leavingTenants
+	clock     *revocationClock
+	patience  workqueue.TypedRateLimiter[string]
+	blocked   obstacles
 	// obstacles watches what is blocked, and what keeps groups from being granted.
 	obstacles *obstacleWatch
 	// elsewhere counts others' bindings of the groups of sudoers.
@@ -136,7 +141,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, err
 	}
 	plan := grants.PlanFor(tenant.Name, seen.objects, seen.withheldGrants(), seen.actual)
-	done := r.runSteps(ctx, tenant, plan, seen.actual)
+	done := r.steps.runSteps(ctx, tenant, plan, seen.actual)
 	if seen.unremembered != nil {
 		done.errs = append(done.errs, seen.unremembered)
 	}

@@ -80,21 +80,21 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	if len(done.errs) > 0 {
 		return ctrl.Result{}, errors.Join(done.errs...)
 	}
-	r.changed.Delete(tenant.Name)
+	r.clock.forgetTenant(tenant.Name)
 	if seen.deleting {
 		return ctrl.Result{}, nil // its finalizer reports
 	}
 	if len(done.busy) > 0 {
-		r.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{RequeueAfter: wait.Jitter(r.Timing.ErrorMin/2, 1)}, nil
 	}
 	if seen.unbounded {
-		r.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // not granted yet, nor refused
 	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
 		r.patience.When(tenant.Name) // counts
-		r.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
@@ -102,11 +102,11 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay), len(seen.group.gifts))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
-		r.tellChanges(tenant, false, done.changes)
+		r.announcer.tellChanges(tenant, false, done.changes)
 		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
 	}
 	status := metav1.ConditionTrue
-	reason, message := r.grantedCondition()
+	reason, message := grantedCondition(r.Unvetted)
 	if len(found) > 0 {
 		status, reason, message = metav1.ConditionFalse, found[0].reason, joinFindings(found)
 	}
@@ -114,11 +114,11 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	settled := before != nil && before.ObservedGeneration == tenant.Generation && before.Reason == string(reason) && before.Message == message &&
 		!seen.mode.Switching() && !modeChanged(tenant, seen)
 
-	r.tellChanges(tenant, settled, done.changes)
-	r.tellFindings(tenant, before, found)
-	r.tellBindings(tenant, seen, before)
+	r.announcer.tellChanges(tenant, settled, done.changes)
+	r.announcer.tellFindings(tenant, before, found)
+	r.announcer.tellBindings(tenant, seen, before)
 	if modeChanged(tenant, seen) {
-		r.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
+		r.announcer.sendEvent(tenant, corev1.EventTypeNormal, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(seen.mode.Told))
 	}
 	err := r.Report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
 		v1alpha1.SetCondition(&s.Conditions, tenant.Generation, v1alpha1.ConditionAccessReady, status, reason, message)

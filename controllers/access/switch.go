@@ -27,12 +27,12 @@ func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 // they are listed when nothing else is missing.
 func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 	tenants := &v1alpha1.LNamespaceList{}
-	if err := m.r.Client.List(ctx, tenants); err != nil {
+	if err := m.objects.client.List(ctx, tenants); err != nil {
 		return fmt.Errorf("listing LNamespaces: %w", err)
 	}
 	granted := map[string]grants.Object{} // by tenant with sudoers: the binding of its sudoers
 	for i := range tenants.Items {
-		binding, err := m.r.checkSwitched(ctx, &tenants.Items[i], mode)
+		binding, err := m.checkSwitched(ctx, &tenants.Items[i], mode)
 		if err != nil {
 			return err
 		}
@@ -43,22 +43,22 @@ func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 	if mode.Towards() != v1alpha1.SudoConstrained || len(granted) == 0 {
 		return nil
 	}
-	return m.r.checkCopies(ctx, granted)
+	return m.checkCopies(ctx, granted)
 }
 
 // checkSwitched is nil if the tenant's rules and its root can do without the form that isn't wanted any more. It returns the binding
 // of its sudoers; nil if it has none.
-func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
-	if !tenant.DeletionTimestamp.IsZero() || !r.Forest.Owns(tenant.Name, tenant.UID) {
+func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
+	if !tenant.DeletionTimestamp.IsZero() || !m.forest.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
 	}
-	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), mode))
-	granted, err := r.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
+	objects := grants.For(tenant, planInput(m.forest, tenant, tenant.Status.ServiceAccounts, m.config(), mode))
+	granted, err := m.objects.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
 		return nil, err // nobody could be interrupted
 	}
 	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
-		role, err := r.readCached(ctx, grants.KeyOf(pair.Role))
+		role, err := m.objects.readCached(ctx, grants.KeyOf(pair.Role))
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamesp
 		return granted, nil
 	}
 	key := grants.KeyOf(objects.SudoOn)
-	binding, err := r.readCached(ctx, key)
+	binding, err := m.objects.readCached(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (r *Reconciler) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamesp
 }
 
 // checkCopies is nil if every namespace below the roots of these tenants has the copy that lets its sudoers use the constrained form.
-func (r *Reconciler) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
+func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
 	there := map[string]grants.Object{} // by namespace
 	page := &rbacv1.RoleBindingList{}
 	for {
-		err := r.Live.List(ctx, page, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo},
+		err := m.objects.live.List(ctx, page, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo},
 			client.HasLabels{v1alpha1.LabelInheritedFrom}, client.Limit(scanPage), client.Continue(page.Continue))
 		if err != nil {
 			return fmt.Errorf("listing the RoleBindings %s in sub-namespaces: %w", grants.SudoOnBinding, err)
@@ -101,7 +101,7 @@ func (r *Reconciler) checkCopies(ctx context.Context, granted map[string]grants.
 		page = &rbacv1.RoleBindingList{ListMeta: page.ListMeta}
 	}
 	for tenant, binding := range granted {
-		for _, namespace := range r.Forest.Living(tenant) {
+		for _, namespace := range m.forest.Living(tenant) {
 			if namespace != tenant && (there[namespace] == nil || !grants.SameSubjects(there[namespace], binding)) {
 				return fmt.Errorf("RoleBinding %s/%s", namespace, grants.SudoOnBinding)
 			}

@@ -14,12 +14,13 @@ import (
 )
 
 // grantedCondition is what AccessReady says where nothing is wrong: also whether the ClusterRole of users grants what is dangerous.
-func (r *Reconciler) grantedCondition() (v1alpha1.Reason, string) {
+// unvettedRights may be nil: nothing is known to be dangerous then.
+func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) {
 	const everything = "everything that the lists say is granted"
-	if r.Unvetted == nil {
+	if unvettedRights == nil {
 		return v1alpha1.ReasonGranted, everything
 	}
-	unvetted := r.Unvetted()
+	unvetted := unvettedRights()
 	if len(unvetted) == 0 {
 		return v1alpha1.ReasonGranted, everything
 	}
@@ -27,10 +28,10 @@ func (r *Reconciler) grantedCondition() (v1alpha1.Reason, string) {
 		everything, strings.Join(unvetted, "; ")), 1024)
 }
 
-// vettingSource is the source that asks for all tenants when Unvetted may say something else; one that never does if there is none.
-func (r *Reconciler) vettingSource() source.Source {
-	if r.Vetting != nil {
-		return r.Vetting
+// sourceOrNone is the source, or one that never asks for anything if it is nil.
+func sourceOrNone(wanted source.Source) source.Source {
+	if wanted != nil {
+		return wanted
 	}
 	return source.Func(func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error { return nil })
 }

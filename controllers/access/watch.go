@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/metadata"
@@ -42,16 +41,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.groups.watchBindings(mgr); err != nil {
 		return err
 	}
-	if err := r.setupOrphans(mgr); err != nil {
+	if err := setupOrphans(mgr, r.objects, r.Timing); err != nil {
 		return err
 	}
 	err := ctrl.NewControllerManagedBy(mgr).Named("access").
-		For(&v1alpha1.LNamespace{}, builder.WithPredicates(r.specChanged())).
-		Watches(&rbacv1.ClusterRole{}, r.handleObjects()).
-		Watches(&rbacv1.ClusterRoleBinding{}, r.handleObjects()).
-		Watches(&rbacv1.RoleBinding{}, r.handleObjects(), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
+		For(&v1alpha1.LNamespace{}, builder.WithPredicates(specChanged(r.clock))).
+		Watches(&rbacv1.ClusterRole{}, handleObjects(r.objects.recent)).
+		Watches(&rbacv1.ClusterRoleBinding{}, handleObjects(r.objects.recent)).
+		Watches(&rbacv1.RoleBinding{}, handleObjects(r.objects.recent), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
-		WatchesRawSource(r.vettingSource()).
+		WatchesRawSource(sourceOrNone(r.Vetting)).
 		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scanUntilDone()).
 		WatchesRawSource(r.obstacles.source()).
@@ -94,9 +93,13 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 			return err
 		}
 	}
+	r.objects = &objectStore{client: r.Client, live: r.Live, recent: newRecent(r.Timing.Recent)}
 	r.modes = newModes(r)
+	r.accounts = &accountRecorder{live: r.Live, forest: r.Forest, report: r.Report}
+	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
+	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock}
+	r.announcer = &announcer{events: r.Events}
 	r.roles = &userRoles{live: r.Live, trust: r.Timing.RoleTrust}
-	r.recent = newRecent(r.Timing.Recent)
 	r.patience = workqueue.NewTypedItemExponentialFailureRateLimiter[string](r.Timing.RetryMin, r.Timing.RetryMax)
 	objectCount.reader.Store(&r.Client)
 	return nil
@@ -120,12 +123,12 @@ func indexFields(mgr ctrl.Manager) error {
 }
 
 // specChanged lets through what changes the lists, and notes when, so that revocations can be timed.
-func (r *Reconciler) specChanged() predicate.Predicate {
+func specChanged(clock *revocationClock) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			changed := e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
 			if changed {
-				r.changed.LoadOrStore(e.ObjectNew.GetName(), time.Now())
+				clock.noteChange(e.ObjectNew.GetName())
 			}
 			return changed
 		},
@@ -139,8 +142,11 @@ func notCopied(object client.Object) bool {
 
 // handleObjects requeues every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing
 // the square of their number: where only owners have changed, it asks for those whose ownership has.
-func (r *Reconciler) handleObjects() handler.EventHandler {
-	all := handler.EnqueueRequestsFromMapFunc(r.tenantsOf)
+func handleObjects(seen *recent) handler.EventHandler {
+	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
+		seen.observe(object)
+		return tenantsOf(object)
+	})
 	return handler.Funcs{
 		CreateFunc: all.Create, DeleteFunc: all.Delete, GenericFunc: all.Generic,
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -149,7 +155,7 @@ func (r *Reconciler) handleObjects() handler.EventHandler {
 				all.Update(ctx, e, queue)
 				return
 			}
-			r.recent.observe(e.ObjectNew)
+			seen.observe(e.ObjectNew)
 			for _, tenant := range tenants {
 				queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
 			}
@@ -158,8 +164,7 @@ func (r *Reconciler) handleObjects() handler.EventHandler {
 }
 
 // tenantsOf maps an event on an access object to every tenant that it is of. The caller does so for the old and the new object.
-func (r *Reconciler) tenantsOf(_ context.Context, object client.Object) []reconcile.Request {
-	r.recent.observe(object)
+func tenantsOf(object client.Object) []reconcile.Request {
 	tenants := grants.Tenants(object)
 	if namespace := object.GetNamespace(); namespace != "" {
 		tenants = append(tenants, namespace) // its labels may be what someone changed

@@ -16,15 +16,15 @@ import (
 // foreign finalizer or being written for another tenant at this moment, so that the caller comes again; what someone else
 // made under such a name is not among them and is never touched.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
-	r.leaving.Store(tenant.Name, tenant.UID)
-	objects := grants.For(tenant, r.planInput(tenant, tenant.Status.ServiceAccounts, r.Config(), r.modes.currentMode()))
+	r.leaving.note(tenant)
+	objects := grants.For(tenant, planInput(r.Forest, tenant, tenant.Status.ServiceAccounts, r.Config(), r.modes.currentMode()))
 	actual, err := r.readActual(ctx, tenant, objects)
 	if err != nil {
 		return nil, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
 	}
 	plan := grants.PlanFor(tenant.Name, objects, grants.Withheld{Everything: true}, actual)
-	done := r.runSteps(ctx, tenant, plan, actual)
-	r.tellChanges(tenant, false, done.changes)
+	done := r.steps.runSteps(ctx, tenant, plan, actual)
+	r.announcer.tellChanges(tenant, false, done.changes)
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)
 		if existing := actual[key]; step.Deed == grants.DeedRemove && existing != nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	if err := done.err(); err != nil {
 		return remaining, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	r.groups.forgetTenant(tenant.Name)
+	r.groups.table.forgetTenant(tenant.Name)
 	r.blocked.set(tenant.Name, nil)
 	r.obstacles.follow(tenant.Name, nil)
 	slices.Sort(remaining)

@@ -15,31 +15,40 @@ import (
 
 const owner = client.FieldOwner(v1alpha1.OperatorName)
 
-func (r *Reconciler) createObject(ctx context.Context, desired grants.Object) (grants.Object, error) {
+// objectStore reads and writes access objects, one request each, and knows its own writes before the watch brings them. Its lock is that
+// of recent.
+type objectStore struct {
+	// client writes, and reads from the manager's cache; live reads from the API server.
+	client client.Client
+	live   client.Reader
+	recent *recent
+}
+
+func (s *objectStore) createObject(ctx context.Context, desired grants.Object) (grants.Object, error) {
 	object := desired.DeepCopyObject().(grants.Object)
-	if err := countWrite(object, "create", r.Client.Create(ctx, object, owner)); err != nil {
+	if err := countWrite(object, "create", s.client.Create(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("creating %s: %w", grants.KeyOf(object), err)
 	}
-	r.recent.noteWritten(object)
+	s.recent.noteWritten(object)
 	return object, nil
 }
 
 // updateObject is one PUT of an object as it was read, so its UID and resourceVersion guard it.
-func (r *Reconciler) updateObject(ctx context.Context, object grants.Object) (grants.Object, error) {
-	if err := countWrite(object, "update", r.Client.Update(ctx, object, owner)); err != nil {
+func (s *objectStore) updateObject(ctx context.Context, object grants.Object) (grants.Object, error) {
+	if err := countWrite(object, "update", s.client.Update(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("updating %s: %w", grants.KeyOf(object), err)
 	}
-	r.recent.noteWritten(object)
+	s.recent.noteWritten(object)
 	return object, nil
 }
 
-func (r *Reconciler) deleteObject(ctx context.Context, object grants.Object, guard client.Preconditions) error {
-	err := countWrite(object, "delete", r.Client.Delete(ctx, object, guard))
+func (s *objectStore) deleteObject(ctx context.Context, object grants.Object, guard client.Preconditions) error {
+	err := countWrite(object, "delete", s.client.Delete(ctx, object, guard))
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s: %w", grants.KeyOf(object), err)
 	}
 	if len(object.GetFinalizers()) == 0 {
-		r.recent.noteDeleted(object)
+		s.recent.noteDeleted(object)
 	}
 	return nil
 }
