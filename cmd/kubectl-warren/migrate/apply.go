@@ -145,15 +145,14 @@ func untaken(estate *Estate, c Cluster) string {
 	if !c.Peer.Record.isFinished() {
 		return ""
 	}
-	p := newPlanner(estate, c)
-	objects, modes, count := p.objectsBySlot(), p.kindModes(), 0
+	objects, modes, count := c.objectsBySlot(), c.kindModes(), 0
 	for slot := range estate.Copies {
 		object := objects[slot]
 		if object == nil || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
 		at := slot.At(object.Labels[v1alpha1.LabelInheritedFrom])
-		final := p.finalMode(at, modes)
+		final := estate.finalMode(at, modes)
 		if source := objects[at]; source != nil && final != v1alpha1.ModeCreate && source.Labels[v1alpha1.LabelPropagate] == final {
 			count++
 		}

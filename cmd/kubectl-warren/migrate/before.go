@@ -92,18 +92,23 @@ func joinKeys(keys []v1alpha1.MetadataKey) string {
 }
 
 // had is the value of a key of Warren's before the migration; "" if there was none.
-func (p *planner) had(object Object, key string) string {
-	return p.Peer.Record.Before[object.id()][key]
+func (r *Record) had(object Object, key string) string {
+	return r.Before[object.id()][key]
 }
 
 // wasThere says whether an object of Warren's own is older than the migration.
-func (p *planner) wasThere(object Object) bool {
-	_, there := p.Peer.Record.Before[object.id()]
+func (r *Record) wasThere(object Object) bool {
+	_, there := r.Before[object.id()]
 	return there
 }
 
 // since are those of keys that a field of an object did not have before the migration.
-func (p *planner) since(object Object, field string, keys []string) []string {
-	before := strings.Split(p.had(object, field), ",")
+func (r *Record) since(object Object, field string, keys []string) []string {
+	before := strings.Split(r.had(object, field), ",")
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(before, key) })
+}
+
+// isMadeHere says whether an object that stands was made by this migration, and not by one before it.
+func (r *Record) isMadeHere(object Object, now metav1.Object) bool {
+	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !r.wasThere(object)
 }

@@ -2,7 +2,6 @@ package migrate
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -87,32 +86,13 @@ func (p *planner) planRest() {
 		if guards == others {
 			atFirst, inTheEnd = w.AtRest, nil
 		}
-		p.setPolicies(Rest, others, w, atFirst)
-		p.setPolicies(Rest, guards, w, inTheEnd)
+		p.draft.setPolicies(Rest, others, w, atFirst)
+		p.draft.setPolicies(Rest, guards, w, inTheEnd)
 	}
 	for _, d := range p.Peer.Deployments {
-		p.scale(Rest, deployments, d, 0)
+		p.draft.scale(Rest, deployments, d, 0)
 	}
 	p.withholdGrants()
-}
-
-func (p *planner) scale(phase Phase, wave int, d Deployment, replicas int64) {
-	if d.Wanted != replicas {
-		p.patch(phase, wave, d.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
-	}
-}
-
-func (p *planner) setPolicies(phase Phase, wave int, w Webhooks, policies []string) {
-	var changes []any
-	for i, policy := range w.Policies {
-		if i < len(policies) && policies[i] != policy {
-			changes = append(changes, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policies[i]})
-		}
-	}
-	if len(changes) > 0 {
-		guard := map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": w.ResourceVersion}
-		p.patch(phase, wave, w.PartialObjectMetadata, append([]any{guard}, changes...))
-	}
 }
 
 // record notes a change in the record; the first note says how the other operator ran.
@@ -141,7 +121,7 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 		panic(err) // a struct of numbers and strings
 	}
 	body["data"] = map[string]any{recordKey: string(text)}
-	p.steps = append(p.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
+	p.draft.steps = append(p.draft.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
 }
 
 // withCaller are the users who have migrated; the peers without tenants don't ask who does.

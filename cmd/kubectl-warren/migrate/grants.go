@@ -90,17 +90,7 @@ func (e Engine) subjects() map[string][]any {
 func (p *planner) withholdGrants() {
 	for _, g := range p.Peer.Grants {
 		if len(g.Subjects) > 0 {
-			p.patch(Rest, restGrants, g.PartialObjectMetadata, map[string]any{"subjects": nil})
-		}
-	}
-}
-
-// restoreGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.
-func (p *planner) restoreGrants() {
-	for _, g := range p.Peer.Grants {
-		before := p.Peer.Record.Subjects[objectOf(g.PartialObjectMetadata).String()]
-		if len(g.Subjects) == 0 && len(before) > 0 {
-			p.patch(Wake, 2, g.PartialObjectMetadata, map[string]any{"subjects": before})
+			p.draft.patch(Rest, restGrants, g.PartialObjectMetadata, map[string]any{"subjects": nil})
 		}
 	}
 }

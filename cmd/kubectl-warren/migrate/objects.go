@@ -29,7 +29,7 @@ func (p *planner) planCopies() {
 		}
 		action := world.Plan(slot)
 		if action.Verb != propagate.Create {
-			p.miss("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to be kept or deleted")
+			p.draft.miss("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to be kept or deleted")
 			continue
 		}
 		copied[action.Source] = true
@@ -37,7 +37,7 @@ func (p *planner) planCopies() {
 			continue
 		}
 		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: unread}
-		p.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
+		p.draft.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
 			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
 	}
 	p.planSources(objects, copied)
@@ -78,16 +78,16 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 		} else if final == v1alpha1.ModeNone {
 			before[v1alpha1.LabelPropagate] = final
 		}
-		p.relabel(Sources, 0, object, before, selector)
+		p.draft.relabel(Sources, 0, object, before, selector)
 		after := object.DeepCopy()
 		after.Labels = relabelled(after.Labels, before)
-		p.relabel(Finish, wave, after, map[string]string{v1alpha1.LabelPropagate: final}, nil)
+		p.draft.relabel(Finish, wave, after, map[string]string{v1alpha1.LabelPropagate: final}, nil)
 	}
 }
 
 // finalMode is what the label propagate of an object says in the end; "" takes it off.
-func (p *planner) finalMode(slot propagate.Slot, modes map[schema.GroupKind]propagate.KindMode) string {
-	mode := p.Sources[slot].Mode
+func (e *Estate) finalMode(slot propagate.Slot, modes map[schema.GroupKind]propagate.KindMode) string {
+	mode := e.Sources[slot].Mode
 	if mode == "" {
 		mode = v1alpha1.ModeUpdate
 	}
@@ -101,17 +101,17 @@ func (p *planner) finalMode(slot propagate.Slot, modes map[schema.GroupKind]prop
 	return mode
 }
 
-func (p *planner) kindModes() map[schema.GroupKind]propagate.KindMode {
+func (c Cluster) kindModes() map[schema.GroupKind]propagate.KindMode {
 	modes := map[schema.GroupKind]propagate.KindMode{}
-	for _, kind := range p.Kinds {
+	for _, kind := range c.Kinds {
 		modes[kind.GroupKind()] = kind.Mode
 	}
 	return modes
 }
 
-func (p *planner) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadata {
+func (c Cluster) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadata {
 	objects := map[propagate.Slot]*metav1.PartialObjectMetadata{}
-	for _, kind := range p.Kinds {
+	for _, kind := range c.Kinds {
 		for _, object := range kind.Objects {
 			objects[kind.slot(object)] = object
 		}

@@ -43,7 +43,7 @@ func (p *planner) planTenants() {
 			unnoted = true
 			p.createTenant(Tenants, 0, object)
 		default:
-			p.relabel(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
+			p.draft.relabel(Finish, 1, root, nil, map[string]string{v1alpha1.AnnotationAdopt: p.Caller})
 			p.createTenant(Finish, 2, object)
 		}
 	}
@@ -54,9 +54,9 @@ func (p *planner) planTenants() {
 
 // createTenant adds the step that makes an LNamespace, which names its maker as the webhook would: so the next plan knows it again.
 func (p *planner) createTenant(phase Phase, wave int, object Object) {
-	p.create(phase, wave, object, p.Tenants[object.Name])
+	p.draft.create(phase, wave, object, p.Tenants[object.Name])
 	if p.Creator != "" {
-		body := p.steps[len(p.steps)-1].Body.(map[string]any)
+		body := p.draft.steps[len(p.draft.steps)-1].Body.(map[string]any)
 		body["metadata"].(map[string]any)["annotations"] = map[string]any{v1alpha1.AnnotationCreator: p.Creator}
 	}
 }
@@ -64,7 +64,7 @@ func (p *planner) createTenant(phase Phase, wave int, object Object) {
 // markForAdoption has the mark on a root name the LNamespace itself, where that doesn't say who made it: no webhook has signed it.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
 	if isUnsigned(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
-		p.relabel(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
+		p.draft.relabel(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
 	}
 }
 
@@ -92,21 +92,22 @@ func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
 }
 
 // findUnmade finds the sources that are to be made. After the last step none is: whoever has deleted one since has meant it.
-func (p *planner) findUnmade() {
-	p.unmade = map[propagate.Slot]*metav1.PartialObjectMetadata{}
-	if p.Peer.Record.isFinished() {
-		return
+func findUnmade(estate *Estate, c Cluster) map[propagate.Slot]*metav1.PartialObjectMetadata {
+	unmade := map[propagate.Slot]*metav1.PartialObjectMetadata{}
+	if c.Peer.Record.isFinished() {
+		return unmade
 	}
-	objects := p.objectsBySlot()
-	for slot, made := range p.Made {
+	objects := c.objectsBySlot()
+	for slot, made := range estate.Made {
 		if objects[slot] != nil {
 			continue
 		}
 		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name, Annotations: made.Annotations}}
 		object.APIVersion, object.Kind = made.APIVersion, slot.Kind.Kind
 		object.Labels = relabelled(made.Labels, map[string]string{v1alpha1.LabelCreatedBy: madeHere, v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
-		p.unmade[slot] = object
+		unmade[slot] = object
 	}
+	return unmade
 }
 
 // makeSource adds the step that makes a source, in mode create as all sources are until the last step.
@@ -117,7 +118,7 @@ func (p *planner) makeSource(slot propagate.Slot, object *metav1.PartialObjectMe
 	}
 	body := map[string]any{"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": metadata}
 	maps.Copy(body, p.Made[slot].Content)
-	p.steps = append(p.steps, Step{Phase: Sources, Verb: Create, Object: objectOf(object), Body: body})
+	p.draft.steps = append(p.draft.steps, Step{Phase: Sources, Verb: Create, Object: objectOf(object), Body: body})
 }
 
 // madeBefore are the objects that stand already where a source would be made.
@@ -129,27 +130,6 @@ func (p *planner) madeBefore() (found []*metav1.PartialObjectMetadata) {
 		}
 	}
 	return found
-}
-
-// isMadeSource says whether an object is a source that this migration made.
-func (p *planner) isMadeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) bool {
-	_, made := p.Made[slot]
-	return made && p.isMadeHere(objectOf(object), object)
-}
-
-// undoTenants takes away the sources and then the LNamespaces that the migration made. Warren deletes the roots of these, which it made.
-func (p *planner) undoTenants() {
-	objects := p.objectsBySlot()
-	for _, slot := range sortedSlots(p.Made) {
-		if object := objects[slot]; object != nil && p.isMadeSource(slot, object) {
-			p.remove(0, objectOf(object), object)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Tenants)) {
-		if lns := p.LNamespaces[name]; lns != nil && p.isMadeHere(ours("LNamespace", "", name), lns) {
-			p.remove(1, ours("LNamespace", "", name), lns)
-		}
-	}
 }
 
 // planOwned takes off the ownerReferences by which the garbage collector would delete namespaces and objects of users together with the
@@ -167,7 +147,7 @@ func (p *planner) planOwned() {
 			if len(kept) > 0 {
 				value = kept
 			}
-			p.patch(Finish, 1, object, map[string]any{"metadata": map[string]any{"ownerReferences": value}})
+			p.draft.patch(Finish, 1, object, map[string]any{"metadata": map[string]any{"ownerReferences": value}})
 		}
 	}
 }

@@ -19,6 +19,14 @@ const (
 	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
 )
 
+// undoer makes one plan of the way back; there is a record.
+type undoer struct {
+	*Estate
+	Cluster
+	*outlook
+	draft *draft
+}
+
 // NewUndo plans what takes the cluster back to where the other operator left it. Without a record nothing was begun, or all is undone.
 func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	switch record := c.Peer.Record; {
@@ -27,64 +35,60 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	case record.Finished:
 		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone", c.Peer.RecordAt)
 	}
-	p := newPlanner(estate, c)
-	p.undoNamespaces()
-	p.undoHierarchy()
-	p.undoTenants()
-	p.undoObjects()
-	p.undoRest()
-	return p.result(), nil
+	d := &draft{gaps: slices.Clone(estate.Gaps)}
+	u := &undoer{Estate: estate, Cluster: c, outlook: foresee(estate, c, d), draft: d}
+	u.undoNamespaces()
+	u.undoHierarchy()
+	u.undoTenants()
+	u.undoObjects()
+	u.undoRest()
+	return d.result(), nil
 }
 
 // undoNamespaces takes off the labels that placed the namespaces, but for those that they had before, from the leaves upwards: what has
 // children can't leave.
-func (p *planner) undoNamespaces() {
-	deepest := len(p.joining)
-	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
-		now := p.Namespaces[name]
+func (u *undoer) undoNamespaces() {
+	deepest := len(u.joining)
+	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
+		now := u.Namespaces[name]
 		off := map[string]string{}
-		for key, value := range p.joining[name].labels() {
+		for key, value := range u.joining[name].labels() {
 			if now.Labels[key] == value {
-				off[key] = p.had(objectOf(now), key)
+				off[key] = u.Peer.Record.had(objectOf(now), key)
 			}
 		}
-		p.relabel(Leave, deepest-p.depth(name), now, off, nil)
+		u.draft.relabel(Leave, deepest-u.depth(name), now, off, nil)
 	}
 }
 
-func (p *planner) undoHierarchy() {
-	for _, name := range slices.Sorted(maps.Keys(p.joining)) {
-		place := p.joining[name]
-		if sub := p.Subs[place.Parent+"/"+name]; sub != nil && p.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
-			p.remove(0, ours("SubNamespace", sub.Namespace, name), sub)
+func (u *undoer) undoHierarchy() {
+	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
+		place := u.joining[name]
+		if sub := u.Subs[place.Parent+"/"+name]; sub != nil && u.Peer.Record.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
+			u.draft.remove(0, ours("SubNamespace", sub.Namespace, name), sub)
 		}
-		if hc := p.Hierarchies[name]; hc != nil && p.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) {
-			p.remove(0, ours("HierarchyConfiguration", name, hc.Name), hc)
+		if hc := u.Hierarchies[name]; hc != nil && u.Peer.Record.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) {
+			u.draft.remove(0, ours("HierarchyConfiguration", name, hc.Name), hc)
 		} else if hc != nil {
-			p.undoHierarchyOf(hc, place)
+			u.undoHierarchyOf(hc, place)
 		}
 	}
-}
-
-// isMadeHere says whether an object that stands was made by this migration, and not by one before it.
-func (p *planner) isMadeHere(object Object, now metav1.Object) bool {
-	return now.GetLabels()[v1alpha1.LabelCreatedBy] == madeHere && now.GetDeletionTimestamp() == nil && !p.wasThere(object)
 }
 
 // undoHierarchyOf takes what the migration wrote out of a HierarchyConfiguration that the operator had made.
-func (p *planner) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
+func (u *undoer) undoHierarchyOf(hc *v1alpha1.HierarchyConfiguration, place Place) {
 	spec, object := map[string]any{}, ours("HierarchyConfiguration", hc.Namespace, hc.Name)
-	if place.Cascading && hc.Spec.AllowCascadingDeletion && p.had(object, cascadingField) != v1alpha1.True {
+	if place.Cascading && hc.Spec.AllowCascadingDeletion && u.Peer.Record.had(object, cascadingField) != v1alpha1.True {
 		spec[cascadingField] = false
 	}
-	if left := withoutKeys(hc.Spec.PropagatedLabels, p.since(object, labelsField, place.Labels)); len(left) < len(hc.Spec.PropagatedLabels) {
+	if left := withoutKeys(hc.Spec.PropagatedLabels, u.Peer.Record.since(object, labelsField, place.Labels)); len(left) < len(hc.Spec.PropagatedLabels) {
 		spec[labelsField] = left
 	}
-	if left := withoutKeys(hc.Spec.PropagatedAnnotations, p.since(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
+	if left := withoutKeys(hc.Spec.PropagatedAnnotations, u.Peer.Record.since(object, annotationsField, place.Annotations)); len(left) < len(hc.Spec.PropagatedAnnotations) {
 		spec[annotationsField] = left
 	}
 	if len(spec) > 0 {
-		p.patchHierarchy(Owners, hc, spec)
+		u.draft.patchHierarchy(Owners, hc, spec)
 	}
 }
 
@@ -92,61 +96,87 @@ func withoutKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.Metadat
 	return slices.DeleteFunc(slices.Clone(have), func(key v1alpha1.MetadataKey) bool { return slices.Contains(taken, string(key)) })
 }
 
-// remove adds the step that deletes an object that the migration made.
-func (p *planner) remove(wave int, object Object, now metav1.Object) {
-	p.steps = append(p.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID())})
+// isMadeSource says whether an object is a source that this migration made.
+func (u *undoer) isMadeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) bool {
+	_, made := u.Made[slot]
+	return made && u.Peer.Record.isMadeHere(objectOf(object), object)
+}
+
+// undoTenants takes away the sources and then the LNamespaces that the migration made. Warren deletes the roots of these, which it made.
+func (u *undoer) undoTenants() {
+	objects := u.objectsBySlot()
+	for _, slot := range sortedSlots(u.Made) {
+		if object := objects[slot]; object != nil && u.isMadeSource(slot, object) {
+			u.draft.remove(0, objectOf(object), object)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(u.Tenants)) {
+		if lns := u.LNamespaces[name]; lns != nil && u.Peer.Record.isMadeHere(ours("LNamespace", "", name), lns) {
+			u.draft.remove(1, ours("LNamespace", "", name), lns)
+		}
+	}
 }
 
 // undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
-func (p *planner) undoObjects() {
-	objects := p.objectsBySlot()
+func (u *undoer) undoObjects() {
+	objects := u.objectsBySlot()
 	sources := map[propagate.Slot]bool{}
-	for slot := range p.Sources {
+	for slot := range u.Sources {
 		sources[slot] = true
 	}
-	for _, slot := range sortedSlots(p.Copies) {
+	for _, slot := range sortedSlots(u.Copies) {
 		object := objects[slot]
 		if object == nil {
 			continue
 		}
 		from := object.Labels[v1alpha1.LabelInheritedFrom]
-		sources[slot.At(p.Copies[slot])] = true
+		sources[slot.At(u.Copies[slot])] = true
 		if from == "" || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
 		sources[slot.At(from)] = true
-		p.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: p.had(objectOf(object), v1alpha1.LabelInheritedFrom)},
-			map[string]string{v1alpha1.AnnotationSourceHash: p.had(objectOf(object), v1alpha1.AnnotationSourceHash)})
+		u.draft.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: u.Peer.Record.had(objectOf(object), v1alpha1.LabelInheritedFrom)},
+			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.had(objectOf(object), v1alpha1.AnnotationSourceHash)})
 	}
 	for _, slot := range sortedSlots(sources) {
 		object := objects[slot]
-		if _, copied := p.Copies[slot]; object == nil || copied || p.isMadeSource(slot, object) {
+		if _, copied := u.Copies[slot]; object == nil || copied || u.isMadeSource(slot, object) {
 			continue
 		}
 		labels, annotations := map[string]string{}, map[string]string{}
-		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && p.Sources[slot].Mode == mode {
-			labels[v1alpha1.LabelPropagate] = p.had(objectOf(object), v1alpha1.LabelPropagate)
+		if mode := object.Labels[v1alpha1.LabelPropagate]; mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeNone && u.Sources[slot].Mode == mode {
+			labels[v1alpha1.LabelPropagate] = u.Peer.Record.had(objectOf(object), v1alpha1.LabelPropagate)
 		}
-		if s := p.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
-			annotations[v1alpha1.AnnotationSelect] = p.had(objectOf(object), v1alpha1.AnnotationSelect)
+		if s := u.Sources[slot].Select; s != "" && object.Annotations[v1alpha1.AnnotationSelect] == s {
+			annotations[v1alpha1.AnnotationSelect] = u.Peer.Record.had(objectOf(object), v1alpha1.AnnotationSelect)
 		}
-		p.relabel(Release, 1, object, labels, annotations)
+		u.draft.relabel(Release, 1, object, labels, annotations)
 	}
 }
 
 // undoRest wakes the other operator, and forgets the migration.
-func (p *planner) undoRest() {
-	record := p.Peer.Record
-	for _, d := range p.Peer.Deployments {
+func (u *undoer) undoRest() {
+	record := u.Peer.Record
+	for _, d := range u.Peer.Deployments {
 		if replicas, known := record.Replicas[objectOf(d.PartialObjectMetadata).String()]; known {
-			p.scale(Wake, 0, d, replicas)
+			u.draft.scale(Wake, 0, d, replicas)
 		}
 	}
-	for _, w := range p.Peer.Webhooks {
+	for _, w := range u.Peer.Webhooks {
 		if policies, known := record.Policies[objectOf(w.PartialObjectMetadata).String()]; known {
-			p.setPolicies(Wake, 1, w, policies)
+			u.draft.setPolicies(Wake, 1, w, policies)
 		}
 	}
-	p.restoreGrants()
-	p.steps = append(p.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: p.Peer.RecordAt, uid: p.Peer.RecordUID})
+	u.restoreGrants()
+	u.draft.steps = append(u.draft.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: u.Peer.RecordAt, uid: u.Peer.RecordUID})
+}
+
+// restoreGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.
+func (u *undoer) restoreGrants() {
+	for _, g := range u.Peer.Grants {
+		before := u.Peer.Record.Subjects[objectOf(g.PartialObjectMetadata).String()]
+		if len(g.Subjects) == 0 && len(before) > 0 {
+			u.draft.patch(Wake, 2, g.PartialObjectMetadata, map[string]any{"subjects": before})
+		}
+	}
 }

@@ -1,0 +1,146 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// draft is a plan that is being written: its steps in any order, and its gaps.
+type draft struct {
+	steps []Step
+	gaps  []Gap
+}
+
+// madeHere marks the objects that a migration makes, so that undoing it takes away no others.
+const madeHere = "kubectl-warren-migrate"
+
+// miss adds a gap.
+func (d *draft) miss(what, instead string) { d.gaps = append(d.gaps, Gap{what, instead}) }
+
+// phaseOrder of a plan and of its undoing.
+var phaseOrder = []Phase{Rest, Tenants, Sources, Copies, Namespaces, Hierarchy, Finish, Leave, Owners, Release, Wake}
+
+// result is the plan, its steps in their order.
+func (d *draft) result() Plan {
+	slices.SortStableFunc(d.steps, func(a, b Step) int {
+		if a.Phase != b.Phase {
+			return slices.Index(phaseOrder, a.Phase) - slices.Index(phaseOrder, b.Phase)
+		}
+		return a.wave - b.wave
+	})
+	if d.steps == nil {
+		d.steps = []Step{}
+	}
+	if d.gaps == nil {
+		d.gaps = []Gap{}
+	}
+	return Plan{d.steps, d.gaps}
+}
+
+// relabelled are labels with changes, of which "" takes one off.
+func relabelled(now, changes map[string]string) map[string]string {
+	result := maps.Clone(now)
+	if result == nil {
+		result = map[string]string{}
+	}
+	for key, value := range changes {
+		if result[key] = value; value == "" {
+			delete(result, key)
+		}
+	}
+	return result
+}
+
+// patchOf is what of changes isn't so yet, for a merge patch; nil if all is.
+func patchOf(now, changes map[string]string) map[string]any {
+	var patch map[string]any
+	for key, value := range changes {
+		have, there := now[key]
+		if have == value && there == (value != "") {
+			continue
+		}
+		if patch == nil {
+			patch = map[string]any{}
+		}
+		if patch[key] = any(value); value == "" {
+			patch[key] = nil
+		}
+	}
+	return patch
+}
+
+// relabel adds the step that changes labels and annotations of an object, where they aren't so yet.
+func (d *draft) relabel(phase Phase, wave int, object *metav1.PartialObjectMetadata, labels, annotations map[string]string) {
+	metadata := map[string]any{}
+	if patch := patchOf(object.Labels, labels); patch != nil {
+		metadata["labels"] = patch
+	}
+	if patch := patchOf(object.Annotations, annotations); patch != nil {
+		metadata["annotations"] = patch
+	}
+	if len(metadata) > 0 {
+		d.patch(phase, wave, object, map[string]any{"metadata": metadata})
+	}
+}
+
+// patch adds the step that changes an object as it was read.
+func (d *draft) patch(phase Phase, wave int, object *metav1.PartialObjectMetadata, body any) {
+	d.steps = append(d.steps, Step{Phase: phase, wave: wave, Verb: Patch, Object: objectOf(object), Body: body,
+		uid: string(object.UID), version: object.ResourceVersion})
+}
+
+func objectOf(object *metav1.PartialObjectMetadata) Object {
+	return Object{object.APIVersion, object.Kind, object.Namespace, object.Name}
+}
+
+// patchHierarchy adds the step that changes the spec of a HierarchyConfiguration.
+func (d *draft) patchHierarchy(phase Phase, hc *v1alpha1.HierarchyConfiguration, spec map[string]any) {
+	d.steps = append(d.steps, Step{Phase: phase, Verb: Patch, Object: ours("HierarchyConfiguration", hc.Namespace, hc.Name),
+		Body: map[string]any{"spec": spec}, uid: string(hc.UID), version: hc.ResourceVersion})
+}
+
+func ours(kind, namespace, name string) Object {
+	return Object{v1alpha1.GroupVersion.String(), kind, namespace, name}
+}
+
+// create adds the step that makes an object of ours.
+func (d *draft) create(phase Phase, wave int, object Object, spec any) {
+	metadata := map[string]any{"name": object.Name, "labels": map[string]any{v1alpha1.LabelCreatedBy: madeHere}}
+	if object.Namespace != "" {
+		metadata["namespace"] = object.Namespace
+	}
+	d.steps = append(d.steps, Step{Phase: phase, wave: wave, Verb: Create, Object: object, Body: map[string]any{
+		"apiVersion": object.APIVersion, "kind": object.Kind, "metadata": metadata, "spec": spec,
+	}})
+}
+
+// remove adds the step that deletes an object that the migration made.
+func (d *draft) remove(wave int, object Object, now metav1.Object) {
+	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID())})
+}
+
+// scale adds the step that asks for replicas of a Deployment, where others are asked for.
+func (d *draft) scale(phase Phase, wave int, deployment Deployment, replicas int64) {
+	if deployment.Wanted != replicas {
+		d.patch(phase, wave, deployment.PartialObjectMetadata, map[string]any{"spec": map[string]any{"replicas": replicas}})
+	}
+}
+
+// setPolicies adds the step that changes the failure policies of webhooks, where they are others.
+func (d *draft) setPolicies(phase Phase, wave int, w Webhooks, policies []string) {
+	var changes []any
+	for i, policy := range w.Policies {
+		if i < len(policies) && policies[i] != policy {
+			changes = append(changes, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policies[i]})
+		}
+	}
+	if len(changes) > 0 {
+		guard := map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": w.ResourceVersion}
+		d.patch(phase, wave, w.PartialObjectMetadata, append([]any{guard}, changes...))
+	}
+}
