@@ -49,6 +49,7 @@ type capsuleEstate struct {
 	peer    Capsule
 	cluster Cluster
 	rules   ourRules
+	claims  *capsuleClaims
 	// covered are the RoleBindings of Capsule's whose rights come from an LNamespace in the end: namespace/name.
 	covered map[string]bool
 	// unlisted are the owners, by Tenant, whom its LNamespace can't list: their rights come from RoleBindings in the root.
@@ -64,9 +65,9 @@ type tenantOfCapsule struct {
 // EstateOfCapsule says in Warren's words what Capsule's Tenants say. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
 // name, whose root Warren makes, and its namespaces become children of that root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
-	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
+	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules}, covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
 	e.OwnerGroup = capsuleGroup
-	e.Creator = e.signature()
+	e.Creator = e.claims.signature()
 	e.missShared()
 	if len(peer.Tenants) > 0 && !c.Peer.Record.isFinished() {
 		e.miss("deletion of a Tenant", "not before kubectl warren migrate capsule --finish: until then the garbage collector deletes its namespaces with it, and likewise with the definitions of Capsule")
@@ -137,7 +138,7 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	case t.GetDeletionTimestamp() != nil:
 		return "it is being deleted, and its namespaces with it"
 	case e.cluster.LNamespaces[name] != nil:
-		return e.doubtAbout(e.cluster.LNamespaces[name], t)
+		return e.claims.doubtAbout(e.cluster.LNamespaces[name], t)
 	case len(validation.IsDNS1123Label(name)) > 0:
 		return "its name is no DNS label, as that of an LNamespace has to be: make an LNamespace of another name, and place the namespaces there by kubectl warren set NAMESPACE --parent NAME" + moved
 	case e.rules.Protected(name, e.rules.operatorNamespace):
@@ -159,7 +160,7 @@ func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
 	name := t.GetName()
 	below := e.placeNamespaces(t)
 	spec := v1alpha1.LNamespaceSpec{Users: e.usersOf(t), Limits: e.limitsOf(t, below)}
-	if now := e.cluster.LNamespaces[name]; now != nil && !e.isMadeSinceRecord(now) {
+	if now := e.cluster.LNamespaces[name]; now != nil && !e.claims.isMadeSinceRecord(now) {
 		e.miss("LNamespace "+name, "it exists, and its lists and limits stay as they are: compare its users with the owners of the Tenant")
 		spec = now.Spec
 	}

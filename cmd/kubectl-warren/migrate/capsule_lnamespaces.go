@@ -8,40 +8,46 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
+// capsuleClaims says who has made the LNamespaces that bear the names of Tenants, and what of the Tenants stands in their trees.
+type capsuleClaims struct {
+	cluster Cluster
+	rules   ourRules
+}
+
 // signature is the user whom the LNamespaces that the migration makes name as their maker, "" for nobody. Where LNamespaces are counted,
 // one that names a cluster admin would count for them, and be held back above the limit.
-func (e *capsuleEstate) signature() string {
-	if e.rules.Tenants.MaxPerCreator > 0 {
+func (c *capsuleClaims) signature() string {
+	if c.rules.Tenants.MaxPerCreator > 0 {
 		return ""
 	}
-	return e.cluster.Caller
+	return c.cluster.Caller
 }
 
 // doubtAbout is why an LNamespace of the Tenant's name isn't to get the Tenant's namespaces, or "". Where users may make LNamespaces, somebody
 // may have taken the name, and would administer the namespaces by the lists.
-func (e *capsuleEstate) doubtAbout(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
-	if e.isMadeByCaller(lns) || e.holdsAll(lns, t) {
+func (c *capsuleClaims) doubtAbout(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
+	if c.isMadeByCaller(lns) || c.holdsAll(lns, t) {
 		return ""
 	}
 	return "LNamespace " + lns.Name + " exists and was not made by you: its lists would get the Tenant's namespaces; if they are right, kubectl annotate lnamespace " + lns.Name + " " +
-		v1alpha1.AnnotationCreator + "=" + e.cluster.Caller + " --overwrite, and plan again"
+		v1alpha1.AnnotationCreator + "=" + c.cluster.Caller + " --overwrite, and plan again"
 }
 
 // isMadeByCaller says whether the maker of an LNamespace is who migrates, or has begun this migration. Where LNamespaces are counted, the
 // webhook signs them all but those of cluster admins: without a name it is one of theirs.
-func (e *capsuleEstate) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
+func (c *capsuleClaims) isMadeByCaller(lns *v1alpha1.LNamespace) bool {
 	creator := lns.Annotations[v1alpha1.AnnotationCreator]
 	if creator == "" {
-		return e.rules.Tenants.MaxPerCreator > 0
+		return c.rules.Tenants.MaxPerCreator > 0
 	}
-	record := e.cluster.Peer.Record
-	return creator == e.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
+	record := c.cluster.Peer.Record
+	return creator == c.cluster.Caller || record != nil && slices.Contains(record.Callers, creator)
 }
 
 // isMadeSinceRecord says whether this migration made an LNamespace. The label alone doesn't: anybody may write it.
-func (e *capsuleEstate) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
-	record := e.cluster.Peer.Record
-	if record == nil || !e.isMadeByCaller(lns) || lns.Labels[v1alpha1.LabelCreatedBy] != madeHere {
+func (c *capsuleClaims) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
+	record := c.cluster.Peer.Record
+	if record == nil || !c.isMadeByCaller(lns) || lns.Labels[v1alpha1.LabelCreatedBy] != madeHere {
 		return false
 	}
 	_, older := record.Before[ours("LNamespace", "", lns.Name).id()]
@@ -49,26 +55,26 @@ func (e *capsuleEstate) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
 }
 
 // holdsAll says whether the namespaces of a Tenant stand in the tree of an LNamespace already, all of them: its root is its own.
-func (e *capsuleEstate) holdsAll(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
-	root := e.cluster.Namespaces[lns.Name]
+func (c *capsuleClaims) holdsAll(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
+	root := c.cluster.Namespaces[lns.Name]
 	if root == nil || lns.UID == "" || root.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(lns.UID) || len(t.namespaces) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, e.cluster.Namespaces[name]) })
+	return !slices.ContainsFunc(t.namespaces, func(name string) bool { return !isPlacedIn(lns.Name, c.cluster.Namespaces[name]) })
 }
 
 // isTouched says whether a migration has left something in a namespace of a Tenant that undoing takes back.
-func (e *capsuleEstate) isTouched(root, namespace string) bool {
-	if isPlacedIn(root, e.cluster.Namespaces[namespace]) {
+func (c *capsuleClaims) isTouched(root, namespace string) bool {
+	if isPlacedIn(root, c.cluster.Namespaces[namespace]) {
 		return true
 	}
-	if e.cluster.Peer.Record == nil {
+	if c.cluster.Peer.Record == nil {
 		return false
 	}
-	if sub := e.cluster.Subs[root+"/"+namespace]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere {
+	if sub := c.cluster.Subs[root+"/"+namespace]; sub != nil && sub.Labels[v1alpha1.LabelCreatedBy] == madeHere {
 		return true
 	}
-	return slices.ContainsFunc(e.cluster.Kinds, func(k Kind) bool {
+	return slices.ContainsFunc(c.cluster.Kinds, func(k Kind) bool {
 		return slices.ContainsFunc(k.Objects, func(o *metav1.PartialObjectMetadata) bool {
 			return o.Namespace == namespace && (o.Labels[v1alpha1.LabelInheritedFrom] == root || namespace == root && o.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate)
 		})
@@ -81,7 +87,7 @@ func (e *capsuleEstate) stopAt(t tenantOfCapsule, why string) {
 	if e.cluster.LNamespaces[t.GetName()] == nil || t.GetDeletionTimestamp() != nil {
 		return
 	}
-	if slices.ContainsFunc(t.namespaces, func(name string) bool { return e.isTouched(t.GetName(), name) }) {
+	if slices.ContainsFunc(t.namespaces, func(name string) bool { return e.claims.isTouched(t.GetName(), name) }) {
 		e.Stop = "Tenant " + t.GetName() + ": " + why
 		e.placeNamespaces(t)
 		e.addRights(t)
