@@ -33,9 +33,9 @@ func TestDatePlacements(t *testing.T) {
 		want       string
 	}{
 		"a parent that was there first is meant":                                            {before, "", "parent-uid"},
-		"a younger one may have another's name":                                             {after, "", replacedParent},
+		"a younger one may have another's name":                                             {after, "", "gone"},
 		"a younger one is meant where the namespace has stood below it":                     {after, "parent-uid", "parent-uid"},
-		"a younger one isn't meant where the namespace has stood below another of the name": {after, "another", replacedParent},
+		"a younger one isn't meant where the namespace has stood below another of the name": {after, "another", "gone"},
 	} {
 		h := newHistory()
 		parent := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: "parent-uid", CreationTimestamp: metav1.NewTime(c.parentMade)}}
