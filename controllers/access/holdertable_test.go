@@ -21,18 +21,23 @@ func (t trees) InTree(namespace, root string) bool    { return t[namespace] == r
 func (t trees) BelongsTo(namespace, root string) bool { return t[namespace] == root }
 func (trees) UID(string) types.UID                    { return "" }
 func (trees) Living(root string) []string             { return []string{root} }
+
 func holderIn(namespace string, uid types.UID) holder {
 	return holder{key: bindingIn(namespace), uid: uid}
 }
+
 func bindingIn(namespace string) grants.Key { return grants.KeyOf(roleBinding(namespace)) }
+
 func roleBinding(namespace string) *rbacv1.RoleBinding {
 	b := &rbacv1.RoleBinding{}
 	b.Namespace, b.Name = namespace, "b"
 	return b
 }
+
 func forbiddenList() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "", errors.New("no"))
 }
+
 func wokenOnce(t *holderTable) (woken bool) {
 	select {
 	case <-t.wake:
@@ -84,6 +89,11 @@ func TestHolderTable(t *testing.T) {
 	table.dropHolder("shop-sudoers", outside)
 	if state := table.judgeTenant("shop", true, nil, forest); len(state.gifts) > 0 {
 		t.Errorf("a binding that went is still a gift: %+v", state)
+	}
+	table.judgeTenant("club", false, nil, forest)
+	asked, _ = table.beginLook()
+	if told := table.noteFailedLook(asked, forbiddenList()); !slices.Equal(told, []string{"club"}) {
+		t.Errorf("a refusal after a look that was let through isn't told: %v", told)
 	}
 	table.forgetTenant("shop")
 	if state := table.judgeTenant("shop", false, nil, forest); !state.pending {
