@@ -111,7 +111,7 @@ links: ## Check that links in the docs lead somewhere.
 
 .PHONY: kustomizations
 kustomizations: ## Build every overlay, and what stands beside them.
-	@for d in config/overlays/* config/prometheus config/samples config/samples/guardrails; do \
+	@for d in config/overlays/* config/prometheus config/samples config/samples/billing config/samples/guardrails; do \
 		$(TOOL) kustomize build "$$d" >/dev/null || exit 1; done
 
 .PHONY: verify

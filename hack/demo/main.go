@@ -86,7 +86,15 @@ func demo(ctx context.Context, away bool) error {
 	if err != nil {
 		return fmt.Errorf("making the ledger's folder: %w", err)
 	}
-	return errors.Join(playHere(ctx, root, warehouse{folder: folder, away: away}), os.RemoveAll(folder))
+	ledger := "there"
+	if away {
+		ledger = "away"
+	}
+	err = playHere(ctx, root, warehouse{folder: folder, away: away})
+	if ctx.Err() == nil { // who interrupts it has seen no failure
+		err = errors.Join(err, writeReport(root, ledger, err))
+	}
+	return errors.Join(err, os.RemoveAll(folder))
 }
 
 // playHere plays the whole story on a control plane of its own.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,6 +56,19 @@ func TestScriptCanBeRead(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestReport(t *testing.T) {
+	root := t.TempDir()
+	for want, failure := range map[string]error{`"pass"`: nil, `"fail"`: os.ErrDeadlineExceeded} {
+		if err := writeReport(root, "away", failure); err != nil {
+			t.Fatal(err)
+		}
+		line, err := os.ReadFile(filepath.Join(root, ".reports", "demo-away.json"))
+		if err != nil || !strings.Contains(string(line), `"Action":`+want) || !strings.Contains(string(line), `"Test":"BILL-51 make demo with the warehouse away"`) {
+			t.Errorf("%s, %v", line, err)
 		}
 	}
 }

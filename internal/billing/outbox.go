@@ -257,6 +257,25 @@ func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err 
 	return events, oldest.Time, o.wrap("counting events", err)
 }
 
+// WaitingTenants says since when the oldest event of each tenant has waited, by the tenant's UID.
+func (o *Outbox) WaitingTenants(ctx context.Context) (since map[string]time.Time, err error) {
+	rows, err := o.db.QueryContext(ctx, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`)
+	if err != nil {
+		return nil, o.wrap("counting events", err)
+	}
+	defer rows.Close()
+	since = map[string]time.Time{}
+	for rows.Next() {
+		var tenant string
+		var at instant
+		if err := rows.Scan(&tenant, &at); err != nil {
+			return nil, o.wrap("counting events", err)
+		}
+		since[tenant] = at.Time
+	}
+	return since, o.wrap("counting events", rows.Err())
+}
+
 // within runs the steps in one transaction.
 func (o *Outbox) within(ctx context.Context, doing string, steps func(*sql.Tx) error) error {
 	tx, err := o.db.BeginTx(ctx, nil)

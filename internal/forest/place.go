@@ -2,6 +2,7 @@ package forest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -192,11 +193,20 @@ func (s *Snapshot) InTree(namespace, root string) bool {
 	return p.InTree() && p.Path[0] == root
 }
 
-// Placing is n with nothing but what Place and Owns read, for who asks no more than that. Maps that would be empty are nil.
+// onlyRoot are the labels of a root that has no others that count: of thousands of roots one map.
+var onlyRoot = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
+
+// Placing is n with nothing but what Place reads, for who asks no more than that. Maps that would be empty are nil.
 func (n *Namespace) Placing() *Namespace {
-	return &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
-		Labels:      only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected),
-		Annotations: only(n.Annotations, v1alpha1.AnnotationLNamespaceUID, v1alpha1.AnnotationParentUID, v1alpha1.AnnotationAncestry)}
+	placing := &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
+		Labels: only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}
+	if maps.Equal(placing.Labels, onlyRoot) {
+		placing.Labels = onlyRoot
+	}
+	if n.Parent() != "" {
+		placing.Annotations = only(n.Annotations, v1alpha1.AnnotationParentUID, v1alpha1.AnnotationAncestry)
+	}
+	return placing
 }
 
 func only(all map[string]string, keys ...string) map[string]string {

@@ -3,6 +3,8 @@ package v1alpha1_test
 import (
 	"strings"
 	"testing"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
 func TestValidateBilling(t *testing.T) {
@@ -124,4 +126,17 @@ func TestValidateBilling(t *testing.T) {
 			},
 		},
 	}.check(t)
+}
+
+func TestBillingSample(t *testing.T) {
+	t.Run("BILL-73 the sample's configuration is accepted, and switches hours and labels on", func(t *testing.T) {
+		c, err := config.Load("../../../config/samples/billing/config.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := c.Billing
+		if b.Driver != config.DriverSQLite || !b.Usage.Enabled || len(b.Usage.GPUs) == 0 || b.NamespaceLabels.CostCenter == "" || b.NamespaceLabels.Owner == "" {
+			t.Errorf("%+v", b)
+		}
+	})
 }

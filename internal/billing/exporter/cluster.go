@@ -130,7 +130,7 @@ func (c *cluster) desired(name string) (billing.Desired, holding) {
 	}
 	tenant := place.Path[0]
 	p, ok := c.payers[tenant]
-	if !ok || !c.forest.Owns(tenant, string(p.uid)) {
+	if !ok || c.namespaces[tenant].owner != p.uid {
 		return billing.Desired{}, unheld
 	}
 	since := c.namespaces[name].made

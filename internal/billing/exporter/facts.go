@@ -20,6 +20,8 @@ import (
 // namespaceFacts is what the ledger needs of a Namespace.
 type namespaceFacts struct {
 	*forest.Namespace
+	// owner is the UID of the LNamespace that made or adopted it, or "".
+	owner types.UID
 	// made is when it was made.
 	made time.Time
 }
@@ -45,7 +47,7 @@ func factsOf(object runtime.Object) any {
 	case *metav1.PartialObjectMetadata:
 		whole := forest.Namespace{Name: object.Name, UID: string(object.UID), Labels: object.Labels, Annotations: object.Annotations,
 			Terminating: object.DeletionTimestamp != nil}
-		return &namespaceFacts{Namespace: whole.Placing(), made: object.CreationTimestamp.Time}
+		return &namespaceFacts{Namespace: whole.Placing(), owner: types.UID(whole.TenantUID()), made: object.CreationTimestamp.Time}
 	case *v1alpha1.LNamespace:
 		return factsOfTenant(object)
 	}

@@ -52,9 +52,9 @@ func exporterOver(t *testing.T, file, outboxFile string) *broken {
 	for i := range crowd {
 		n := &forest.Namespace{Name: fmt.Sprintf("pay-%d", i), UID: fmt.Sprint("n", i), Labels: map[string]string{v1alpha1.LabelParent: "pay"}}
 		if i == 0 {
-			n.Name, n.Labels, n.Annotations = "pay", map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}, map[string]string{v1alpha1.AnnotationLNamespaceUID: "t1"}
+			n.Name, n.Labels = "pay", map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
 		}
-		track.queue.put(&namespaceFacts{Namespace: n, made: now.Now()}, false)
+		track.queue.put(&namespaceFacts{Namespace: n, owner: "t1", made: now.Now()}, false)
 	}
 	track.begin()
 	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, outbox: outbox, tracker: track, clock: now, manage: true, timeout: time.Minute,

@@ -10,14 +10,12 @@ import (
 const (
 	// garbagePercent is how much garbage may stand beside what lives, in percent: the exporter has time, and shares its node with tenants.
 	garbagePercent = 25
-	// quietAllocs is the most that a process at rest allocates between two looks, in bytes.
-	quietAllocs = 1 << 20
-	// minFreed is how much must have been allocated since memory was last given back before that is worth its cost again, in bytes.
+	// minFreed is how much must have been allocated since memory was last given back before that is worth a collection, in bytes.
 	minFreed = 4 << 20
 )
 
-// memoryKeeper keeps garbage small, and gives the memory that a burst of work took, such as a comparison, back to the system once the
-// burst is over. It implements manager.Runnable.
+// memoryKeeper keeps garbage small, and gives the memory that a burst of work took, such as a comparison, back to the system soon
+// after. It implements manager.Runnable.
 type memoryKeeper struct {
 	interval time.Duration // between two looks
 }
@@ -30,19 +28,17 @@ func (m memoryKeeper) Start(ctx context.Context) error {
 	debug.SetGCPercent(garbagePercent)
 	tick := time.NewTicker(m.interval)
 	defer tick.Stop()
-	last, atReturn := uint64(0), uint64(0)
+	atReturn := uint64(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
-		allocated := allocatedBytes()
-		if allocated-last < quietAllocs && allocated-atReturn > minFreed {
+		if allocated := allocatedBytes(); allocated-atReturn > minFreed {
 			debug.FreeOSMemory()
 			atReturn = allocated
 		}
-		last = allocated
 	}
 }
 

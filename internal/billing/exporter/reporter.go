@@ -68,19 +68,13 @@ type situation struct {
 }
 
 func (r *reporter) look(ctx context.Context) (situation, error) {
-	s := situation{waits: map[string]time.Time{}, parked: map[string]string{}, now: r.clock.Now()}
+	s := situation{parked: map[string]string{}, now: r.clock.Now()}
 	s.trouble, s.compared, s.err = r.keeper.state()
-	const many = 100_000
-	waiting, err := r.outbox.Next(ctx, many)
-	if err != nil {
+	var err error
+	if s.waits, err = r.outbox.WaitingTenants(ctx); err != nil {
 		return s, err
 	}
-	for _, q := range waiting {
-		if _, ok := s.waits[q.Event.TenantUID]; !ok {
-			s.waits[q.Event.TenantUID] = q.QueuedAt
-		}
-	}
-	parked, err := r.outbox.Parked(ctx, many)
+	parked, err := r.outbox.Parked(ctx, 100_000)
 	for _, p := range parked {
 		s.parked[p.Event.TenantUID] = p.Reason
 	}

@@ -22,13 +22,13 @@ import (
 )
 
 // standIn answers as much of the API as the exporter asks for: lists of what is there, in pages where a limit is asked for, watches
-// that bring nothing, and whatever is written. Each namespace is a tenant's root, and the pods are spread over them.
+// that bring nothing, and whatever is written. Each namespace is the root of a tenant that has been told that all is exported, as after a
+// restart; the pods are spread over them.
 type standIn struct {
 	namespaces, pods int
 
-	mu      sync.Mutex // guards lease and written
-	lease   *coordinationv1.Lease
-	written int // conditions of LNamespaces
+	mu    sync.Mutex // guards lease
+	lease *coordinationv1.Lease
 }
 
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,13 +60,6 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Code: int32(code)}) //nolint:gosec // a status of HTTP
 }
 
-// conditionsWritten counts the conditions that have been written.
-func (s *standIn) conditionsWritten() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.written
-}
-
 // write takes what is written, and gives it back as far as the exporter looks at it.
 func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
@@ -86,7 +79,6 @@ func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 		s.lease.TypeMeta, s.lease.ResourceVersion = metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"}, "2"
 		_ = json.NewEncoder(w).Encode(s.lease)
 	default:
-		s.written++
 		_ = json.NewEncoder(w).Encode(&v1alpha1.LNamespace{TypeMeta: metav1.TypeMeta{Kind: "LNamespace", APIVersion: v1alpha1.GroupVersion.String()}, ObjectMeta: meta})
 	}
 }
@@ -117,7 +109,9 @@ func (s *standIn) read(at, limit, from string) any {
 	case "/apis/" + version.GroupVersion + "/lnamespaces":
 		return page("LNamespaceList", version.GroupVersion, s.namespaces, limit, from, func(i int) any {
 			return v1alpha1.LNamespace{ObjectMeta: metadata(i), Spec: v1alpha1.LNamespaceSpec{Billing: &v1alpha1.Billing{CostCenter: strconv.Itoa(4000 + i%1000),
-				Owner: fmt.Sprintf("ann.%d@example.com", i%1000), Labels: map[string]string{"product": fmt.Sprintf("checkout-%d", i%500)}}}}
+				Owner: fmt.Sprintf("ann.%d@example.com", i%1000), Labels: map[string]string{"product": fmt.Sprintf("checkout-%d", i%500)}}},
+				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported), Status: metav1.ConditionTrue, ObservedGeneration: 1,
+					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported), Message: "the ledger has all that is known of this tenant"}}}}
 		})
 	case "/api/v1/pods":
 		return page("PodList", "v1", s.pods, limit, from, func(i int) any { return runningPod(i, tenantName(i%s.namespaces)) })

@@ -149,6 +149,25 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(c.List(ctx, &corev1.SecretList{})).To(Satisfy(apierrors.IsForbidden))
 	})
 
+	It("FLT-F37 keeps no tenant waiting while another process holds the ledger's file, and loses nothing", func(ctx SpecContext) {
+		before := periods(ctx, store, "pay")()
+		holder, err := billing.OpenSQLite(file)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(holder.Close)
+		holder.SetMaxOpenConns(1)
+		_, err = holder.ExecContext(ctx, "BEGIN IMMEDIATE")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(world.Admin().Patch(ctx, build.Tenant("pay").Object(), paying("6500"))).To(Succeed())
+		tenant(ctx, "meanwhile", "1")
+		Eventually(func() error { return world.Admin().Get(ctx, client.ObjectKey{Name: "meanwhile"}, &corev1.Namespace{}) }).WithContext(ctx).Should(Succeed())
+		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(HavePrefix("False/"))
+		_, err = holder.ExecContext(ctx, "ROLLBACK")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(periods(ctx, store, "pay")).WithContext(ctx).Should(Equal(append(before, "pay 6500")))
+		Eventually(periods(ctx, store, "meanwhile")).WithContext(ctx).Should(Equal([]string{"meanwhile 1"}))
+		Eventually(exported(ctx, "pay")).WithContext(ctx).Should(Equal("True/Exported"))
+	})
+
 	It("BILL-50 takes up a changed configuration by itself, and goes on where the file is wrong", func(ctx SpecContext) {
 		pid := e.PID()
 		Expect(os.WriteFile(e.config, []byte("billing: [nonsense"), 0o600)).To(Succeed())
