@@ -206,8 +206,9 @@ bench-access: controlplane ## Measure how soon a sudoer who was taken off is ref
 	@go run ./test/bench -access $(ARGS)
 
 .PHONY: bench-billing
-bench-billing: ## Measure the ledger with 10,000 tenants on SQLite, PostgreSQL and a stand-in for BigQuery: a backfill, a comparison of nothing, 1,000 changes. Too many statements are an error.
+bench-billing: ## Measure the ledger with 10,000 tenants on SQLite, PostgreSQL and a stand-in for BigQuery, and the memory of an exporter. Too many statements are an error, and so is too much memory.
 	@go test ./internal/billing -run '^$$' -bench Ledger -benchtime 1x
+	@go test ./internal/billing/exporter -run '^$$' -bench Memory -benchtime 1x
 
 .PHONY: spec-coverage
 spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
