@@ -61,7 +61,9 @@ func known(c *cluster, q *queue) []string {
 // readAll reads a list as a reflector does, in pages of two.
 func readAll(t *testing.T, f *feed, api client.WithWatch) error {
 	t.Helper()
-	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f.readPage(ctx, api, o) })
+	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return f.readPage(ctx, api, o)
+	})
 	list.PageSize = 2
 	_, _, err := list.ListWithAlloc(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
 	return errors.Join(err, f.Replace(nil, ""))

@@ -141,8 +141,8 @@ func metadata(i int) metav1.ObjectMeta {
 	fields := `{"f:metadata":{"f:annotations":{".":{},"f:tenancy.warren.dev/ancestry":{},"f:tenancy.warren.dev/lnamespace-uid":{}},"f:labels":{".":{},"f:tenancy.warren.dev/type":{}}}}`
 	return metav1.ObjectMeta{Name: tenantName(i), UID: types.UID(fmt.Sprintf("0d21e2c4-0000-4000-8000-%012d", i)), ResourceVersion: "1",
 		CreationTimestamp: made, Generation: 1, ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "warren", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}},
-			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}}}
+			{Manager: "warren", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)},
+			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}}
 }
 
 func runningPod(i int, namespace string) corev1.Pod {
