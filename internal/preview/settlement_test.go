@@ -70,12 +70,10 @@ func (c *cluster) asks(h forest.Hierarchy) *cluster {
 	return c
 }
 
-func (c *cluster) tenant(name string, deleting bool, finalizers ...string) *cluster {
-	l := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "tenant", Finalizers: finalizers}}
-	if deleting {
-		l.DeletionTimestamp = &metav1.Time{}
-		l.DeletionTimestamp.Time = time.Unix(1, 0)
-	}
+// deletedTenant adds an LNamespace that is being deleted, and owns the namespace of its name where there is one.
+func (c *cluster) deletedTenant(name string, finalizers ...string) *cluster {
+	l := &v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: "tenant", Finalizers: finalizers, DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}}}
 	c.tenants = append(c.tenants, l)
 	c.forest = c.forest.WithTenant(forest.TenantOf(l))
 	if n := c.forest.Namespace(name); n != nil {
@@ -123,7 +121,7 @@ func TestSettlement(t *testing.T) {
 		},
 		"finalizers of others": {
 			of: func() *cluster {
-				c := newCluster().root("r").grown("r", "a").deleted("r", "a").tenant("r", true, "example.com/hold")
+				c := newCluster().root("r").grown("r", "a").deleted("r", "a").deletedTenant("r", "example.com/hold")
 				clear(c.finalized)
 				return c
 			}(),
@@ -143,9 +141,9 @@ func TestSettlement(t *testing.T) {
 			of:    newCluster().root("r").grown("r", "a").terminating("a"),
 			notes: []string{"namespace a: it is made anew for SubNamespace r/a when the one that is being terminated is gone"},
 		},
-		"an LNamespace goes":                       {of: newCluster().root("r").tenant("r", true, ours), want: []string{"delete Namespace r"}},
-		"an LNamespace goes, and is held":          {of: newCluster().root("r").tenant("r", true, ours).grown("r", "a"), want: []string{"held Namespace r"}},
-		"an LNamespace goes that has no namespace": {of: newCluster().namespace("r").tenant("q", true, ours)},
+		"an LNamespace goes":                       {of: newCluster().root("r").deletedTenant("r", ours), want: []string{"delete Namespace r"}},
+		"an LNamespace goes, and is held":          {of: newCluster().root("r").deletedTenant("r", ours).grown("r", "a"), want: []string{"held Namespace r"}},
+		"an LNamespace goes that has no namespace": {of: newCluster().namespace("r").deletedTenant("q", ours)},
 	}
 	for name, tc := range cases {
 		t.Run("PROP-M6 "+name, func(t *testing.T) {
