@@ -112,7 +112,7 @@ type Reconciler struct {
 	// Workers is how many tenants are worked on at once; 4 if it is 0.
 	Workers int
 
-	// What follows owns its state, each behind a lock of its own that no other is taken under. checkComplete makes it.
+	// What follows owns its state; no lock of it is taken under another. checkComplete makes what is a pointer, and patience.
 	objects   *objectStore
 	steps     *stepRunner
 	groups    *groups

@@ -101,11 +101,15 @@ func (r *Reconciler) listen(_ context.Context, q queue) error {
 // listWaiting lists the SubNamespaces that wait for room in the trees that a change concerns.
 func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.lines.isEmpty() {
+	nobody := r.lines.isEmpty()
+	r.mu.Unlock()
+	if nobody { // whoever joins from now on looks at the newest snapshot once more
 		return nil
 	}
-	for root := range c.New.ConcernedBy(c.Old, c.Namespaces) {
+	concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for root := range concerned {
 		waiting = append(waiting, r.lines.of(root)...)
 	}
 	return waiting

@@ -143,8 +143,11 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	switch {
 	case v.tooDeep && place.InTree():
 		r.mu.Lock()
-		defer r.mu.Unlock()
 		r.lines.waitForDepth(place.Path[0], waiterOf(sub))
+		r.mu.Unlock()
+		if !r.Index.Snapshot().DepthObstacle(sub.Namespace).Exists() {
+			r.lookAgainInLine(place.Path[0]) // the limit has changed since the SubNamespace was judged, when it stood in no line
+		}
 	case !v.inLine:
 		r.leaveLine(client.ObjectKeyFromObject(sub))
 	}

@@ -84,6 +84,10 @@ func (p *settlement) endSub(sub *forest.Sub, removed bool) {
 		}
 		p.end(child, fmt.Sprintf("SubNamespace %s/%s is being deleted", sub.Parent, sub.Name))
 	}
+	if permission := p.f.Desired(sub.Name).Annotations[v1alpha1.AnnotationCascading]; reason == v1alpha1.ReasonDeletionRefused && permission != nil && *permission == v1alpha1.True {
+		p.note("namespace %s: it stays if the operator looks at SubNamespace %s/%s, which is being deleted, before it writes that what is below may go, too, and is deleted otherwise",
+			sub.Name, sub.Parent, sub.Name)
+	}
 	p.f = p.f.WithoutSub(sub.Parent, sub.Name)
 }
 
@@ -100,6 +104,10 @@ func (p *settlement) endTenant(t *forest.Tenant, removed bool) {
 		p.ending[t.Name] = true
 		return
 	case p.f.HeldByChildren(t.Name) != "":
+		if p.permitCascading(n) {
+			p.endTenant(t, removed)
+			return
+		}
 		p.hold(t.Name, t.Name, "LNamespace %s is being deleted: %s", t.Name, p.f.HeldByChildren(t.Name))
 		return
 	}
@@ -114,6 +122,17 @@ func (p *settlement) endTenant(t *forest.Tenant, removed bool) {
 		}
 		p.end(n, "LNamespace "+t.Name+" is being deleted")
 	}
+}
+
+// permitCascading plans the write by which a namespace gets the permission to delete what is below it, and says whether there is one.
+func (p *settlement) permitCascading(n *forest.Namespace) bool {
+	change := p.f.Desired(n.Name)
+	if value := change.Annotations[v1alpha1.AnnotationCascading]; value == nil || *value != v1alpha1.True {
+		return false
+	}
+	p.write(Update, n.Name, describeChange(change))
+	p.replace(n.With(change))
+	return true
 }
 
 // end plans the deletion of a namespace. It takes with it what stands in it; what is below it follows from that.
@@ -138,11 +157,16 @@ func (p *settlement) noteForeignFinalizers() {
 	}
 }
 
-// noteConflicts notes the requests for a place that could be granted, and can't once others are: the operator takes the first that it sees.
+// noteConflicts notes the requests for a place that could be granted, and can't be once other writes are done: what comes first is not known.
 func (p *settlement) noteConflicts() {
 	for name := range p.lawful {
-		if r := p.f.Request(name); r.Asked && len(r.Obstacles) > 0 {
+		n, r := p.f.Namespace(name), p.f.Request(name)
+		switch {
+		case n == nil || n.Terminating || !r.Asked || len(r.Obstacles) == 0:
+		case r.Obstacles[0].Reason == v1alpha1.ReasonWouldCycle:
 			p.note("namespace %s: its HierarchyConfiguration and another one ask for places that exclude each other (%s); the operator grants the one that it sees first", name, r.Obstacles[0].Message)
+		default:
+			p.note("namespace %s: the place that its HierarchyConfiguration asks for can be given now, and not after other writes of this plan (%s); which comes first can't be known", name, r.Obstacles[0].Message)
 		}
 	}
 }

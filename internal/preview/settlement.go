@@ -27,7 +27,7 @@ type settlement struct {
 	// lawful are the namespaces whose requests for a place could be granted at the start.
 	lawful map[string]bool
 	writes []Write
-	// held are, by name of the namespace, the writes that something holds back in this round.
+	// held are, by tenant and name of the namespace, the writes that something holds back in this round.
 	held  map[string]Write
 	notes []string
 }
@@ -171,7 +171,7 @@ func (p *settlement) write(verb Verb, name, reason string) {
 }
 
 func (p *settlement) hold(name, tenant, format string, args ...any) {
-	p.held[name] = Write{Verb: Held, Kind: "Namespace", Name: name, Tenant: tenant, Reason: fmt.Sprintf(format, args...)}
+	p.held[tenant+"/"+name] = Write{Verb: Held, Kind: "Namespace", Name: name, Tenant: tenant, Reason: fmt.Sprintf(format, args...)}
 }
 
 func (p *settlement) note(format string, args ...any) {

@@ -141,8 +141,24 @@ func TestSettlement(t *testing.T) {
 			of:    newCluster().root("r").grown("r", "a").terminating("a"),
 			notes: []string{"namespace a: it is made anew for SubNamespace r/a when the one that is being terminated is gone"},
 		},
-		"an LNamespace goes":                       {of: newCluster().root("r").deletedTenant("r", ours), want: []string{"delete Namespace r"}},
-		"an LNamespace goes, and is held":          {of: newCluster().root("r").deletedTenant("r", ours).grown("r", "a"), want: []string{"held Namespace r"}},
+		"an LNamespace goes":              {of: newCluster().root("r").deletedTenant("r", ours), want: []string{"delete Namespace r"}},
+		"an LNamespace goes, and is held": {of: newCluster().root("r").deletedTenant("r", ours).grown("r", "a"), want: []string{"held Namespace r"}},
+		"an LNamespace goes that may take along what is below, and its root doesn't say so yet": {
+			of: func() *cluster {
+				c := newCluster().root("r").deletedTenant("r", ours).grown("r", "a")
+				tenant := *c.forest.Tenant("r")
+				tenant.AllowCascading = true
+				c.forest = c.forest.WithTenant(&tenant)
+				return c
+			}(),
+			want:  []string{"update Namespace r", "delete Namespace r", "delete Namespace a"},
+			notes: []string{"LNamespace r: which copies of its RoleBindings the operator deletes below it, before Kubernetes deletes them with their namespaces, can't be known"},
+		},
+		"a request for a place below a namespace that goes": {
+			of:    newCluster().root("r").root("s").grown("r", "a").deleted("r", "a").below("s", "b").asks(forest.Hierarchy{Namespace: "b", Parent: to("a")}),
+			want:  []string{"delete Namespace a"},
+			notes: []string{"namespace b: the place that its HierarchyConfiguration asks for can be given now, and not after other writes of this plan (parent namespace a is being terminated); which comes first can't be known"},
+		},
 		"an LNamespace goes that has no namespace": {of: newCluster().namespace("r").deletedTenant("q", ours)},
 	}
 	for name, tc := range cases {

@@ -72,6 +72,9 @@ func (c cpu) judge() result {
 	var told []string
 	for phase, name := range phases {
 		bare := c.controlPlane[floor][phase]
+		if bare == 0 {
+			return result{id: "B11", text: "CPU time: too little was done to measure any: choose more -children or -rounds"}
+		}
 		plane, own := c.controlPlane[operator][phase]/bare, c.operator[phase]/bare
 		told = append(told, fmt.Sprintf("%s %.2f and %.2f", name, plane, own))
 		r.passed = r.passed && plane <= controlPlaneBudget && own <= operatorBudget

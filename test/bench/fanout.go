@@ -71,6 +71,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 	f := &fan{bench: b, observer: o, requests: &requests{bench: b}, running: true}
 	var all [2][]times
 	for round, repeats := 0, 0; round < b.scale.rounds; round++ {
+		spent := f.cpu
 		took, err := f.runRound(ctx, round, repeats)
 		if err != nil {
 			return nil, fmt.Errorf("round %d: %w", round, err)
@@ -81,6 +82,7 @@ func fanOut(ctx context.Context, b *bench) ([]result, error) {
 		if repeats < 3 && isOutlier(all[floor]) {
 			repeats++
 			round--
+			f.cpu = spent
 			all[floor], all[operator] = all[floor][:len(all[floor])-1], all[operator][:len(all[operator])-1]
 		}
 	}

@@ -1,7 +1,9 @@
 package fakebigquery
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 )
 
@@ -84,6 +86,11 @@ func (s *Server) nextFailure() *apiError {
 func (f *Fault) before(w http.ResponseWriter, r *http.Request) bool {
 	switch {
 	case f.Hold:
+		body, err := io.ReadAll(r.Body) // only then the server notices that the caller has gone
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		select {
 		case <-f.healed:
 		case <-r.Context().Done():

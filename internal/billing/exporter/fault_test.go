@@ -1,7 +1,9 @@
 package exporter
 
 import (
+	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +12,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -187,8 +192,10 @@ func TestOutboxTakesNothing(t *testing.T) {
 		if got := x.tells(t); got != "True/Exported" {
 			t.Fatalf("at first the tenant is told %s", got)
 		}
-		x.tracker.unsaved = []billing.Event{{Namespace: "pay", NamespaceUID: "n0", Tenant: "pay", TenantUID: "t1", Generation: 2, Op: billing.Set, EffectiveAt: x.clock.Now()}}
-		x.tracker.problem = fmt.Errorf("billing outbox: %w", os.ErrDeadlineExceeded)
+		outboxFile := filepath.Join(dir, "outbox.db")
+		holdFile(t, outboxFile)
+		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: 2, since: x.clock.Now(), costCenter: "4712"}, false)
+		x.tracker.advance(t.Context())
 		r := &reporter{outbox: x.outbox, keeper: x.keeper, clock: x.clock}
 		s, err := r.look(t.Context())
 		if err != nil {
@@ -196,10 +203,82 @@ func TestOutboxTakesNothing(t *testing.T) {
 		}
 		_, s.unsaved, s.problem = x.tracker.tenants()
 		c := s.condition("t1", time.Hour)
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message, "billing outbox") {
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message, "outbox") {
 			t.Errorf("the tenant is told %+v", c)
 		}
+		releaseFile(t, outboxFile)
+		x.tracker.advance(t.Context())
+		x.keep(t.Context())
+		if got := x.tells(t); got != "True/Exported" {
+			t.Errorf("once it has passed the tenant is told %s", got)
+		}
 	})
+}
+
+func TestOutboxHasNoRoom(t *testing.T) {
+	t.Run("FLT-F37 more changes than there is room for: nobody is told that theirs are in the ledger until a comparison has found them", func(t *testing.T) {
+		dir := t.TempDir()
+		x := exporterOver(t, filepath.Join(dir, "billing.db"), filepath.Join(dir, "outbox.db"))
+		x.keep(t.Context())
+		x.tracker.mostUnsaved = 0
+		holdFile(t, filepath.Join(dir, "outbox.db"))
+		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: 2, since: x.clock.Now(), costCenter: "4712"}, false)
+		x.tracker.advance(t.Context())
+		if got := x.tells(t); got != "False/Pending" || x.tracker.idle() {
+			t.Errorf("the tenant is told %s; idle: %t", got, x.tracker.idle())
+		}
+		releaseFile(t, filepath.Join(dir, "outbox.db"))
+		for range 2 {
+			x.clock.SetTime(x.clock.Now().Add(2 * time.Hour))
+			x.keep(t.Context())
+		}
+		if got := x.tells(t); got != "True/Exported" || !x.tracker.idle() {
+			t.Errorf("after a comparison the tenant is told %s; idle: %t", got, x.tracker.idle())
+		}
+	})
+}
+
+func TestOutboxUnreadable(t *testing.T) {
+	t.Run("FLT-F37 the outbox can't be read, twice: everybody is told", func(t *testing.T) {
+		dir := t.TempDir()
+		x := exporterOver(t, filepath.Join(dir, "billing.db"), filepath.Join(dir, "outbox.db"))
+		x.keep(t.Context())
+		if err := x.outbox.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var told []*metav1.Condition
+		api := interceptor.NewClient(nil, interceptor.Funcs{
+			SubResourceApply: func(_ context.Context, _ client.Client, _ string, applied runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
+				told = append(told, conditionIn(t, applied))
+				return nil
+			}})
+		r := &reporter{client: api, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
+		for range 2 {
+			if err := r.report(t.Context()); err == nil {
+				t.Error("an outbox that is closed could be read")
+			}
+		}
+		if len(told) != 1 || told[0].Status != metav1.ConditionFalse || !strings.Contains(told[0].Message, "outbox") {
+			t.Errorf("told %+v", told)
+		}
+	})
+}
+
+// conditionIn is the one condition of a status that is applied.
+func conditionIn(t *testing.T, applied runtime.ApplyConfiguration) *metav1.Condition {
+	t.Helper()
+	text, err := json.Marshal(applied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tenant := v1alpha1.LNamespace{}
+	if err := json.Unmarshal(text, &tenant); err != nil {
+		t.Fatal(err)
+	}
+	if len(tenant.Status.Conditions) != 1 {
+		t.Fatalf("applied %s", text)
+	}
+	return &tenant.Status.Conditions[0]
 }
 
 // heldFiles are other processes' connections, by file.

@@ -35,6 +35,8 @@ type reporter struct {
 	events  record.EventRecorder
 	// pace is the time between two looks, patience how long a change may wait before it is told of.
 	pace, patience time.Duration
+
+	failures int // looks at the outbox that failed, one after the other
 }
 
 // Start implements manager.Runnable.
@@ -55,6 +57,8 @@ func (r *reporter) Start(ctx context.Context) error {
 
 // situation is what decides on all conditions.
 type situation struct {
+	// unread is why nobody knows what waits: nothing counts as exported.
+	unread   error
 	err      error
 	trouble  billing.Trouble
 	compared bool
@@ -84,8 +88,13 @@ func (r *reporter) look(ctx context.Context) (situation, error) {
 func (r *reporter) report(ctx context.Context) error {
 	tenants, unsaved, problem := r.tenants() // before the outbox is looked at: what was seen is there, or in the ledger already
 	s, err := r.look(ctx)
-	if err != nil { // nobody knows what waits: nothing counts as exported
-		s = situation{err: err, trouble: r.keeper.store.Trouble(err), now: s.now}
+	if err != nil {
+		if r.failures++; r.failures < 2 || ctx.Err() != nil {
+			return err // one that passes is no news for every tenant
+		}
+		s = situation{unread: err, now: s.now}
+	} else {
+		r.failures = 0
 	}
 	s.unsaved, s.problem = unsaved, problem
 	for _, tenant := range tenants {
@@ -110,6 +119,8 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 	since, waits := s.waits[string(tenant)]
 	refused, parked := s.parked[string(tenant)]
 	switch {
+	case s.unread != nil:
+		return exported(false, v1alpha1.ReasonPending, "what waits for the ledger can't be read from the exporter's outbox, which an administrator must mend: "+text.Cut(s.unread.Error(), 512))
 	case parked:
 		return exported(false, v1alpha1.ReasonInvalidData, "the ledger refused a change of this tenant as data: "+text.Cut(refused, 512)+
 			"; change what spec.billing says, or have the ledger accept it: it is tried again with each comparison")

@@ -41,6 +41,8 @@ type tracker struct {
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
 	problem error
+	// lost says that there were more of them than mostUnsaved: whose they were is not known until the next comparison.
+	lost bool
 }
 
 // Start implements manager.Runnable. Only the leader tracks.
@@ -161,7 +163,7 @@ func (t *tracker) save(ctx context.Context) {
 		return
 	}
 	if len(t.unsaved) > t.mostUnsaved {
-		t.unsaved = nil // the next comparison finds them
+		t.unsaved, t.lost = nil, true // the next comparison finds them
 	}
 	outboxFailures.Inc()
 	ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
@@ -173,10 +175,11 @@ func (t *tracker) idle() bool {
 	defer t.mu.Unlock()
 	t.queue.mu.Lock()
 	defer t.queue.mu.Unlock()
-	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0
+	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0 && !t.lost
 }
 
-// tenants are those that are known. Unsaved are those, by UID, with changes that the outbox hasn't taken, and why it hasn't.
+// tenants are those that are known. Unsaved are those, by UID, with changes that the outbox hasn't taken, and why it hasn't; all of them where
+// nobody knows whose changes those are.
 func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, problem error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,6 +189,11 @@ func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, proble
 	unsaved = map[string]bool{}
 	for _, event := range t.unsaved {
 		unsaved[event.TenantUID] = true
+	}
+	if t.lost {
+		for _, tenant := range t.cluster.payers {
+			unsaved[string(tenant.uid)] = true
+		}
 	}
 	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
 }
@@ -250,7 +258,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	if err := t.outbox.Hold(ctx, plan.Held); err != nil {
 		return billing.Plan{}, err
 	}
-	t.open = now
+	t.open, t.lost = now, false
 	for _, event := range plan.Events() {
 		t.remember(event)
 	}
