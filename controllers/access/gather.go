@@ -26,6 +26,8 @@ type facts struct {
 	unbounded bool
 	// unremembered is why the namespaces of service accounts could not be written down; those accounts get nothing meanwhile.
 	unremembered error
+	// unread is why the ClusterRole of users could not be looked for; nothing is granted meanwhile, and what left a list is revoked.
+	unread error
 }
 
 // withheldGrants says what the facts don't allow to be granted.
@@ -36,7 +38,7 @@ func (f *facts) withheldGrants() grants.Withheld {
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
 		// Until its finalizer withdraws everything, a tenant that is being deleted keeps what it has; a list may still shrink.
-		Additions: f.deleting,
+		Additions: f.deleting || f.unread != nil,
 		Bindings:  f.unbounded,
 	}
 }
@@ -111,10 +113,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		return f, nil
 	}
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
-	if err != nil {
-		return nil, err
-	}
-	f.roleless = !exists
+	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
 	f.group, err = r.groups.lookAtGroup(ctx, tenant, f.objects.Sudo, f.actual)
 	return f, err

@@ -142,8 +142,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	plan := grants.PlanFor(tenant.Name, seen.objects, seen.withheldGrants(), seen.actual)
 	done := r.steps.runSteps(ctx, tenant, plan, seen.actual)
-	if seen.unremembered != nil {
-		done.errs = append(done.errs, seen.unremembered)
+	for _, err := range []error{seen.unremembered, seen.unread} {
+		if err != nil {
+			done.errs = append(done.errs, err)
+		}
 	}
 	return r.reportAccess(ctx, tenant, seen, done)
 }
