@@ -30,6 +30,9 @@ type (
 	}
 )
 
+// systemUsage is the help of the flag --system.
+const systemUsage = "Show the parts of Kubernetes itself too"
+
 // AccessCommand is the command "access TENANT".
 func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
@@ -42,7 +45,7 @@ func AccessCommand(inv *invocation.Invocation) *cobra.Command {
 		Args:              invocation.ExactlyAsUsage("one tenant"),
 		ValidArgsFunction: completeTenant(inv),
 	}
-	everything := cmd.Flags().Bool("system", false, "Show the parts of Kubernetes itself too")
+	everything := cmd.Flags().Bool("system", false, systemUsage)
 	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := invocation.CheckName("tenant", args[0]); err != nil {
@@ -80,13 +83,14 @@ func WhoCanCommand(inv *invocation.Invocation) *cobra.Command {
 		ValidArgsFunction: completeQuestion(inv, 0),
 	}
 	subresource := addSubresource(cmd)
+	everything := cmd.Flags().Bool("system", false, systemUsage)
 	output := invocation.AddFormat(cmd, "Output format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		reporter, question, err := readQuestion(inv, cmd, args[0], args[1], *subresource)
 		if err != nil {
 			return err
 		}
-		found, err := reporter.WhoCan(cmd.Context(), question)
+		found, err := reporter.WhoCan(cmd.Context(), question, *everything)
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,14 @@ func (q Question) String() string {
 	return text
 }
 
+// admissionNote says of a request that changes something that the authorizer isn't the last to judge it; "" for one that reads.
+func (q Question) admissionNote() string {
+	if !slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, q.Verb) {
+		return ""
+	}
+	return "RBAC alone is asked here; admission policies and webhooks may still refuse the request, as Warren's do: --dry-run=server tells whoever makes it"
+}
+
 func (q Question) attributes() *authorizationv1.ResourceAttributes {
 	return &authorizationv1.ResourceAttributes{
 		Verb: q.Verb, Group: q.Group, Resource: q.Resource, Subresource: q.Subresource, Name: q.Name, Namespace: q.Namespace,

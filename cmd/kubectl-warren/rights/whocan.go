@@ -18,6 +18,10 @@ const atOnce = 8
 type WhoCan struct {
 	Question Question `json:"question"`
 	Subjects []Holder `json:"subjects"`
+	// LeftOut is how many subjects are parts of Kubernetes itself, which stand in the report only where one asks for them.
+	LeftOut int `json:"leftOut,omitempty"`
+	// Note says what the answer doesn't cover.
+	Note string `json:"note,omitempty"`
 	// Incomplete is what the caller may not read or ask.
 	Incomplete []string `json:"incomplete,omitempty"`
 }
@@ -32,8 +36,9 @@ type Holder struct {
 }
 
 // WhoCan finds everybody whom a binding lets make the request, by itself or by sudo, and asks the API server's authorizer about each.
-// Those bound in the namespace come first, then those bound in the whole cluster.
-func (r *Reporter) WhoCan(ctx context.Context, q Question) (*WhoCan, error) {
+// Those bound in the namespace come first, then those bound in the whole cluster. Parts of Kubernetes itself are left out, and counted, unless
+// everything is wanted.
+func (r *Reporter) WhoCan(ctx context.Context, q Question, everything bool) (*WhoCan, error) {
 	all, err := r.reader().bindingsHolding(ctx, q.Namespace)
 	if err != nil {
 		return nil, err
@@ -51,9 +56,17 @@ func (r *Reporter) WhoCan(ctx context.Context, q Question) (*WhoCan, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	holders := slices.Concat(found...)
-	slices.SortStableFunc(holders, compareHolders)
-	return &WhoCan{Question: q, Subjects: append([]Holder{}, holders...), Incomplete: r.memory.unread.list()}, nil
+	result := &WhoCan{Question: q, Subjects: []Holder{}, Note: q.admissionNote()}
+	for _, h := range slices.Concat(found...) {
+		if !everything && partOfKubernetes(h.Subject) {
+			result.LeftOut++
+			continue
+		}
+		result.Subjects = append(result.Subjects, h)
+	}
+	slices.SortStableFunc(result.Subjects, compareHolders)
+	result.Incomplete = r.memory.unread.list()
+	return result, nil
 }
 
 // confirmCandidate returns the candidate if it may really make the request. A group of sudoers stands for its sudoers.

@@ -20,7 +20,9 @@ type Why struct {
 	Identity Identity `json:"identity"`
 	Question Question `json:"question"`
 	// Cases are two: without sudo, and with it.
-	Cases      []Case   `json:"cases"`
+	Cases []Case `json:"cases"`
+	// Note says what the answers don't cover.
+	Note       string   `json:"note,omitempty"`
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 
@@ -52,7 +54,7 @@ func (r *Reporter) Why(ctx context.Context, id Identity, q Question) (*Why, erro
 		return nil, err
 	}
 	return &Why{
-		Identity: id, Question: q, Incomplete: r.memory.unread.list(),
+		Identity: id, Question: q, Note: q.admissionNote(), Incomplete: r.memory.unread.list(),
 		Cases: []Case{{Allowed: v.answer, Via: via}, raised},
 	}, nil
 }

@@ -28,9 +28,7 @@ func (a *Access) Write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if a.LeftOut > 0 {
-		terminal.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", a.LeftOut)
-	}
+	writeLeftOut(w, a.LeftOut)
 	return writeIncomplete(w, a.Incomplete)
 }
 
@@ -93,6 +91,8 @@ func (c *WhoCan) Write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	writeLeftOut(w, c.LeftOut)
+	writeNote(w, c.Note)
 	return writeIncomplete(w, c.Incomplete)
 }
 
@@ -126,7 +126,20 @@ func (y *Why) Write(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	writeNote(w, y.Note)
 	return writeIncomplete(w, y.Incomplete)
+}
+
+func writeLeftOut(w io.Writer, count int) {
+	if count > 0 {
+		terminal.Fprintf(w, "left out: %d parts of Kubernetes itself; --system shows them\n", count)
+	}
+}
+
+func writeNote(w io.Writer, note string) {
+	if note != "" {
+		terminal.Fprintf(w, "note: %s\n", note)
+	}
 }
 
 func writeIncomplete(w io.Writer, unread []string) error {

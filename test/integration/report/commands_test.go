@@ -98,6 +98,16 @@ var _ = Describe("kubectl warren who-can", func() {
 		Expect(out).NotTo(ContainSubstring("incomplete"))
 	})
 
+	It("ACC-E03 leaves out the parts of Kubernetes itself, and says that admission is not asked", func(ctx SpecContext) {
+		out := warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web")
+		Expect(out).To(And(ContainSubstring("Group system:masters"), MatchRegexp(`\nleft out: \d+ parts of Kubernetes itself; --system shows them\n`),
+			ContainSubstring("\nnote: RBAC alone is asked here; admission policies and webhooks may still refuse the request"), Not(ContainSubstring("namespace-controller"))))
+		Expect(warren(ctx, controlplane.Admin, "who-can delete namespaces/pay-web --system")).To(And(
+			ContainSubstring("ServiceAccount kube-system/namespace-controller"), Not(ContainSubstring("left out:"))))
+		Expect(warren(ctx, controlplane.Admin, "who-can get namespaces/pay-web")).NotTo(ContainSubstring("note:"))
+		Expect(warren(ctx, controlplane.Admin, "why bob delete namespaces/pay-web")).To(ContainSubstring("\nnote: RBAC alone is asked here"))
+	})
+
 	It("asks the authorizer of the namespace for a user who may not read the roles", func(ctx SpecContext) {
 		out := warren(ctx, "alice", "who-can delete secrets -n pay-web")
 		for _, line := range []string{

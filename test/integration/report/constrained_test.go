@@ -68,7 +68,7 @@ var _ = Describe("with constrained sudo", Ordered, ContinueOnFailure, func() {
 				why, err := reporter(own, caller).Why(ctx, rights.Person(c.person, c.groups...), question)
 				Expect(err).NotTo(HaveOccurred())
 				Expect(why.Cases[1].Allowed).To(Equal(c.want), "%s asks about %+v", caller, c)
-				who, err := reporter(own, caller).WhoCan(ctx, question)
+				who, err := reporter(own, caller).WhoCan(ctx, question, true)
 				Expect(err).NotTo(HaveOccurred())
 				sudoer := And(HaveField("Name", c.subject), HaveField("Sudo", true))
 				if c.want == rights.Yes {

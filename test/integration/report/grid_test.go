@@ -212,7 +212,7 @@ var _ = Describe("the reports", Ordered, ContinueOnFailure, func() {
 			holders := map[rights.Question]*rights.WhoCan{}
 			for _, q := range questions() {
 				var err error
-				holders[q], err = one.WhoCan(ctx, q)
+				holders[q], err = one.WhoCan(ctx, q, true)
 				Expect(err).NotTo(HaveOccurred())
 			}
 			for _, c := range cells {
