@@ -22,9 +22,10 @@ import (
 // errBehind says that the forest, as the watch has brought it, is older than what stands in the cluster.
 var errBehind = errors.New("the watch of Namespaces is behind")
 
-// above makes sure, before a copy goes because its source stands nowhere above it, that this is so. A leader whose watch of Namespaces is
-// behind would otherwise delete what its predecessor has written since. A copy that is older than what the watch has brought needs no
-// look, which is so after every move that the watch tells of.
+// above confirms by live reads that the source's namespace of a copy is not above the copy, before the copy is deleted for this reason. The
+// watch of Namespaces may be behind, and by such an old forest a new leader would delete what its predecessor has written since. A copy that
+// is older than the newest Namespace that the watch has brought needs no read; after a move that the watch has brought, this is true of every
+// copy.
 type above struct {
 	index interface {
 		Snapshot() *forest.Snapshot
@@ -35,30 +36,31 @@ type above struct {
 	writer interface {
 		Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 	}
-	looks   *lru.Cache // by namespace: the last look at its way up
+	looks   *lru.Cache // by namespace: the last live look at the namespaces above it
 	reading singleflight.Group
 }
 
-// look is what a live look at the way up from a namespace has shown.
+// look is what a live read of a namespace and all namespaces above it has shown.
 type look struct {
-	// way are the namespaces with their versions.
+	// way names these namespaces by their UIDs and resourceVersions; see describeWay.
 	way string
-	// newest is the resourceVersion of the youngest copy in the namespace that was known before the look.
+	// newest is the highest resourceVersion of a copy in the namespace that was known before the read.
 	newest string
 }
 
-// behindRetry is after which time a copy is looked at again whose removal the forest is too old for, if the forest doesn't change before.
+// behindRetry is the pause before a deletion for which the forest is too old is planned again, if the forest doesn't change before.
 const behindRetry = time.Second
 
-// mostLooks bounds what is remembered: moved namespaces whose copies have not all been deleted yet.
+// mostLooks bounds above.looks, in namespaces: those that have moved and whose copies have not all been deleted yet.
 const mostLooks = 1000
 
 func newAbove(index *view.View, t *tables, w *copying.Writer) *above {
 	return &above{index: index, tables: t, writer: w, looks: lru.New(mostLooks)}
 }
 
-// confirm returns errBehind unless no way leads from the namespace called from to slot, now that the copy of that version stands there.
-// It reads the namespaces on the way up once for all copies in a namespace. What it finds newer than the forest goes into the forest.
+// confirm returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
+// is not above it, or if the forest says that from is above it. It returns errBehind if the forest is too old to say so. One read of the
+// namespaces above serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
 func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version string) error {
 	seen := a.index.SeenVersion()
 	s := a.index.Snapshot()
@@ -80,18 +82,19 @@ func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version 
 		return nil, err
 	})
 	if err == nil && !a.covers(slot.Namespace, way, version) {
-		return errBehind // the copy has come or gone since, or the look was that of another copy
+		return errBehind // the read began before this copy was known, or the copy has gone since
 	}
 	return err
 }
 
-// covers says whether the last look has shown this way up when the copy of that version stood there already.
+// covers says whether the last look at namespace has confirmed this way, and began when the copy of this resourceVersion was known already.
 func (a *above) covers(namespace, way, version string) bool {
 	last, looked := a.looks.Get(namespace)
 	return looked && last.(look).way == way && !view.Newer(version, last.(look).newest)
 }
 
-// compare returns errBehind where the API server has other versions of these namespaces than the forest, which gets them.
+// compare reads the Namespaces called names, and returns errBehind if one has another version than in the forest s. The version that was read
+// is entered in the view.
 func (a *above) compare(ctx context.Context, s *forest.Snapshot, names []string) error {
 	var result error
 	for _, name := range names {
@@ -99,7 +102,7 @@ func (a *above) compare(ctx context.Context, s *forest.Snapshot, names []string)
 		reads.WithLabelValues("", "Namespace", "namespace").Inc()
 		switch known := s.Namespace(name); {
 		case apierrors.IsNotFound(err):
-			result = errBehind // the watch will bring its end
+			result = errBehind // the watch will bring the deletion of the Namespace
 		case err != nil:
 			return err
 		case string(live.UID) != known.UID || live.ResourceVersion != known.ResourceVersion:

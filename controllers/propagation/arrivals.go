@@ -9,7 +9,7 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// arrivals wakes whoever waits for a kind to be served when a CRD has changed. It implements Sink.
+// arrivals wakes the goroutines that wait for a kind to be served when a CRD was added or changed. It implements Sink.
 type arrivals struct {
 	mu   sync.Mutex
 	next chan struct{}
@@ -17,7 +17,7 @@ type arrivals struct {
 
 func newArrivals() *arrivals { return &arrivals{next: make(chan struct{})} }
 
-// changed is closed at the next change.
+// changed returns a channel that is closed when the next CRD is added or changed.
 func (a *arrivals) changed() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,5 +40,5 @@ func (a *arrivals) Put(*metav1.PartialObjectMetadata) { a.tell() }
 // Gone implements Sink.
 func (a *arrivals) Gone(*metav1.PartialObjectMetadata) {}
 
-// Lost implements Sink: the back-off goes on.
+// Lost implements Sink. Nothing is to be done: the waiting goroutines ask the API server again with a back-off.
 func (a *arrivals) Lost(error) {}

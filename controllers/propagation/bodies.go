@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// bodiesLimit bounds the bodies of sources that are kept, in bytes. Beyond it a later need reads again.
+// bodiesLimit bounds the bodies of sources that are kept, in bytes. A source whose body had to go is read again when the body is needed.
 const bodiesLimit = 16 << 20
 
 // body is what a source's copies are written from.
@@ -63,7 +63,7 @@ func (b *bodies) get(slot propagate.Slot, content string) (body, bool) {
 	return kept, ok && kept.Content == content
 }
 
-// fit completes s with what is known of its version, so that no version is read twice.
+// fit completes s with what the last read of its source has shown, if that read was of the same version: so no version is read twice.
 func (b *bodies) fit(slot propagate.Slot, s *propagate.Source) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ type contents struct {
 	bodies     *bodies
 }
 
-// stream is what one watch of copies shows: all namespaces, which is "", or one.
+// stream names one watch of copies by its kind and namespace; namespace "" stands for a watch of the whole cluster.
 type stream struct {
 	kind      schema.GroupKind
 	namespace string
@@ -60,8 +60,8 @@ func (e *effects) add(more effects) {
 func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
 	c.noteSeen(o, meta)
 	if o.role == sourcesAndCopies {
-		// In a watch of every object, such a copy would pass for a source; in a watch of labelled objects it merely disappears, and the
-		// POST that follows finds it.
+		// In a watch of every object, a copy whose label inherited-from was taken off would pass for a source. In a watch of labelled objects
+		// such a copy merely disappears, and the POST that follows finds it.
 		if from := c.world.UnlabelledFrom(o.slotOf(meta), meta); from != "" {
 			return c.putUnlabelled(o, meta, from)
 		}
@@ -76,7 +76,7 @@ func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
 	return all
 }
 
-// putUnlabelled takes a copy that has lost its label for what it is: a copy that drifted.
+// putUnlabelled enters a copy whose label inherited-from was taken off as a copy that drifted.
 func (c *contents) putUnlabelled(o origin, meta *metav1.PartialObjectMetadata, from string) effects {
 	slot := o.slotOf(meta)
 	meta = meta.DeepCopy()
@@ -132,8 +132,8 @@ func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects
 	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
 }
 
-// isPast says whether meta is an older version of an object than the one that is known. Where the watch of the whole cluster takes the
-// place of those of its namespaces, it begins with what they have shown before.
+// isPast says whether meta is an older version of an object of a narrow kind than the known one. When the watch of the whole cluster takes
+// the place of the watches of namespaces, it may begin with older versions than these watches have shown.
 func (c *contents) isPast(meta *metav1.PartialObjectMetadata, kind schema.GroupKind, uid, resourceVersion string) bool {
 	return c.world.IsNarrow(kind) && string(meta.UID) == uid && view.Newer(resourceVersion, meta.ResourceVersion)
 }
@@ -192,7 +192,7 @@ func (c *contents) dropCopy(slot propagate.Slot) effects {
 	return effects{keys: append(c.limitsAround(known.From), slotKey(slot)), freed: []string{slot.Namespace}}
 }
 
-// noteSeen keeps how far the watch of copies has come.
+// noteSeen keeps the highest resourceVersion that the watch of copies has brought.
 func (c *contents) noteSeen(o origin, meta *metav1.PartialObjectMetadata) {
 	at := c.streamOf(o.kind.GroupKind(), meta.Namespace)
 	if o.bringsCopies() && (view.Newer(meta.ResourceVersion, c.lastSeen[at]) || c.lastSeen[at] == "") {
@@ -200,7 +200,7 @@ func (c *contents) noteSeen(o origin, meta *metav1.PartialObjectMetadata) {
 	}
 }
 
-// unchanged is the copy at slot if nothing has happened to it since this version, and the plan sees nothing to do there.
+// unchanged returns the copy at slot if nothing has happened to it since this version and the plan sees nothing to do there; otherwise nil.
 func (c *contents) unchanged(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
 	known := c.world.Copy(slot)
 	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// copies bring one slot at a time to what it should be: plan, hold back if other copies must go or stand before, write.
+// copies bring one slot at a time to what it should be: ask for the plan, wait if other copies must be deleted or written first, write.
 type copies struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
@@ -104,8 +104,8 @@ func (c *copies) carryOut(ctx context.Context, r schema.GroupVersionResource, sl
 	return nil
 }
 
-// requeueIfOvertaken looks at a slot again if the forest or the source has changed while its request was under way: a copy
-// that stood nowhere yet was in no list of what the change concerns.
+// requeueIfOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could
+// not queue the slot of a copy that didn't exist yet.
 func (c *copies) requeueIfOvertaken(slot propagate.Slot, done propagate.Action) {
 	if done.Verb == propagate.Nothing {
 		return
@@ -116,7 +116,8 @@ func (c *copies) requeueIfOvertaken(slot propagate.Slot, done propagate.Action) 
 	}
 }
 
-// renderBody makes the request body. The content may have moved on since the plan: then the newer one is written.
+// renderBody returns the request body for a copy. If the source has changed since the plan, the body has the newer content, and renderBody
+// sets action.Hash to match.
 func (c *copies) renderBody(ctx context.Context, slot propagate.Slot, action *propagate.Action, over *propagate.Copy) ([]byte, error) {
 	b, err := c.sources.bodyOf(ctx, action.Source, action.Hash.Content)
 	if err != nil {
@@ -145,8 +146,9 @@ func (c *copies) createCopy(ctx context.Context, r schema.GroupVersionResource, 
 	return err
 }
 
-// probeObstacle looks at what stands where a copy should go: ours after all (an answer was lost, or the watch is behind, or
-// somebody took the label off), or in the way.
+// probeObstacle reads what stands where a copy should go. The object may be the operator's own copy after all, because an answer was lost,
+// the watch is behind, or somebody took the label off; then the tables take the copy in, and the slot is queued again. For somebody else's
+// object probeObstacle returns errObstacle, for one that is being deleted errBeingDeleted.
 func (c *copies) probeObstacle(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action) error {
 	meta, err := c.writer.Metadata(ctx, r, slot.Namespace, slot.Name)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "copy").Inc()
@@ -176,7 +178,7 @@ func (c *copies) probeObstacle(ctx context.Context, r schema.GroupVersionResourc
 func (c *copies) updateCopy(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action, over *propagate.Copy) error {
 	data, err := c.renderBody(ctx, slot, &action, over)
 	if other := (otherRoleError{}); errors.As(err, &other) {
-		return errors.Join(err, c.deleteCopy(ctx, r, slot, over)) // what it says now must not stand for the Role that is there now
+		return errors.Join(err, c.deleteCopy(ctx, r, slot, over)) // the copy must not go on binding to the other Role that stands there now
 	}
 	if err != nil {
 		return err
@@ -194,7 +196,7 @@ func (c *copies) updateCopy(ctx context.Context, r schema.GroupVersionResource, 
 		c.forgetCopy(slot, over)
 		return nil
 	case isImmutable(slot, err):
-		return c.deleteCopy(ctx, r, slot, over) // made again when it is gone
+		return c.deleteCopy(ctx, r, slot, over) // the copy is made again when the old one is gone
 	}
 	return err
 }
@@ -249,8 +251,9 @@ func (c *copies) inspectCopy(ctx context.Context, r schema.GroupVersionResource,
 	return nil
 }
 
-// withdrawFromCopy takes away from an access copy what its source no longer gives, in a namespace to which nothing is given
-// now. What comes from the watch is older than what is read here: the read decides, and the write is guarded by it.
+// withdrawFromCopy takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the
+// operator adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of
+// that read.
 func (c *copies) withdrawFromCopy(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action, over *propagate.Copy) error {
 	object, source, err := c.readCopyAndSource(ctx, r, slot, action, over)
 	if err != nil || object == nil {

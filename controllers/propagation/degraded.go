@@ -12,11 +12,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// mostFailure is how many bytes of the API server's answer a note repeats.
+// mostFailure is how many bytes of the API server's error a message repeats.
 const mostFailure = 256
 
-// degradeLate makes a kind Degraded whenever it has been syncing for Timing.Degraded, until ctx is done. A kind that is
-// Degraded holds nobody up: nothing is planned for it, and it becomes active as soon as it is listed whole.
+// degradeLate makes a kind Degraded whenever the kind has been syncing for Timing.Degraded, until ctx is done. Neither readiness nor rights
+// wait for a kind that is Degraded. Nothing is planned for such a kind, and it becomes active as soon as it is listed whole.
 func (k *kinds) degradeLate(ctx context.Context, run *kindRun) {
 	tick := time.NewTicker(k.timing.Degraded / 30)
 	defer tick.Stop()
@@ -76,7 +76,8 @@ func (k *kinds) describeBlind() []string {
 	return all
 }
 
-// adviseScope is what else helps where the kind is forbidden cluster-wide. Kinds that give rights are never watched otherwise.
+// adviseScope returns the end of a sentence that advises scope Auto for a kind that is forbidden cluster-wide; "" for a kind of RBAC, which
+// is always watched in the whole cluster.
 func (r *kindRun) adviseScope() string {
 	if r.kind.Group == rbacv1.GroupName {
 		return ""

@@ -13,18 +13,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// repairs are the copies that were put right of late.
+// repairs remember which copies were put right lately, and how the drift of a copy was found that is still to be put right.
 type repairs struct {
 	*copying.Repairs
 	mu    sync.Mutex                // guards found
-	found map[propagate.Slot]string // how drift was found that waits to be put right, where the watch did not show it
+	found map[propagate.Slot]string // how the drift was found, where the watch did not show it
 }
 
 func newRepairs() *repairs {
 	return &repairs{Repairs: copying.NewRepairs(), found: map[propagate.Slot]string{}}
 }
 
-// How drift was found, where the watch did not show it; a label of a metric.
+// How drift was found: the values of label found of the metric warren_propagation_drift_total.
 const (
 	foundByWatch = "watch"
 	foundAtStart = "start"
@@ -36,14 +36,14 @@ func isRepair(over *propagate.Copy, action propagate.Action) bool {
 	return (over.Drifted || over.Marked) && over.Hash == action.Hash
 }
 
-// noteFound keeps how drift was found that is to be put right.
+// noteFound keeps how the drift of the copy at slot was found, until takeFound is called.
 func (r *repairs) noteFound(slot propagate.Slot, how string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.found[slot] = how
 }
 
-// takeFound is how the drift was found that was put right.
+// takeFound returns how the drift of the copy at slot was found, and forgets it.
 func (r *repairs) takeFound(slot propagate.Slot) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *repairs) takeFound(slot propagate.Slot) string {
 	return how
 }
 
-// reportRepair tells of drift that was put right, and of the first time that it was too often.
+// reportRepair counts a repair of drift, and sends Events about the repair and about the first one that makes a loop (see copying.Repairs).
 func (c *copies) reportRepair(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
 	drift.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, c.repairs.takeFound(slot)).Inc()
 	uid := string(meta.UID)

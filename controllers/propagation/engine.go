@@ -1,9 +1,17 @@
 // Package propagation keeps copies of sources in the namespaces below them.
 //
-// A Secret changes: its watch brings the metadata (watch.go) to a feed (feed.go), which enters it in the tables (tables.go)
-// and queues a key (queue.go); a worker reads the source once (sources.go) and queues the slots below; for each slot a
-// worker asks the planner, waits for removals (removals.go) and rails (rails.go), and sends one guarded write (copies.go, writer.go). What can't
-// be written is noted and reported (failures.go, troubles.go, notices.go).
+// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source. A slot is
+// the place (kind, namespace, name) of one copy, whether or not the copy exists. A key is one piece of work in the queue: a slot, a source, a
+// namespace, or the limits of a tree. A feed enters the events of one watch in the tables. RoleBindings give rights; rails are the copies of
+// all other kinds, such as quotas and network policies, which keep those rights in bounds. A narrow kind is one with scope Namespaces or
+// Auto: the operator watches such a kind only where its own RBAC allows, and sight says whether the operator can see the objects of a narrow
+// kind in a namespace.
+//
+// The way of one change: the watch of Secrets (watch.go) brings the new metadata of a Secret to a feed (feed.go), which enters the metadata
+// in the tables (tables.go) and queues a key (queue.go). A worker reads the source once (sources.go) and queues the slots below the source.
+// For each slot a worker asks the planner what to do, waits for removals (removals.go) and rails (rails.go), and sends one guarded write
+// (copies.go, with the Writer of internal/copying). The engine notes and reports what can't be written (failures.go, troubles.go,
+// notices.go).
 package propagation
 
 import (
@@ -157,10 +165,10 @@ func (w writing) Start(ctx context.Context) error {
 	return nil
 }
 
-// work looks at one key.
+// work does what one key asks for.
 func (e *Engine) work(ctx context.Context, k key) {
 	if ctx.Err() != nil {
-		return // drain: only what is under way is finished
+		return // the process stops: only requests that are under way are finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Timing.Write)
@@ -178,7 +186,8 @@ func (e *Engine) work(ctx context.Context, k key) {
 	}
 }
 
-// queueSlotsIn queues every slot in namespace, also those in trouble that nothing wants there any longer.
+// queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy in
+// that slot any longer.
 func (e *Engine) queueSlotsIn(namespace string) {
 	slots := e.tables.slotsIn(namespace)
 	for slot := range e.troubles.in(namespace) {
@@ -188,7 +197,7 @@ func (e *Engine) queueSlotsIn(namespace string) {
 	e.queue.Add(slotKeys(slots)...)
 }
 
-// setForest takes a new snapshot and looks again at every namespace that it concerns.
+// setForest takes a new snapshot of the forest, and queues every namespace that the change concerns.
 func (e *Engine) setForest(c view.Change) {
 	keys := e.tables.setForest(c)
 	e.troubles.setForest(c)
@@ -200,8 +209,8 @@ func (e *Engine) setForest(c view.Change) {
 	e.queue.Add(keys...)
 }
 
-// AwaitsRails says whether whoever is to get rights in namespace has to wait for copies that hold them in bounds: for those of a
-// root's templates. It is true for a moment more while the engine doesn't know of a change of the forest yet.
+// AwaitsRails says whether whoever is to get rights in namespace has to wait for rails there; in a root, rails are the copies from its
+// templates. The answer is true, too, for the moment until the engine has taken in the latest snapshot of the forest.
 func (e *Engine) AwaitsRails(namespace string) bool {
 	return !e.tables.follows(e.Index.Snapshot()) || e.rails.isWaiting(namespace)
 }
@@ -219,16 +228,18 @@ func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
 	e.kinds.start(ctx, s.Kinds)
 }
 
-// Unobserved is a sentence for each kind of which nothing can be seen anywhere: nobody knows how its copies are.
+// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind is
+// unknown.
 func (e *Engine) Unobserved() []string { return e.kinds.describeBlind() }
 
-// HoldsCopies says whether copies stand in namespace that go when it leaves the forest, or may stand there unseen.
+// HoldsCopies says whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies without
+// the operator seeing them.
 func (e *Engine) HoldsCopies(namespace string) bool {
 	return e.tables.holdsCopies(namespace) || e.followed.mayHold(namespace)
 }
 
-// UnobservedIn is a sentence for each kind of whose copies in namespace nothing is known now: neither the copies there nor the sources
-// above it must be out of sight.
+// UnobservedIn returns a sentence for each kind whose copies in namespace can't be judged now, because the operator can't see the copies
+// there, or the sources in a namespace above.
 func (e *Engine) UnobservedIn(namespace string) []string {
 	above, _ := e.Index.Snapshot().Sources(namespace)
 	return append(e.Unobserved(), e.kinds.describeUnseen(namespace, above.Names)...)

@@ -34,7 +34,7 @@ func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err
 		c.troubles.clear(slot)
 	case errors.Is(err, errBeingDeleted), apierrors.IsConflict(err):
 		noted, _ := c.troubles.note(slot, trouble{text: err.Error()})
-		c.queue.AddAfter(slotKey(slot), copying.Backoff(time.Second, c.timing.ConflictMax, noted.tries)) // the watch tells sooner
+		c.queue.AddAfter(slotKey(slot), copying.Backoff(time.Second, c.timing.ConflictMax, noted.tries)) // a watch event may queue it sooner
 	case errors.Is(err, errObstacle):
 		c.measure.endSlot(slot)
 		c.noteConflict(slot, action, true)
@@ -46,8 +46,8 @@ func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err
 	}
 }
 
-// noteConflict notes that an unrelated object is in the way. Where the watch doesn't show when the object goes (unseen), it
-// is looked at again with a back-off. In mode create the obstacle satisfies what is wanted: nothing is said.
+// noteConflict notes that an unrelated object is in the way. Where the watch doesn't show that object (unseen), the slot is tried again with
+// a back-off. In mode create, any object of that name will do, so no Event is sent and nothing is reported.
 func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unseen bool) {
 	source := c.tables.source(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
@@ -90,8 +90,8 @@ func (c *copies) clearTrouble(slot propagate.Slot, action propagate.Action) {
 	}
 }
 
-// isImmutable says whether a PUT was refused because of a field that can't change, of which the specification allows to
-// make the copy anew: the role of a RoleBinding, type and content of a Secret or ConfigMap.
+// isImmutable says whether a PUT was refused because of a field that can't change, and the copy may be deleted and made anew for the sake of
+// this field: the role of a RoleBinding, type and content of a Secret or ConfigMap.
 func isImmutable(slot propagate.Slot, err error) bool {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {

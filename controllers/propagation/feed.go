@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// feed takes what one watch of a kind sees into the tables, and queues what follows. It implements Sink.
+// feed enters what one watch of a kind sees in the tables, and queues the keys that follow. It implements Sink.
 type feed struct {
 	origin
 	run      *kindRun
@@ -16,7 +16,7 @@ type feed struct {
 	removals *removals
 	measure  *measure
 	queue    *queue
-	// vanished ends all watches of the kind: the API server doesn't serve it any more.
+	// vanished ends all watches of the kind, because the API server doesn't serve the kind any more.
 	vanished func()
 }
 
@@ -46,8 +46,8 @@ func (f *feed) Lost(err error) {
 	}
 }
 
-// follow queues what follows from an event. On the leader the way of a source's event is measured, but for the events
-// that only fill the tables.
+// follow queues what follows from an event. On the leader, follow also begins to measure the fan-out of a source's event, but not for the
+// events that only fill the tables before the kind is active.
 func (f *feed) follow(e effects) {
 	if f.queue.Leads() && f.kinds.stateOf(f.kind.GroupKind()) == kindActive {
 		for _, k := range e.keys {

@@ -17,21 +17,21 @@ import (
 // followPause is how long changes of the forest are gathered before the watches follow them together.
 const followPause = 50 * time.Millisecond
 
-// followed are the namespaces in which kinds are watched by themselves that are watched as far as the rights go: those of the forest,
-// sound or not, and those that have left it and still hold copies, or may do so.
+// followed holds the namespaces in which narrow kinds are watched one namespace at a time: the namespaces of the forest, halted ones
+// included, and namespaces that have left the forest and still hold copies, or may do so.
 type followed struct {
 	set         *watchset.NamespaceSet
 	snapshot    func() *forest.Snapshot
 	holdsCopies func(namespace string) bool
-	sees        func(namespace string) bool // what stands in a namespace is known of all these kinds
-	changed     chan struct{}               // holds one: the forest has changed, or what is known of a namespace that has left it
-	needed      atomic.Bool                 // some kind is watched so
+	sees        func(namespace string) bool // all copies of narrow kinds in a namespace are known
+	changed     chan struct{}               // has room for one signal: the forest has changed, or what is known of a namespace that has left it
+	needed      atomic.Bool                 // some configured kind is narrow
 
-	refreshing sync.Mutex // held by whoever changes the set
+	refreshing sync.Mutex // held while set is changed
 	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	uids       map[string]types.UID
-	// left are the namespaces, with their UIDs, that bore the marks of a tree outside of the forest, and in which nobody has looked for
-	// copies since: the operator was down when they left it, and takes the marks off as soon as it is up.
+	// left holds the namespaces outside of the forest, with their UIDs, that bore the marks of a tree and in which nobody has looked for
+	// copies since. The operator was down when such a namespace left the forest, and takes the marks off as soon as the operator is up.
 	left map[string]types.UID
 }
 
@@ -41,7 +41,8 @@ func newFollowed(snapshot func() *forest.Snapshot, holdsCopies func(string) bool
 	}
 }
 
-// noteLeft keeps which namespaces have left the forest. The first change names all of them, before anybody writes to one.
+// noteLeft keeps which namespaces have left the forest. The first change after a start names all namespaces, before the operator takes the
+// marks off one.
 func (f *followed) noteLeft(c view.Change) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +56,8 @@ func (f *followed) noteLeft(c view.Change) {
 	}
 }
 
-// noteSeen has the namespaces looked at again that have left the forest: copies may be known there now.
+// noteSeen is called when a watch has synced: the copies in namespaces that have left the forest may be known now, so the set is refreshed
+// soon.
 func (f *followed) noteSeen() {
 	f.mu.Lock()
 	waits := len(f.left) > 0
@@ -65,7 +67,8 @@ func (f *followed) noteSeen() {
 	}
 }
 
-// hasLeft says whether copies may stand in a namespace that has left the forest. One in which they have been seen is asked for no more.
+// hasLeft says whether namespace has left the forest and may hold copies that nobody has seen. Once the operator knows all copies there,
+// hasLeft forgets the namespace.
 func (f *followed) hasLeft(namespace string, uid types.UID) bool {
 	f.mu.Lock()
 	left := f.left[namespace] == uid && uid != ""
@@ -144,7 +147,7 @@ func (f *followed) wanted() map[string]types.UID {
 	return wanted
 }
 
-// isWanted returns what says whether a namespace is followed, or about to be.
+// isWanted returns a function that says whether a namespace is followed, or about to be followed, at the time of this call.
 func (f *followed) isWanted() func(namespace string) bool {
 	wanted := f.wanted()
 	return func(namespace string) bool { _, is := wanted[namespace]; return is }

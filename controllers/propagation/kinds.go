@@ -24,14 +24,14 @@ type kindState string
 const (
 	kindSyncing   kindState = "syncing"
 	kindActive    kindState = "active"
-	kindPending   kindState = "pending"   // the API server doesn't serve it
+	kindPending   kindState = "pending"   // the API server doesn't serve the kind
 	kindForbidden kindState = "forbidden" // the operator may not list or watch it
-	kindDegraded  kindState = "degraded"  // it could not be listed for Timing.Degraded, for another reason
+	kindDegraded  kindState = "degraded"  // the API server has not listed the kind for Timing.Degraded, for another reason
 )
 
 var kindStates = []kindState{kindSyncing, kindActive, kindPending, kindForbidden, kindDegraded}
 
-// isBlind says whether nothing of the kind can be seen anywhere although the API server serves it.
+// isBlind says whether the operator can see no object of the kind anywhere although the API server serves the kind.
 func (s kindState) isBlind() bool { return s == kindForbidden || s == kindDegraded }
 
 // kinds watch every configured kind whenever the API server serves it.
@@ -43,13 +43,15 @@ type kinds struct {
 	tables   *tables
 	set      *watchset.Set
 	followed *followed
-	// feed makes the sink of one watch of the whole cluster, narrow that of all watches that go as far as the rights do.
+	// feed makes the sink for one watch of the whole cluster; narrow makes the sink for all watches of a narrow kind (see Kind.isNarrow) with
+	// the same role. vanished is called when the API server no longer serves the kind.
 	feed   func(run *kindRun, r role, vanished func()) *feed
 	narrow func(run *kindRun, r role, vanished func()) *narrowFeed
-	// report has every namespace reported anew, because a kind can't be seen any more, or can again. It is called without mu.
+	// report has every namespace reported anew, because the operator can't see a kind any more, or can see the kind again. The caller of
+	// report doesn't hold mu.
 	report func()
 
-	mu   sync.Mutex // guards runs and the fields of each kindRun that say so; only the tables are asked while it is held
+	mu   sync.Mutex // guards runs and, in each kindRun, mapping and all below; while it is held, no other lock but that of tables is taken
 	runs map[schema.GroupKind]*kindRun
 }
 
@@ -59,15 +61,15 @@ type kindRun struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	mapping *meta.RESTMapping // nil while the kind is not served; guarded by kinds.mu, as is all below
-	narrow  []*narrowFeed     // where the kind is watched as far as the rights go
+	mapping *meta.RESTMapping // nil until the API server has served the kind; guarded by kinds.mu, as is all below
+	narrow  []*narrowFeed     // the sinks of a narrow kind, one for each role; nil for other kinds
 	states  map[role]kindState
 	state   kindState // of all watches together
 	synced  bool      // the kind has been active since it was last found
 	failure error     // of the last list or watch since the kind was last active; nil if none failed
 }
 
-// role is what a watch brings.
+// role says which objects of a kind one watch brings.
 type role int8
 
 const (
@@ -114,15 +116,15 @@ func (k *kinds) stop() {
 	}
 }
 
-// list are the kinds that are configured.
+// list returns the kinds that are configured, in no order.
 func (k *kinds) list() []*kindRun {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.Collect(maps.Values(k.runs))
 }
 
-// watchKind watches a kind whenever the API server serves it, until ctx is done. A CRD that comes announces itself;
-// otherwise the API server is asked again with a back-off.
+// watchKind watches a kind whenever the API server serves the kind, until ctx is done. While the kind is not served, watchKind asks the API
+// server again as soon as a CRD has changed, and else with a back-off.
 func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
 	first := wait.Backoff{Duration: k.timing.KindMin, Cap: k.timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	backoff := first
@@ -132,7 +134,7 @@ func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
 		switch {
 		case err == nil:
 			served := k.watchServed(ctx, run, mapping)
-			changed = k.arrivals.changed() // what has changed meanwhile is no reason to look again
+			changed = k.arrivals.changed() // a CRD that changed during the watch is no reason to ask at once
 			if served {
 				backoff = wait.Backoff{Duration: k.timing.KindGone, Cap: k.timing.KindMax, Factor: 2, Jitter: 0.2, Steps: 32}
 			}
@@ -142,7 +144,8 @@ func (k *kinds) watchKind(ctx context.Context, run *kindRun) {
 			k.noteFailure(run, err)
 			ctrl.Log.WithName("propagation").Error(err, "looking for a kind", "kind", run.kind.GroupKind().String())
 		}
-		// The mapper keeps what is served no more, and of a group that it knows no version that came later.
+		// The mapper goes on answering for kinds that are no longer served, and doesn't learn of a version that was added to a group which it
+		// knows.
 		meta.MaybeResetRESTMapper(k.mapper)
 		select {
 		case <-ctx.Done():
@@ -180,7 +183,7 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 	return run.synced
 }
 
-// beginNarrow makes the sinks of a kind that is watched as far as the rights go.
+// beginNarrow makes the sinks of a narrow kind, one for each role.
 func (k *kinds) beginNarrow(run *kindRun, roles []role, vanished func()) []*narrowFeed {
 	k.tables.setNarrow(run.kind.GroupKind())
 	var feeds []*narrowFeed
@@ -208,7 +211,8 @@ func (k *kinds) setServed(run *kindRun, mapping *meta.RESTMapping, roles []role)
 	}
 }
 
-// setWatch notes how far one watch of a kind is. When that makes the kind complete, it returns the keys of all its objects.
+// setWatch notes the state of one watch of a kind. When this state makes the whole kind active, setWatch returns the keys of all objects of
+// the kind.
 func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
 	keys, news := k.setWatchState(run, r, now)
 	if news {
@@ -217,7 +221,8 @@ func (k *kinds) setWatch(run *kindRun, r role, now kindState) []key {
 	return keys
 }
 
-// setWatchState does what setWatch does. news says that from now on, or no longer, nothing of the kind can be seen anywhere.
+// setWatchState does what setWatch does, but for the report. news says that the operator has just lost sight of the whole kind, or got sight
+// of it again.
 func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, news bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -266,7 +271,7 @@ func (k *kinds) areSyncing() bool {
 	return false
 }
 
-// modeOf is how a kind is propagated.
+// modeOf returns the configured mode of a kind; OptIn for a kind that is not configured.
 func (k *kinds) modeOf(gk schema.GroupKind) propagate.KindMode {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -276,7 +281,7 @@ func (k *kinds) modeOf(gk schema.GroupKind) propagate.KindMode {
 	return propagate.OptIn
 }
 
-// mappingOf is where objects of a kind are written; nil while the API server doesn't serve the kind.
+// mappingOf returns the REST mapping of a kind; nil for a kind that the API server has not served since the kind was configured.
 func (k *kinds) mappingOf(gk schema.GroupKind) *meta.RESTMapping {
 	k.mu.Lock()
 	defer k.mu.Unlock()

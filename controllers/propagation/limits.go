@@ -11,13 +11,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// limitsPause is how long looks at the limits of a tree are gathered while its slots are found to be held back, one after the other.
+// limitsPause is how long a look at the limits of a tree is delayed, so that one look serves all slots of the tree that are found to be held
+// back one after the other.
 const limitsPause = 100 * time.Millisecond
 
 // mostHeldAnnounced bounds the Events of one look at the limits of a tree: a tenant may have thousands of sources.
 const mostHeldAnnounced = 5
 
-// limits has the sources caught up with for which the limits of their trees leave room again, and tells of those that are held back.
+// limits queues the sources for which the limits of their trees leave room again, and sends Events about sources that the limits hold back.
 type limits struct {
 	tables   *tables
 	kinds    *kinds
@@ -26,12 +27,13 @@ type limits struct {
 	notices  *notices
 }
 
-// noteHeld has the limits of the tree around the source at slot looked at soon, because they hold it back.
+// noteHeld queues a look at the limits of the tree around the source at slot, because these limits hold the source back.
 func (l *limits) noteHeld(slot propagate.Slot) {
 	l.queue.AddAfter(tenantKey(l.tables.rootOf(slot.Namespace)), limitsPause)
 }
 
-// holdBack has a copy in a limited tree wait while copies may stand that were not listed yet: they would be counted as none.
+// holdBack says whether a new copy in a tree with limits must wait because not all kinds are listed yet: copies that were not listed would
+// not be counted. If so, the slot is queued again.
 func (l *limits) holdBack(slot propagate.Slot, action propagate.Action) bool {
 	if action.Verb != propagate.Create || !l.tables.counts(slot, action.Source) || !l.kinds.areSyncing() {
 		return false
@@ -40,15 +42,16 @@ func (l *limits) holdBack(slot propagate.Slot, action propagate.Action) bool {
 	return true
 }
 
-// noteWritten has the limits of the tree around slot looked at soon where they hold something back: what was written may be smaller than
-// what stood there.
+// noteWritten queues a look at the limits of the tree around slot if they hold something back: the copy that was written may be smaller than
+// the one that it replaced, and leave room.
 func (l *limits) noteWritten(slot propagate.Slot) {
 	if l.tables.holdsBack(slot.Namespace) {
 		l.queue.AddAfter(tenantKey(l.tables.rootOf(slot.Namespace)), limitsPause)
 	}
 }
 
-// review looks at the limits of the tree of root.
+// review looks again at what the limits of root's tree hold back: it queues the sources that are released, and sends Events about sources
+// that are newly held back.
 func (l *limits) review(root string) {
 	released, held, troubles := l.tables.reallot(root)
 	changed := map[string]bool{}
@@ -62,12 +65,12 @@ func (l *limits) review(root string) {
 			l.notices.tellSource(slot, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonLimitExceeded, troubles[slot].Text)
 		}
 	}
-	l.troubles.tell(slices.Collect(maps.Keys(changed))...) // those above are told, too: the root among them
+	l.troubles.tell(slices.Collect(maps.Keys(changed))...) // tell also names the namespaces above these, up to the root
 }
 
 // What the tables know of limits.
 
-// counts says whether limits bound the copies of the source at from in the tree around slot.
+// counts says whether the tree around slot has limits that count the copies of the source at from.
 func (t *tables) counts(slot, from propagate.Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

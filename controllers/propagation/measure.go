@@ -13,7 +13,7 @@ import (
 
 // fanouts measure how long changes of sources take: from the event to the last answer. Not safe for concurrent use.
 type fanouts struct {
-	began map[propagate.Slot]time.Time // sources with an event that was not settled yet
+	began map[propagate.Slot]time.Time // by source: when its event came, until its slots are planned
 	under map[family]map[string]*fanout
 }
 
@@ -23,7 +23,7 @@ type family struct {
 	name string
 }
 
-// fanout is the way of one event of a source.
+// fanout is one event of a source, until all writes that follow from it are answered.
 type fanout struct {
 	since time.Time
 	verb  string
@@ -38,11 +38,11 @@ var verbs = map[propagate.Verb]string{
 	propagate.Create: http.MethodPost, propagate.Update: http.MethodPut, propagate.Delete: http.MethodDelete,
 }
 
-// begin notes the event of a source.
+// begin notes when a source had an event.
 func (f fanouts) begin(source propagate.Slot, now time.Time) { f.began[source] = now }
 
-// spread notes where an event leads; a newer one takes the place of one that is still under way. plan says what a slot
-// needs now.
+// spread notes which of slots are to be written because of the source's event. A newer event of a source takes the place of an older one that
+// is not complete. plan says what a slot needs now.
 func (f fanouts) spread(source propagate.Slot, slots []propagate.Slot, plan func(propagate.Slot) propagate.Action) {
 	since, ok := f.began[source]
 	if !ok {
@@ -66,7 +66,7 @@ func (f fanouts) spread(source propagate.Slot, slots []propagate.Slot, plan func
 	f.under[of][source.Namespace] = way
 }
 
-// answered takes a slot off all ways, and returns those that have come to their end.
+// answered takes a slot off all fan-outs, and returns those that are complete now.
 func (f fanouts) answered(slot propagate.Slot) (ended []*fanout) {
 	of := family{slot.Kind, slot.Name}
 	for namespace, way := range f.under[of] {
@@ -90,14 +90,14 @@ type measure struct {
 
 func newMeasure() *measure { return &measure{fanouts: newFanouts(), moves: moves{}} }
 
-// beginFanout notes the event of a source.
+// beginFanout notes when a source had an event.
 func (m *measure) beginFanout(source propagate.Slot, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fanouts.begin(source, now)
 }
 
-// spreadFanout notes where the event of a source leads.
+// spreadFanout notes which of slots are to be written because of the source's event.
 func (m *measure) spreadFanout(source propagate.Slot, slots []propagate.Slot, plan func(propagate.Slot) propagate.Action) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +111,7 @@ func (m *measure) beginMoves(c view.Change, now time.Time) {
 	m.moves.begin(c, now)
 }
 
-// spreadMoves notes what moves lead to in a namespace.
+// spreadMoves notes which of slots are to be written in a namespace because of moves.
 func (m *measure) spreadMoves(namespace string, slots []propagate.Slot, plan func(propagate.Slot) propagate.Action) {
 	m.mu.Lock()
 	ended := m.moves.looked(namespace, slots, plan)

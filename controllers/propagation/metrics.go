@@ -40,14 +40,14 @@ var (
 	})
 )
 
-// durations are the buckets of what takes from one request to thousands, in seconds.
+// durations are the buckets, in seconds, of histograms for work of one request to thousands of requests.
 var durations = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
 func init() {
 	metrics.Registry.MustRegister(writes, reads, drift, scrubbed, fanoutSeconds, rightsBeforeRails, settleSeconds)
 }
 
-// count counts a write by its answer; code 0 stands for none.
+// count counts a write by the status code of its answer; code 0 stands for no answer.
 func count(slot propagate.Slot, verb string, err error) {
 	code := 200
 	if err != nil {
@@ -120,7 +120,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// kindReason tells troubles apart for metrics.
+// kindReason is the key by which troubles are counted for metrics.
 type kindReason struct {
 	kind   schema.GroupKind
 	reason v1alpha1.Reason

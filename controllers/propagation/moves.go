@@ -13,14 +13,15 @@ import (
 // for concurrent use.
 type moves map[string]*move // by the namespace that moved
 
-// move is the way of one namespace and of all below it.
+// move is the move of one namespace, with all namespaces below it, that is not complete yet.
 type move struct {
 	since time.Time
-	next  map[string]bool         // namespaces that nobody has looked at since
-	left  map[propagate.Slot]bool // what is still to be written
+	next  map[string]bool         // namespaces whose slots were not planned since the move
+	left  map[propagate.Slot]bool // slots that are still to be written
 }
 
-// begin notes a change of the forest: a newer move of a namespace takes the place of one that is still under way.
+// begin starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the place
+// of an older one that is not complete.
 func (m moves) begin(c view.Change, now time.Time) {
 	for _, name := range c.Namespaces {
 		old, n := c.Old.Namespace(name), c.New.Namespace(name)
@@ -43,7 +44,8 @@ func (m moves) begin(c view.Change, now time.Time) {
 	}
 }
 
-// looked notes what is to be written in a namespace, of slots, and returns the moves that this ends.
+// looked notes which of slots are still to be written in namespace because of moves, and returns when those moves began that are complete
+// now.
 func (m moves) looked(namespace string, slots []propagate.Slot, plan func(propagate.Slot) propagate.Action) (ended []time.Time) {
 	for name, way := range m {
 		if !way.next[namespace] {
@@ -61,7 +63,7 @@ func (m moves) looked(namespace string, slots []propagate.Slot, plan func(propag
 	return ended
 }
 
-// answered takes a slot off all moves, and returns those that this ends.
+// answered takes a slot off all moves, and returns when those moves began that are complete now.
 func (m moves) answered(slot propagate.Slot) (ended []time.Time) {
 	for name, way := range m {
 		if way.left[slot] {
@@ -72,7 +74,8 @@ func (m moves) answered(slot propagate.Slot) (ended []time.Time) {
 	return ended
 }
 
-// end forgets a move of which nothing is left, and says when it began.
+// end forgets the move of the namespace called name and returns when the move began, if nothing of the move is left; otherwise it returns
+// nil.
 func (m moves) end(name string) []time.Time {
 	way := m[name]
 	if len(way.next) > 0 || len(way.left) > 0 {
@@ -82,7 +85,7 @@ func (m moves) end(name string) []time.Time {
 	return []time.Time{way.since}
 }
 
-// observeMoves reports moves that have come to their end.
+// observeMoves adds complete moves, given by when each began, to the metric.
 func observeMoves(began []time.Time) {
 	for _, since := range began {
 		settleSeconds.Observe(time.Since(since).Seconds())

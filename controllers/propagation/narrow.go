@@ -15,24 +15,25 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// narrowFeed takes what the watches of a kind see that is watched as far as the rights go: in the namespaces that are followed or, in
-// scope Auto, everywhere while that is allowed. It implements watchset.Sink.
+// narrowFeed enters what the watches of a narrow kind see in the tables: the watches of the followed namespaces or, in scope Auto, the watch
+// of the whole cluster while that is allowed. It implements watchset.Sink.
 type narrowFeed struct {
 	*feed
 	followed *followed
 	troubles *troubles
 
 	mu sync.Mutex // guards all below; nothing else is called while it is held but followed.all
-	// states are by namespace, of those that have one, and everywhere in scope Auto; Pending is one that there is no room for.
+	// states are by namespace. In scope Auto, propagate.Everywhere has the state of the watch of the whole cluster. A namespace that is kept
+	// as Pending is one for which informers.maxInformers or informers.maxNamespaces leaves no room.
 	states   map[string]watchset.Status
-	complete bool // whatever is to be looked at had a state once
+	complete bool // every namespace that is to be watched has had a state
 }
 
-// observeNarrow watches a kind as far as the rights go, until ctx is done.
+// observeNarrow watches a narrow kind until ctx is done.
 func (k *kinds) observeNarrow(ctx context.Context, resource schema.GroupVersionResource, f *narrowFeed) {
 	selector, err := labels.Parse(selectors[f.role])
 	if err != nil {
-		panic(err) // they are constants
+		panic(err) // the selectors are constants
 	}
 	scope := watchset.Namespaces(k.followed.set)
 	if f.isAuto() {
@@ -72,7 +73,7 @@ func (f *narrowFeed) State(namespace string, now watchset.Status) {
 		return
 	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere && wasWide:
 		f.queue.Add(f.tables.setSight(f.origin, namespace, propagate.Awaited)...)
-		return // what it has brought is seen everywhere now
+		return // the watch of the whole cluster shows what this watch has brought
 	case now.State == watchset.Pending && now.Err == nil && namespace != propagate.Everywhere:
 		f.follow(f.tables.forgetNamespace(f.origin, namespace))
 	default:
@@ -95,21 +96,21 @@ func (f *narrowFeed) State(namespace string, now watchset.Status) {
 
 func (f *narrowFeed) isAuto() bool { return f.kind.Scope == Auto }
 
-// isSynced says whether what stands in namespace is known.
+// isSynced says whether all objects in namespace are known.
 func (f *narrowFeed) isSynced(namespace string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.states[propagate.Everywhere].State == watchset.Synced || f.states[namespace].State == watchset.Synced
 }
 
-// isWide says whether everything is seen everywhere.
+// isWide says whether the watch of the whole cluster is synced.
 func (f *narrowFeed) isWide() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.states[propagate.Everywhere].State == watchset.Synced
 }
 
-// sightIn is what can be seen where an informer is so far.
+// sightIn translates the state of an informer into the sight of its namespace.
 func sightIn(now watchset.Status) propagate.Sight {
 	switch now.State {
 	case watchset.Synced:
@@ -120,7 +121,8 @@ func sightIn(now watchset.Status) propagate.Sight {
 	return propagate.Unseen
 }
 
-// note keeps the state of a namespace, and says whether there is something new to report. What is tried again is as it was.
+// note keeps the state of a namespace, and says whether there is something new to report. Syncing is not kept: the state before the new try
+// counts until the try has ended.
 func (f *narrowFeed) note(namespace string, now watchset.Status) (changed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,13 +134,14 @@ func (f *narrowFeed) note(namespace string, now watchset.Status) (changed bool) 
 		delete(f.states, namespace)
 		return known && was.State != watchset.Synced
 	case now.State == watchset.NotServed:
-		f.complete = true // this watch ends: what is told later makes it active no more
+		f.complete = true // this watch ends: a state that comes later must not make it active
 	}
 	f.states[namespace] = now
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
 }
 
-// settle makes the watch active once whatever is to be looked at has a state, whatever it is: readiness depends on no right.
+// settle makes the watch active once every namespace that is to be watched has a state. Forbidden is a state, too: readiness depends on no
+// right.
 func (f *narrowFeed) settle() {
 	if f.completes() {
 		f.queue.Add(f.kinds.setWatch(f.run, f.role, kindActive)...)
@@ -155,7 +158,7 @@ func (f *narrowFeed) completes() bool {
 	switch {
 	case f.isAuto() && !told:
 		return false
-	case f.isAuto() && wide.State != watchset.Forbidden: // no namespace is looked at by itself
+	case f.isAuto() && wide.State != watchset.Forbidden: // the watch of the whole cluster stands for all namespaces
 		f.complete = true
 		return true
 	}
@@ -168,7 +171,7 @@ func (f *narrowFeed) completes() bool {
 	return true
 }
 
-// tell has the namespaces reported anew whose copies depend on what is seen of a namespace, or everywhere.
+// tell has the namespaces reported anew whose copies depend on the sight of namespace, which may be propagate.Everywhere.
 func (f *narrowFeed) tell(namespace string) {
 	if namespace == propagate.Everywhere {
 		f.troubles.tellEverywhere()

@@ -21,7 +21,7 @@ type notices struct {
 
 	mu     sync.Mutex // guards sent and pruned
 	sent   map[notice]time.Time
-	pruned time.Time // when what is long past was last dropped: once in the quiet time, as there may be very many
+	pruned time.Time // when old entries of sent were last dropped: once in the quiet time, as there may be very many
 }
 
 // notice is an Event that a source has got.
@@ -30,14 +30,14 @@ type notice struct {
 	reason v1alpha1.Reason
 }
 
-// tellSource tells the owner of a source, at most once for each reason in the quiet time.
+// tellSource sends an Event on a source, at most once for each reason in the quiet time. ConflictResolved is always sent.
 func (n *notices) tellSource(slot propagate.Slot, uid, eventType string, reason v1alpha1.Reason, message string) {
 	if n.isDue(notice{slot, reason}, time.Now()) || reason == v1alpha1.ReasonConflictResolved {
 		n.send(slot, uid, eventType, reason, message)
 	}
 }
 
-// isDue says whether an Event was not sent for the quiet time, and takes it for sent now.
+// isDue says whether no such Event was sent for the quiet time, and if so notes that one is sent now.
 func (n *notices) isDue(one notice, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

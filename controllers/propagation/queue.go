@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// what a key asks to look at.
+// what says which work a key asks for.
 type what int8
 
 const (
@@ -35,7 +35,7 @@ func slotKeys(slots []propagate.Slot) []key {
 	return keys
 }
 
-// lane is what shares a turn: all slots of one source.
+// lane groups the slots of one source, given by its kind, namespace and name: the lanes of a tenant take turns in the queue.
 type lane struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -44,16 +44,17 @@ type lane struct {
 // queue holds the keys that are to be looked at.
 type queue = copying.Queue[key, lane]
 
-// largeBody is the size of a source, in bytes, from which on its copies are written one after the other for a while: the bodies of twenty of a MiB
-// exceed bodiesLimit, and in turns of one copy each would be read and rendered anew for each copy.
+// largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
+// these writes have a weight (see copying.Turn). With turns of one copy each, twenty sources of 1 MiB, whose bodies exceed bodiesLimit
+// together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
-// newQueue returns a queue whose keys have their turns by what the tables say.
+// newQueue returns a queue that takes the turn of each key from the tables.
 func newQueue(t *tables) *queue { return copying.NewQueue(t.turnOf) }
 
-// turnOf says when a key is worked on. Its tenant is the tree in which something may be written or, for a source, was written.
-// Within a tenant comes first, in turns by source, whatever costs no write of a copy, and what may take rights away: no flood of other
-// copies keeps a right alive. Then come deletions, then the rest.
+// turnOf returns the turn of a key; see copying.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
+// tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
+// may take rights away, so that no flood of other copies keeps a right alive. Class 1 has the other deletions, class 2 the rest.
 func (t *tables) turnOf(k key) copying.Turn[lane] {
 	t.mu.Lock()
 	defer t.mu.Unlock()

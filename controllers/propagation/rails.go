@@ -12,11 +12,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// syncLook is the pause between two looks whether all kinds are known, while a binding waits for that after a start.
+// syncLook is the pause after which a slot is planned again that waits, after a start, until all kinds are listed.
 const syncLook = 200 * time.Millisecond
 
-// rails hold back the first RoleBindings that a namespace gets until the copies of other kinds stand there: whoever gets rights
-// in a new namespace could otherwise make objects before a quota or a network policy forbids them.
+// rails hold back the first RoleBindings that a namespace gets from a source's namespace, until the rails stand there. A rail is a copy of
+// any other kind, such as a quota or a network policy. Without this wait, whoever gets rights in a new namespace could make objects before
+// the quota or network policy forbids them.
 type rails struct {
 	tables   *tables
 	kinds    *kinds
@@ -25,7 +26,7 @@ type rails struct {
 	notices  *notices
 	patience time.Duration // how long rights wait for rails that can't be written
 
-	mu    sync.Mutex           // guards holds and what they hold; nothing else is called while it is held
+	mu    sync.Mutex           // guards holds and each railHold; nothing else is called while it is held
 	holds map[string]*railHold // by namespace
 }
 
@@ -33,11 +34,11 @@ type rails struct {
 type railHold struct {
 	since    time.Time
 	missing  map[propagate.Slot]bool // rails that are still to be written
-	bindings map[propagate.Slot]bool // what waits for them
+	bindings map[propagate.Slot]bool // slots of RoleBindings that wait for the rails
 }
 
-// holdBack says whether an action at slot must wait for rails in its namespace, and if so has the slot looked at again when
-// they stand, or when it has waited long enough.
+// holdBack says whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails stand, or when
+// the slot has waited for as long as patience says.
 func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
 	if action.Verb != propagate.Create || !propagate.GivesRights(slot) || r.tables.holdsRightsFrom(slot.Namespace, action.Source.Namespace) {
 		return false
@@ -58,8 +59,8 @@ func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
 	return true
 }
 
-// isWaiting says whether rights in namespace are to wait for rails, those of its templates if it is a root; it stops saying so
-// after a while, whatever is missing, and counts that.
+// isWaiting says whether rights in namespace are to wait for rails; in a root, rails are the copies from its templates. When rights have
+// waited for as long as patience says, isWaiting returns false, whatever is missing, and counts this in a metric.
 func (r *rails) isWaiting(namespace string) bool {
 	missing, waited := r.look(namespace)
 	if missing == nil {
@@ -72,9 +73,9 @@ func (r *rails) isWaiting(namespace string) bool {
 	return true
 }
 
-// look returns the rails that namespace lacks, nil where it lacks none, and how long they have been waited for. The bindings are
-// queued when the last of the rails has been written. The second look at the tables is for a rail whose answer came between the
-// first and the note that somebody waits for it.
+// look returns the rails that namespace lacks, nil where it lacks none, and how long rights have waited for them. The bindings are queued
+// when the last of the rails has been written. look searches the tables twice, because the last rail may be written between the first search
+// and the note that bindings wait for it.
 func (r *rails) look(namespace string, bindings ...propagate.Slot) (missing []propagate.Slot, waited time.Duration) {
 	missing = r.findMissing(namespace)
 	if missing != nil {
@@ -87,8 +88,9 @@ func (r *rails) look(namespace string, bindings ...propagate.Slot) (missing []pr
 	return missing, waited
 }
 
-// findMissing are the rails that namespace lacks; not nil, though it may be empty, while not all kinds are known. What an object
-// of somebody else stands in the way of is not waited for: its maker has rights there already.
+// findMissing returns the rails that namespace lacks. While not all kinds are known, the result is not nil, though it may be empty. A rail is
+// left out where somebody else's object, or one that is being deleted, stands in its place: the maker of that object has rights in the
+// namespace already.
 func (r *rails) findMissing(namespace string) []propagate.Slot {
 	var missing []propagate.Slot
 	if r.kinds.areSyncing() || r.tables.awaitsSight(namespace) {
@@ -121,7 +123,8 @@ func (r *rails) note(namespace string, missing, bindings []propagate.Slot) time.
 	return time.Since(hold.since)
 }
 
-// noteTried looks whether a slot that was worked on was the last rail that somebody waits for.
+// noteTried is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, noteTried queues the
+// bindings.
 func (r *rails) noteTried(slot propagate.Slot) {
 	if !r.isAwaited(slot) || r.tables.missesRail(slot) && !r.troubles.of(slot).blocked() {
 		return
@@ -131,7 +134,7 @@ func (r *rails) noteTried(slot propagate.Slot) {
 	}
 }
 
-// isAwaited says whether somebody waits for the rail at slot.
+// isAwaited says whether RoleBindings wait for the rail at slot.
 func (r *rails) isAwaited(slot propagate.Slot) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +142,7 @@ func (r *rails) isAwaited(slot propagate.Slot) bool {
 	return hold != nil && hold.missing[slot]
 }
 
-// strike takes a rail off those that are waited for, and says whether it was the last one.
+// strike removes slot from the missing rails of its namespace, and says whether it was the last one.
 func (r *rails) strike(slot propagate.Slot) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +154,7 @@ func (r *rails) strike(slot propagate.Slot) bool {
 	return len(hold.missing) == 0
 }
 
-// release forgets that anything waits in namespace, and queues what did.
+// release ends the wait of RoleBindings in namespace, if there is one, and queues these RoleBindings.
 func (r *rails) release(namespace string) {
 	r.mu.Lock()
 	hold := r.holds[namespace]
@@ -176,7 +179,8 @@ func (r *rails) setForest(c view.Change) {
 	}
 }
 
-// reportImpatience tells the owner of a RoleBinding that it is copied to a namespace that lacks rails.
+// reportImpatience sends a Warning on the source of a RoleBinding that is copied to a namespace although rails are missing there, and counts
+// this in a metric.
 func (r *rails) reportImpatience(slot propagate.Slot, action propagate.Action, missing []propagate.Slot) {
 	rightsBeforeRails.Inc()
 	source := r.tables.source(action.Source)

@@ -12,7 +12,7 @@ type removals struct {
 	tables   *tables
 	queue    *queue
 	troubles *troubles
-	stuck    time.Duration // how long a namespace waits before that is told
+	stuck    time.Duration // how long a namespace waits before this is reported
 
 	mu         sync.Mutex                 // guards barriers and unanswered; nothing else is called while it is held
 	barriers   map[string]*removalBarrier // by namespace
@@ -22,21 +22,21 @@ type removals struct {
 // removalBarrier delays writes in one namespace.
 type removalBarrier struct {
 	since    time.Time
-	reported bool // it has lasted, and those who report were told
+	reported bool // the barrier has lasted for stuck, and its namespace was reported
 }
 
 func newRemovals(t *tables, q *queue, tr *troubles, stuck time.Duration) *removals {
 	return &removals{tables: t, queue: q, troubles: tr, stuck: stuck, barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
 }
 
-// holdBack says whether an action at slot must wait for removals in its namespace, and if so remembers that it waits: by
-// its plan, or because a DELETE there is not answered yet although the watch may already have told that the copy is gone.
+// holdBack says whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action waits because
+// its plan says so, or because a DELETE in the namespace is not answered yet, even if the watch has already shown that the copy is gone.
 func (r *removals) holdBack(slot propagate.Slot, action propagate.Action) bool {
 	if waitsForRemoval(action) {
 		r.mu.Lock()
 		r.raise(slot.Namespace)
 		r.mu.Unlock()
-		if !waitsForRemoval(r.tables.plan(slot)) { // the copy went between the plan and the barrier: nobody else will notice
+		if !waitsForRemoval(r.tables.plan(slot)) { // the copy went between the plan and the barrier: nobody else will release the barrier
 			r.release(slot.Namespace)
 		}
 		return true
@@ -81,7 +81,7 @@ func (r *removals) drop(namespace string) bool {
 	return barrier != nil
 }
 
-// during sends a DELETE in namespace by remove, and holds back what is to be written there until the answer has come.
+// during calls remove, which sends a DELETE in namespace, and holds back writes in namespace until the answer has come.
 func (r *removals) during(namespace string, remove func() error) error {
 	r.mu.Lock()
 	r.unanswered[namespace]++
@@ -104,8 +104,7 @@ func (r *removals) during(namespace string, remove func() error) error {
 	return err
 }
 
-// releaseIndependent queues the slots in namespace that need not wait for a removal that has failed, which is tried again
-// by itself.
+// releaseIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried again by itself.
 func (r *removals) releaseIndependent(namespace string) {
 	waits := false
 	for _, slot := range r.tables.slotsIn(namespace) {
@@ -121,7 +120,7 @@ func (r *removals) releaseIndependent(namespace string) {
 	}
 }
 
-// reportStuck tells of namespaces in which nothing has moved for a while.
+// reportStuck has the namespaces reported in which nothing has moved for as long as stuck says.
 func (r *removals) reportStuck() {
 	var late []string
 	r.mu.Lock()
@@ -135,7 +134,7 @@ func (r *removals) reportStuck() {
 	r.troubles.tell(late...)
 }
 
-// isReported says whether those who report were told that namespace waits.
+// isReported says whether it was reported that namespace waits for removals.
 func (r *removals) isReported(namespace string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +142,7 @@ func (r *removals) isReported(namespace string) bool {
 	return barrier != nil && barrier.reported
 }
 
-// namespaces are those that wait.
+// namespaces returns the names of the namespaces that wait for removals.
 func (r *removals) namespaces() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 // configuration changed. Before that, what is not in Troubles may be in trouble all the same.
 func (e *Engine) Known(namespace string) bool { return e.troubles.isKnown(namespace) }
 
-// Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order. What waits
-// for the removal of others is told when nothing has moved for a while.
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that still stand, and
+// for whose removal others wait, are among the troubles when nothing has moved in their namespace for Timing.Stuck.
 func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	var all []propagate.Trouble
 	for namespace := range namespaces {
@@ -49,8 +49,8 @@ func describeRemoval(c *propagate.Copy, t trouble) string {
 	return "it must be removed before copies of other sources come"
 }
 
-// watchTroubles looks, until ctx is done, whether the work that was there at the start is done, and whether a namespace
-// waits for removals for long.
+// watchTroubles checks, every Timing.ScrubTick until ctx is done, whether the work that was there at the start is done, and whether a
+// namespace has waited for removals for too long.
 func (e *Engine) watchTroubles(ctx context.Context) {
 	for ctx.Err() == nil {
 		if e.Ready(nil) == nil && e.queue.IsIdle() {

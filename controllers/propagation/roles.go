@@ -18,7 +18,7 @@ import (
 // binding is written only where the copy of that very Role stands: else a user could bind themselves to whatever Role of that name
 // somebody more powerful has made below.
 
-// roles is the kind of what such a RoleBinding names.
+// roles is the kind Role, which such a RoleBinding names.
 var roles = rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind()
 
 // otherRoleError says that the Role that a RoleBinding names is another one where its copy would go, or none.
@@ -28,9 +28,10 @@ func (e otherRoleError) Error() string {
 	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.role, e.namespace, e.source)
 }
 
-// checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source. It looks live,
-// because nothing is looked at again once a binding is written: what was watched may be a moment old. One look tells of a copy from
-// the source's own namespace. Only where the Role came to both from further above is the one beside the source looked at, too.
+// checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source. It reads the Roles from
+// the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read
+// suffices where the Role at slot is a copy from the source's own namespace. Where that Role comes from another namespace, the Role beside
+// the source is read, too: both must have the same origin.
 func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source propagate.Slot, b body) error {
 	if b.Role == "" {
 		return nil
@@ -51,8 +52,8 @@ func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source prop
 	return nil
 }
 
-// originOfRole is the namespace whose Role stands in namespace under this name: that of its source if it is a copy that nobody else
-// may change, else namespace itself; "" if there is none.
+// originOfRole returns the namespace whose Role stands in namespace under this name: the namespace of its source if the Role is a copy that
+// nobody else may change, otherwise namespace itself; "" if there is no such Role.
 func (c *copies) originOfRole(ctx context.Context, namespace, name string) (string, error) {
 	slot := propagate.Slot{Kind: roles, Namespace: namespace, Name: name}
 	meta, err := c.writer.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
@@ -70,7 +71,8 @@ func (c *copies) originOfRole(ctx context.Context, namespace, name string) (stri
 	return namespace, nil
 }
 
-// handleOtherRole tries again soon, because the copy of the Role may be on its way, and reports what has not passed by then.
+// handleOtherRole tries the slot again soon, because the copy of the Role may be on its way. After a few such tries it reports the copy as
+// rejected.
 func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, err error) {
 	const soon = 3
 	if known := c.troubles.of(slot); known.reason == "" && known.tries < soon {
@@ -82,8 +84,8 @@ func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, e
 	c.noteRejection(slot, action, err)
 }
 
-// retryBindings looks again at the RoleBindings of a namespace that could not be written there, when something was done about a Role:
-// it may be the one that they name.
+// retryBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written there,
+// because role may be the Role that they name.
 func (c *copies) retryBindings(role propagate.Slot) {
 	if role.Kind != roles {
 		return

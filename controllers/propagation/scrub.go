@@ -27,8 +27,8 @@ const (
 	pageBytes   = 8 << 20
 )
 
-// scrub compares all copies with their sources, slowly. It finds, on the leader, what no metadata shows: a key that was taken
-// away while nobody watched, or a change under our own manager's name.
+// scrub compares all copies with their sources, slowly, on the leader. It finds drift that no metadata shows: a key that was taken away while
+// nobody watched, or a change under the operator's own field manager.
 type scrub struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
@@ -38,7 +38,7 @@ type scrub struct {
 	sources  *sources
 	writer   *copying.Writer
 	repairs  *repairs
-	// unprotected says whether the policy that keeps everybody off the copies is missing.
+	// unprotected says whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies.
 	unprotected func() bool
 }
 
@@ -131,7 +131,7 @@ func (s *scrub) readPage(ctx context.Context, resource schema.GroupVersionResour
 	return s.writer.Page(ctx, resource, namespace, metav1.ListOptions{LabelSelector: v1alpha1.LabelInheritedFrom, Limit: int64(limit), Continue: from}, most)
 }
 
-// compareCopy puts a copy right that is not what its source says, where the plan sees nothing to do.
+// compareCopy queues the slot of a copy that is not what its source says, if the plan sees nothing to do there.
 func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, item []byte) error {
 	object := map[string]any{}
 	if err := utiljson.Unmarshal(item, &object); err != nil {
@@ -148,7 +148,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	source := slot.At(c.From)
 	wanted, err := s.sources.bodyOf(ctx, source, c.Hash.Content)
 	if err != nil || wanted.Content != c.Hash.Content {
-		return ignoreRefused(err) // the source has moved on: its event tells
+		return ignoreRefused(err) // the source has changed: its event queues the slot
 	}
 	rules, _ := s.tables.currentRules()
 	found, err := propagate.Render(source, object, rules)
@@ -162,7 +162,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	return nil
 }
 
-// ignoreRefused leaves out what only says that the source is gone or may not be read.
+// ignoreRefused returns nil for an error that only says that the source is gone or may not be read; otherwise err.
 func ignoreRefused(err error) error {
 	if apianswer.IsRefusal(err) {
 		return nil

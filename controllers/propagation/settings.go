@@ -31,7 +31,8 @@ const (
 	Auto       Scope = "Auto"
 )
 
-// isNarrow says whether the kind is watched as far as the rights go.
+// isNarrow says whether the kind is narrow: watched only where the operator's own RBAC allows, namespace by namespace or, in scope Auto, in
+// the whole cluster while that is allowed.
 func (k Kind) isNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto }
 
 // Settings are what the configuration says about propagation.
@@ -51,23 +52,24 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing
-	// Informers are the options of the informers of kinds that are watched as far as the rights go.
+	// Informers are the options of the informers of narrow kinds; see Kind.isNarrow.
 	Informers watchset.Options
-	// Troubled is told which namespaces have something new to report: those with troubles, those above them, and those of
-	// the sources. It must not block, nor ask the engine; nil tells nobody.
+	// Troubled is called with the namespaces that have something new to report: those with troubles, those above them, and those of the
+	// sources. It must not block, nor call the engine; nil reports to nobody.
 	Troubled func(namespaces ...string)
-	// Unprotected says whether the policy that keeps everybody off the copies is missing; nil means that it is in force.
+	// Unprotected says whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies; nil means that it is in
+	// force.
 	Unprotected func() bool
 }
 
 // Timing holds the engine's time constants, so that tests can shrink them.
 type Timing struct {
-	// ConflictMax caps the back-off of looks at an obstacle.
+	// ConflictMax caps the back-off of tries to write where another object, or one that is being deleted, is in the way.
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// KindMin and KindMax bound the back-off of looks for a kind that is not served; KindGone is where it begins for one
-	// that was served before.
+	// KindMin and KindMax bound the back-off of questions whether a kind is served; KindGone is the first pause for a kind that was served
+	// before.
 	KindMin, KindMax, KindGone time.Duration
 	// Degraded is how long a kind may be without a complete list before readiness waits for it no longer.
 	Degraded time.Duration
@@ -77,9 +79,9 @@ type Timing struct {
 	Write time.Duration
 	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
 	LoopWindow time.Duration
-	// ScrubTick is how often it is asked whether a scrub is due.
+	// ScrubTick is the time between two checks whether a scrub is due.
 	ScrubTick time.Duration
-	// Stuck is how long a namespace waits for removals before that is told.
+	// Stuck is how long a namespace waits for removals before this is reported.
 	Stuck time.Duration
 	// Rails is how long the first RoleBindings of a namespace wait for copies of other kinds that can't be written.
 	Rails time.Duration

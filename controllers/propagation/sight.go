@@ -11,17 +11,19 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// What the tables know of kinds that are watched as far as the rights go.
+// The methods of this file answer for narrow kinds, which are watched only where the operator's RBAC allows; see Kind.isNarrow. Sight says
+// whether the operator can see the objects of such a kind in a namespace. propagate.Everywhere stands for the whole cluster in place of a
+// namespace.
 
-// setNarrow says that a kind is watched as far as the rights go, and not seen anywhere yet.
+// setNarrow marks a kind as narrow; the kind is not seen anywhere yet.
 func (t *tables) setNarrow(gk schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.in.world.SetNarrow(gk)
 }
 
-// setSight says what a watch shows of namespace, or everywhere. Where something has come into sight, the keys are those of all that was planned
-// without it.
+// setSight notes what a watch shows of namespace. When namespace has come into sight, setSight returns the keys of all namespaces and sources
+// whose plans were made without it; for a kind that is not synced it returns nil.
 func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,8 +59,8 @@ func (c *contents) concerned(o origin, namespace string) iter.Seq[string] {
 	}
 }
 
-// replaceObjectsIn says that exactly these objects existed at a resourceVersion of what a watch brings from namespace, or everywhere.
-// What another watch has shown since then stays as it is.
+// replaceObjectsIn takes in a complete list: of what a watch brings from namespace, exactly these objects existed at resourceVersion. Known
+// objects with a newer resourceVersion, which another watch has shown, stay as they are.
 func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, objects []*metav1.PartialObjectMetadata) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,8 +73,8 @@ func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, o
 	})
 }
 
-// forgetElsewhere drops what a watch of the whole cluster has brought from namespaces that are followed no longer when it ends: nobody
-// would learn that it goes. Nothing follows from that.
+// forgetElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed: no other
+// watch would show when such an object goes. Nothing is queued, because the objects may still exist.
 func (t *tables) forgetElsewhere(o origin, isFollowed func(namespace string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,8 +92,8 @@ func (t *tables) forgetElsewhere(o origin, isFollowed func(namespace string) boo
 	}
 }
 
-// forgetNamespace drops what a watch has brought from a namespace that it shows no longer. Only where the namespace itself is gone
-// does absence mean anything.
+// forgetNamespace drops what a watch has brought from a namespace that the watch no longer shows. Its effects hold keys only where the
+// namespace itself is gone; otherwise the dropped objects may still exist.
 func (t *tables) forgetNamespace(o origin, namespace string) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +109,7 @@ func (t *tables) forgetNamespace(o origin, namespace string) effects {
 	return all
 }
 
-// seesSource says whether the source at slot is in sight, or its absence.
+// seesSource says whether the operator can see the place of the source at slot: a source that is missing there doesn't exist.
 func (t *tables) seesSource(slot propagate.Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

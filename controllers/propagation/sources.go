@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// sources read sources once per version, and make sure of those that are missing.
+// sources read each version of a source once, and verify that missing sources are gone.
 type sources struct {
 	tables   *tables
 	kinds    *kinds
@@ -33,7 +33,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	known := s.tables.source(slot)
 	var err error
 	switch {
-	case !s.tables.seesSource(slot): // when it comes into sight it is looked at again
+	case !s.tables.seesSource(slot): // setSight queues this source again when the operator can see its namespace
 		s.troubles.clearTransient(slot)
 		return
 	case known == nil && s.tables.lossToVerify(slot):
@@ -55,7 +55,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	s.queue.Add(slotKeys(slots)...)
 }
 
-// readSource gets a source whole and notes what it shows.
+// readSource reads a whole source from the API server, and notes its body in bodies and in the tables.
 func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, error) {
 	mapping := s.kinds.mappingOf(slot.Kind)
 	if mapping == nil {
@@ -77,12 +77,13 @@ func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, er
 	return read, nil
 }
 
-// bodyOf is the body of the source at slot with this content; the source is read again if its body is no longer kept.
+// bodyOf returns the body of the source at slot: the kept one if it has this content. Otherwise the source is read again, and the body may be
+// that of a newer version with other content.
 func (s *sources) bodyOf(ctx context.Context, slot propagate.Slot, content string) (body, error) {
 	if kept, ok := s.bodies.get(slot, content); ok {
 		return kept, nil
 	}
-	_, generation := s.tables.currentRules() // what is being read by other rules is no answer
+	_, generation := s.tables.currentRules() // a read that began under other rules must not answer this call
 	read, err, _ := s.reading.Do(fmt.Sprintf("%d %s", generation, slot), func() (any, error) { return s.readSource(ctx, slot) })
 	if err != nil {
 		return body{}, err
@@ -90,8 +91,8 @@ func (s *sources) bodyOf(ctx context.Context, slot propagate.Slot, content strin
 	return read.(body), nil
 }
 
-// verifyLoss looks at a source that the watch no longer shows, and if it is gone at its namespace: a source that goes
-// with its namespace, or that we merely don't see, must not take its copies with it.
+// verifyLoss reads a source that the watch no longer shows and, if the source is gone, the source's namespace; it notes the Loss that these
+// reads show. A source that goes with its namespace, or that the operator merely can't see, must not take its copies with it.
 func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	mapping := s.kinds.mappingOf(slot.Kind)
 	if mapping == nil {
@@ -116,7 +117,7 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	default:
 		rules, _ := s.tables.currentRules()
 		if _, still := rules.SourceOf(slot, meta, s.kinds.modeOf(slot.Kind)); still {
-			loss = propagate.Doubtful // the watch is behind; its event will tell
+			loss = propagate.Doubtful // the watch is behind: its next event brings the source
 		}
 	}
 	s.tables.noteLoss(slot, loss)
@@ -133,8 +134,8 @@ func (s *sources) namespaceGoes(ctx context.Context, slot propagate.Slot) (bool,
 	return err != nil || namespace.DeletionTimestamp != nil, nil
 }
 
-// announceExclusion tells the owner of a source that opted in, but is never propagated. An object that is merely covered
-// by mode All is passed over in silence.
+// announceExclusion sends an Event on a source whose owner has set the label propagate, but that is never propagated. No Event is sent on an
+// object that is a source only because its kind is in mode All.
 func (s *sources) announceExclusion(slot propagate.Slot) {
 	known := s.tables.source(slot)
 	if known != nil && known.Excluded != "" && known.Maker == propagate.Labelled && known.Mode != v1alpha1.ModeNone {

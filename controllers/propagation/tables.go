@@ -12,11 +12,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// tables hold the forest, the sources and the copies as they were last seen, and answer what a slot needs. Their methods
-// return what is to be done as keys, and never do it.
+// tables hold the forest, the sources and the copies as they were last seen, and answer what a slot needs. Their methods never send or queue
+// anything: a method returns the work that follows, as keys or effects.
 type tables struct {
-	// mu guards all contents. It is taken in this file alone and is the innermost lock: no method sends a request, or calls
-	// anything that takes another lock than that of the bodies, while it is held.
+	// mu guards all contents. Only methods of tables take it, here and in limits.go, queue.go and sight.go. It is the innermost lock: no
+	// method sends a request, or calls anything that takes another lock than that of the bodies, while it is held.
 	mu sync.Mutex
 	in contents
 }
@@ -27,7 +27,8 @@ func newTables(f *forest.Snapshot, rules propagate.Rules, b *bodies) *tables {
 	}}
 }
 
-// setForest takes a new snapshot. The keys are those of every namespace that the change concerns.
+// setForest takes a new snapshot of the forest. It returns the keys of every namespace that the change concerns, of missing sources there
+// whose loss is to be verified again, and of trees whose limits hold copies back.
 func (t *tables) setForest(c view.Change) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +73,7 @@ func (t *tables) currentRules() (propagate.Rules, int) {
 	return t.in.rules, t.in.generation
 }
 
-// setKind says how a kind is propagated, and whether all its objects are known: nothing is planned for a kind before.
+// setKind says how a kind is propagated, and whether all objects of the kind are known. Nothing is planned for a kind that is not synced.
 func (t *tables) setKind(gk schema.GroupKind, mode propagate.KindMode, synced bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -126,8 +127,8 @@ func (t *tables) plan(slot propagate.Slot) propagate.Action {
 	return t.in.world.Plan(slot)
 }
 
-// planWithCopy says what to do at slot now, and which copy stands there; nil if none does. That limits hold something back is noted in the
-// same breath: nothing may release it in between.
+// planWithCopy returns what to do at slot now, and the copy that stands there; nil if there is none. Where limits hold the copy back,
+// planWithCopy notes that under the same lock as the plan: limits that were released in between would never queue the slot again.
 func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate.Copy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +201,7 @@ func (t *tables) newestIn(namespace string) string {
 	return newest
 }
 
-// source is a copy of what is known of the source at slot; nil if none stands there.
+// source returns a duplicate of the Source at slot, which the caller may keep; nil if no source stands there.
 func (t *tables) source(slot propagate.Slot) *propagate.Source {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -225,7 +226,7 @@ func (t *tables) noteLoss(slot propagate.Slot, loss propagate.Loss) {
 	t.in.world.SetLoss(slot, loss)
 }
 
-// noteRead completes a source with what its body shows, unless other rules hold since it was read.
+// noteRead completes a source with what its body shows, unless the source or the rules have changed since the body was read.
 func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -249,7 +250,7 @@ func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetad
 	case known != nil && known.UID == c.UID && view.Newer(known.ResourceVersion, c.ResourceVersion):
 		return // somebody wrote after us, and the watch has brought it
 	case known == nil && view.Newer(t.in.lastSeen[t.in.streamOf(slot.Kind, slot.Namespace)], c.ResourceVersion):
-		return // the watch has been there already, and has seen the copy go
+		return // the watch is past this write, and has shown that the copy is gone
 	}
 	t.in.world.PutCopy(slot, c)
 	t.in.world.NoteWritten(slot.At(c.From), c.Hash.Content)
@@ -268,7 +269,8 @@ func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetada
 	t.in.world.PutCopy(slot, c)
 }
 
-// noteDeleted says that our DELETE was accepted; the watch brings when the copy is gone.
+// noteDeleted marks a copy as terminating, because the API server has accepted our DELETE. The tables drop the copy when the watch shows that
+// it is gone.
 func (t *tables) noteDeleted(slot propagate.Slot, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -288,8 +290,8 @@ func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
 	return t.in.dropCopy(slot)
 }
 
-// noteCompared says that a copy was read whole and that nothing is to be done there by what its source says, whoever owns
-// its fields.
+// noteCompared notes that this version of a copy was read whole, and that the present content of its source asks for no change of the copy,
+// whichever managers own its fields.
 func (t *tables) noteCompared(slot propagate.Slot, uid, resourceVersion string, source body) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

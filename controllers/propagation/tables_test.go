@@ -91,7 +91,7 @@ func TestTablesReplace(t *testing.T) {
 	}
 }
 
-// A source that was read by the old rules may come after a reload: what it shows counts no more.
+// A read of a source that began under the old rules may end after a reload: the tables must ignore what it shows.
 func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
 	tb := tablesOf()
 	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
@@ -112,8 +112,8 @@ func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
 	}
 }
 
-// Where the watch of the whole cluster takes the place of those of its namespaces, it begins with a list that may be older than what they
-// have shown: a source must not be what it was before, nor a copy be taken for gone.
+// The watch of the whole cluster that takes the place of the watches of namespaces begins with a list, which may be older than what those
+// watches have shown: a source must not become an older version again, nor a copy be taken for gone.
 func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {
 	t.Run("INF-I75", func(t *testing.T) {
 		tb := tablesOf()

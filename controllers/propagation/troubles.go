@@ -16,13 +16,13 @@ import (
 
 // trouble is what keeps a slot from being what it should be.
 type trouble struct {
-	reason    v1alpha1.Reason // Conflict, Rejected, or "" for what passes by itself
+	reason    v1alpha1.Reason // Conflict, Rejected, or "" for a failure that passes by itself
 	from      string          // namespace of the source
-	text      string          // what stands in the way, for those who are told
+	text      string          // what stands in the way, for conditions and Events
 	tries     int
 	announced bool // the owner of the source has got an Event
 	silent    bool // the source is in mode create: somebody else's object satisfies it
-	reading   bool // it is a source that could not be read: nothing is known of its copies either
+	reading   bool // the slot is that of a source that could not be read: nothing is known of its copies either
 }
 
 func (t trouble) obstructed() bool { return t.reason == v1alpha1.ReasonConflict }
@@ -30,18 +30,18 @@ func (t trouble) obstructed() bool { return t.reason == v1alpha1.ReasonConflict 
 // blocked says whether an object stands where the copy should go: somebody else's, or one that is being deleted.
 func (t trouble) blocked() bool { return t.obstructed() || t.text == errBeingDeleted.Error() }
 
-// troubles are what keeps slots from being what they should be, and tell those who report it.
+// troubles keep the trouble of each slot that has one, and say which namespaces have something new to report.
 type troubles struct {
 	queue    *queue
 	timing   Timing
 	snapshot func() *forest.Snapshot
-	// report is told which namespaces have something new to report; it must not block, nor ask the engine.
+	// report is called with the namespaces that have something new to report; it must not block, nor call the engine.
 	report func(namespaces ...string)
 
 	mu    sync.Mutex                             // guards all below; while it is held, only snapshot and report are called
 	slots map[string]map[propagate.Slot]*trouble // by namespace
-	known bool                                   // everything was looked at since this replica leads, but for what is unknown
-	// unknown are the slots whose first look has failed for a reason that should pass by itself, and has not yet.
+	known bool                                   // every slot was worked on since this replica leads, but for those in unknown
+	// unknown are the slots whose first try has failed for a reason that passes by itself, and has not passed yet.
 	unknown map[propagate.Slot]bool
 }
 
@@ -83,7 +83,7 @@ func (t *troubles) note(slot propagate.Slot, now trouble) (noted trouble, isNew 
 	defer t.mu.Unlock()
 	known := t.slots[slot.Namespace][slot]
 	switch {
-	case known != nil && known.reason != "" && now.reason == "": // what passes by itself hides nothing
+	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself doesn't replace a trouble with a reason
 	case known == nil || known.reason != now.reason:
 		if isNew = true; known != nil {
 			t.tellAll(known.from)
@@ -105,7 +105,7 @@ func (t *troubles) note(slot propagate.Slot, now trouble) (noted trouble, isNew 
 	return *known, isNew
 }
 
-// announce says whether the owner of the source is yet to get an Event about the trouble of a slot, and takes it for sent.
+// announce says whether no Event was sent yet about the trouble of a slot, and notes that one is sent now.
 func (t *troubles) announce(slot propagate.Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +130,8 @@ func (t *troubles) clear(slot propagate.Slot) trouble {
 	return *known
 }
 
-// clearTransient forgets the failures of a source that pass by themselves, but not what keeps a copy from standing in its
-// place.
+// clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble of
+// a copy that can't stand at slot has a reason, and stays.
 func (t *troubles) clearTransient(slot propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +148,7 @@ func (t *troubles) drop(slot propagate.Slot) {
 	}
 }
 
-// retryLater tries a key again that failed without being refused: no connection, 429, 5xx.
+// retryLater queues a key again, with a back-off, whose request has failed without being refused: no connection, 429, 5xx.
 func (t *troubles) retryLater(k key, err error) {
 	noted, isNew := t.note(k.slot, trouble{reading: k.what == aSource})
 	if isNew {
@@ -172,8 +172,8 @@ func (t *troubles) count() map[kindReason]int {
 	return all
 }
 
-// mostUnknown bounds the slots that are set aside as unknown. Where more can't be looked at, the API server is down, and nothing is
-// known of anything.
+// mostUnknown bounds troubles.unknown. Where more slots than that are tried again, the API server is taken to be down, and nothing is known
+// of any slot.
 const mostUnknown = 1000
 
 // isKnown says whether everything that a report on a namespace depends on was looked at since this replica leads, or since the
@@ -194,8 +194,9 @@ func (t *troubles) isKnown(namespace string) bool {
 	return true
 }
 
-// setKnown tells of all troubles, of what waits besides, and those who may have told of some before the start. What is tried again
-// for a reason that passes by itself is set aside: one slot that is never answered must not hide what is known of all others.
+// setKnown notes that every slot was worked on since this replica leads, and has these namespaces reported: those with troubles, those in
+// waiting, which wait for removals, and those that may report a trouble from before the start. Slots that are tried again for a reason that
+// passes by itself become unknown: one slot that is never answered must not hide what is known of all others.
 func (t *troubles) setKnown(waiting []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -233,7 +234,7 @@ func (t *troubles) tellAround(namespace string) {
 	t.report(slices.Collect(s.Below(namespace))...)
 }
 
-// tellReporting tells every namespace with a HierarchyConfiguration. The caller holds the lock.
+// tellReporting has every namespace with a HierarchyConfiguration reported. The caller holds the lock.
 func (t *troubles) tellReporting() {
 	s := t.snapshot()
 	for name := range s.All() {
@@ -248,7 +249,7 @@ func (t *troubles) retrying() map[propagate.Slot]bool {
 	all := map[propagate.Slot]bool{}
 	for _, here := range t.slots {
 		for slot, known := range here {
-			if known.reason == "" && known.text == "" { // what is being deleted may be so for ever
+			if known.reason == "" && known.text == "" { // a slot with a text doesn't count: an object may be being deleted for ever
 				all[slot] = known.reading
 			}
 		}
@@ -256,7 +257,7 @@ func (t *troubles) retrying() map[propagate.Slot]bool {
 	return all
 }
 
-// learn takes a slot for looked at, and tells those who could not report because of it. The caller holds the lock.
+// learn takes a slot off unknown, and has the namespaces reported that could not be reported because of this slot. The caller holds the lock.
 func (t *troubles) learn(slot propagate.Slot) {
 	reading, was := t.unknown[slot]
 	if !was {
@@ -294,7 +295,7 @@ func (t *troubles) tellAll(namespaces ...string) {
 	}
 }
 
-// tellAbove tells a namespace and those above it in that forest. The caller holds the lock.
+// tellAbove has the namespace called name, and those above it in that forest, reported. The caller holds the lock.
 func (t *troubles) tellAbove(s *forest.Snapshot, name string) {
 	if t.known {
 		t.report(name)
@@ -302,8 +303,8 @@ func (t *troubles) tellAbove(s *forest.Snapshot, name string) {
 	}
 }
 
-// setForest tells those above namespaces with troubles, before and after a change, and forgets what was wrong in one that
-// is gone.
+// setForest has the namespaces reported that are above a namespace with troubles after a change, or were so before, and forgets the troubles
+// of namespaces that are gone.
 func (t *troubles) setForest(c view.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,9 +14,10 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// What is told of the namespaces in which a kind can't be seen that is watched as far as the rights go.
+// The functions of this file say where, and why, the operator can't see the objects of a narrow kind; see Kind.isNarrow.
 
-// unseen is why nothing is seen in namespace; the zero Status where it is seen, or about to be.
+// unseen returns why the operator can see nothing in namespace; the zero Status where the operator sees the objects there, or is about to
+// list them.
 func (f *narrowFeed) unseen(namespace string) watchset.Status {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -25,13 +26,13 @@ func (f *narrowFeed) unseen(namespace string) watchset.Status {
 	switch {
 	case wide.State == watchset.Synced, now.State == watchset.Synced:
 		return watchset.Status{}
-	case !looked && wide.State != watchset.Forbidden: // where it is forbidden, each namespace is looked at by itself
+	case !looked && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own
 		return wide
 	}
 	return now
 }
 
-// unseenIn are the states of all namespaces that are followed and in which nothing is seen.
+// unseenIn returns the states of all followed namespaces in which the operator sees nothing.
 func (f *narrowFeed) unseenIn() map[string]watchset.State {
 	all := map[string]watchset.State{}
 	for namespace := range f.followed.all {
@@ -55,8 +56,8 @@ func describeUnseen(now watchset.Status) string {
 	return strings.ToLower(string(now.State))
 }
 
-// describeUnseen is a sentence for each kind that is watched as far as the rights go, and of which nothing is seen in namespace, or no
-// source in one of those above it. They are in alphabetical order.
+// describeUnseen returns a sentence for each narrow kind of which the operator sees nothing in namespace, or no source in one of the
+// namespaces above. The sentences are in alphabetical order.
 func (k *kinds) describeUnseen(namespace string, above []string) []string {
 	found := map[string]bool{}
 	for resource, feeds := range k.narrowFeeds() {
@@ -87,7 +88,7 @@ func (k *kinds) countUnseen(run *kindRun) map[watchset.State]int {
 	return counts
 }
 
-// narrowFeeds are those that are watched now, by resource.
+// narrowFeeds returns the sinks of all narrow kinds that were served, by resource.
 func (k *kinds) narrowFeeds() map[schema.GroupResource][]*narrowFeed {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,8 +107,8 @@ func (k *kinds) feedsOf(run *kindRun) []*narrowFeed {
 	return run.narrow
 }
 
-// seeCopies says whether all copies in namespace are known of the kinds that are watched as far as the rights go. Of a kind that is not
-// served there are none.
+// seeCopies says whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API server doesn't serve there are no
+// copies.
 func (k *kinds) seeCopies(namespace string) bool {
 	for _, run := range k.list() {
 		if !run.kind.isNarrow() || k.stateOf(run.kind.GroupKind()) == kindPending {
@@ -121,7 +122,7 @@ func (k *kinds) seeCopies(namespace string) bool {
 	return true
 }
 
-// isWide says whether all of a kind is seen everywhere.
+// isWide says whether the operator sees the objects of a narrow kind in the whole cluster.
 func (k *kinds) isWide(run *kindRun) bool {
 	return !slices.ContainsFunc(k.feedsOf(run), func(f *narrowFeed) bool { return !f.isWide() })
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// Observer is all that the engine knows of how the cluster is watched.
+// Observer watches the cluster for the engine, which knows nothing else of how that is done.
 type Observer interface {
-	// Observe lists and then watches the metadata of the objects of resource that match selector, in all namespaces, until
-	// ctx is done. What can't be read now is tried again with a back-off; sink is told.
+	// Observe lists and then watches the metadata of the objects of resource that match selector, in all namespaces, until ctx is done. A
+	// list or a watch that fails is reported to sink.Lost, and tried again with a back-off.
 	Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink)
 }
 
-// Sink takes what an Observer sees. Calls come one at a time.
+// Sink takes the events of one Observe. Calls come one at a time.
 type Sink interface {
 	// Replace says that exactly these objects exist.
 	Replace(all []*metav1.PartialObjectMetadata)
-	// Put says that an object is there, Gone that it is not, or no longer matches.
+	// Put says that an object exists or has changed, Gone that an object was deleted or no longer matches the selector.
 	Put(*metav1.PartialObjectMetadata)
 	Gone(*metav1.PartialObjectMetadata)
-	// Lost says that a list or a watch failed: until the next Replace or Put, absence means nothing where err is forbidden
-	// or says that the resource is not served. Other errors may pass; an expired resourceVersion only leads to a new list.
+	// Lost says that a list or a watch failed. Where err is forbidden, or says that the resource is not served, the absence of an object
+	// means nothing until the next Replace or Put. Other errors may pass; an expired resourceVersion only leads to a new list.
 	Lost(err error)
 }
 
@@ -71,12 +71,13 @@ func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVer
 	r.RunWithContext(ctx)
 }
 
-// store is a cache.ReflectorStore that keeps nothing but a list whose watch is not open yet. Whoever may list and not watch would
-// else take ever newer lists for what is there, and plan everything anew at each. The reflector makes one call after the other.
+// store is a cache.ReflectorStore that keeps nothing but a list whose watch is not open yet. Where the operator may list but not watch, each
+// new list of the reflector would otherwise count as a change, and everything would be planned anew. The reflector makes one call after the
+// other.
 type store struct {
 	sink   Sink
-	listed bool                            // what comes next is a list, and not the beginning of a watch
-	waits  []*metav1.PartialObjectMetadata // for its watch; nil if nothing does
+	listed bool                            // the next Replace brings a list, and not the beginning of a watch
+	waits  []*metav1.PartialObjectMetadata // the list whose watch is not open yet; nil if there is none
 }
 
 func (s *store) Add(obj any) error    { s.sink.Put(obj.(*metav1.PartialObjectMetadata)); return nil }
@@ -97,7 +98,7 @@ func (s *store) Replace(objs []any, _ string) error {
 	return nil
 }
 
-// noteWatch says that a watch is open: a list that it follows counts now.
+// noteWatch says that a watch is open: the list before this watch, if there is one, counts from now on.
 func (s *store) noteWatch() {
 	if s.waits != nil {
 		s.sink.Replace(s.waits)

@@ -29,7 +29,7 @@ func (c *counter) Lost(err error) {
 	}
 }
 
-// A list that no watch follows grows old: whoever took it for what is there would plan the kind anew at each list.
+// A list whose watch never opens grows old: a store that passed such lists on would have the kind planned anew at each list.
 func TestAListCountsWithItsWatchAlone(t *testing.T) {
 	t.Run("PROP-X7", func(t *testing.T) {
 		var mayWatch atomic.Bool
