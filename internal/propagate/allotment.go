@@ -10,27 +10,27 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// allotment says which sources in one tree the tree's limits leave no room for. What stands counts, whatever the limits are; what is
-// missing gets the room that is left, the oldest source first, each source whole or not at all. So the copies of a tree never come to
-// more than its limits, unless these are lowered.
+// allotment says for which sources in one tree the tree's limits leave no room. Existing copies count, whatever the limits are. Missing
+// copies get the room that is left: the oldest source comes first, and of a source all copies are written or none. So the copies of a tree
+// never exceed its limits, unless somebody lowers the limits.
 type allotment struct {
 	held map[sourceKey]heldSource
 }
 
 // heldSource is a source whose copies are not written.
 type heldSource struct {
-	copies int    // that are not written
-	limit  string // that they would exceed
-	growth bool   // what stands may not grow, either
+	copies int    // how many copies are not written
+	limit  string // the limit, with its value, that these copies would exceed
+	growth bool   // existing copies may not grow, either
 }
 
-// claim is what one source would take of its tree's room.
+// claim is what the copies of one source would add to those of its tree.
 type claim struct {
 	key    sourceKey
 	source *Source
-	copies int   // that are missing
-	grown  int   // that stand, and would grow
-	bytes  int64 // that all of these would add
+	copies int   // how many copies are missing
+	grown  int   // how many copies exist and would grow
+	bytes  int64 // what the missing and the growing copies would add, in bytes
 }
 
 // allotmentOf is the allotment of the tree of root, counted anew where something has changed that it rests on.
@@ -76,8 +76,8 @@ func (w *World) allot(root string, limits v1alpha1.Limits) *allotment {
 	return a
 }
 
-// claimsIn are the claims of all sources in the tree of root, and what stands of their copies. Copies in mode create whose source is gone
-// count, too: else their number would have no bound.
+// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing copies. Copies in mode
+// create whose source is gone count, too: otherwise their number would have no bound.
 func (w *World) claimsIn(root string) (claims []claim, copies, bytes int64) {
 	for _, namespace := range append(w.Forest.Subtree(root), root) {
 		copies += int64(w.made[namespace])
@@ -120,10 +120,10 @@ func (c claim) compareAge(other claim) int {
 		cmp.Compare(c.key.name, other.key.name), cmp.Compare(c.key.kind.String(), other.key.kind.String()))
 }
 
-// writtenSize is how large the copies of a source are that stand, in bytes.
+// writtenSize returns the size of one existing copy of a source, in bytes; where that is unknown, the size of a new one.
 func (w *World) writtenSize(key sourceKey) int { return cmp.Or(w.written[key], w.sources[key].Size) }
 
-// reach counts the namespaces below that s selects, also those where something stands in the way.
+// reach counts the namespaces below that s selects, also those where an object is in the way of the copy.
 func (s *Source) reach(f *forest.Snapshot, below []string) int {
 	if s.Selector == nil || s.Selector.Empty() {
 		return len(below)
@@ -139,8 +139,8 @@ func (s *Source) reach(f *forest.Snapshot, below []string) int {
 	return s.reached
 }
 
-// isHeld says whether limits forbid to create a copy of the source at slot, or to replace over by what the source says now, where that is
-// larger. What hands out or takes away rights is always kept up to date.
+// isHeld says whether limits forbid to create a copy of s, which stands at from, or to replace the copy over by a larger one. Limits never
+// hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
 func (w *World) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
 		(s.Size > w.writtenSize(from.source()) || over.from != from.Namespace)
@@ -149,13 +149,14 @@ func (w *World) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	}
 	root := w.Forest.RootOf(from.Namespace)
 	if root == "" {
-		return false // a template: cluster admins made it
+		return false // s stands in a template, which cluster admins made
 	}
 	h, held := w.allotmentOf(root).held[from.source()]
 	return held && (h.growth || verb == Create)
 }
 
-// NoteHeld remembers that the limits of its tree hold back the source at slot, so that Reallot tells when they no longer do.
+// NoteHeld remembers that the limits of its tree hold back the source at slot, so that Reallot returns the source as released when they no
+// longer do.
 func (w *World) NoteHeld(slot Slot) {
 	root := w.Forest.RootOf(slot.Namespace)
 	if w.heldIn[root] == nil {
@@ -177,7 +178,7 @@ func (w *World) HoldsBack(namespace string) bool {
 	return len(w.heldIn) > 0 && len(w.heldIn[w.Forest.RootOf(namespace)]) > 0
 }
 
-// RootsHeldBack are the roots of the trees with sources of which NoteHeld was told.
+// RootsHeldBack returns the roots of the trees whose limits hold sources back, as NoteHeld was told.
 func (w *World) RootsHeldBack() []string { return slices.Collect(maps.Keys(w.heldIn)) }
 
 // Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and those that are held

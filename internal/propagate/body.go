@@ -12,7 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ruleVersion is part of every content hash: raised when the rule of what is written changes, so that copies follow.
+// ruleVersion is part of every content hash. It is raised when Render writes something else from the same source, so that all copies are
+// written anew.
 const ruleVersion = "1"
 
 // Rules are what the configuration says about copies. A nil function matches nothing.
@@ -22,7 +23,7 @@ type Rules struct {
 	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
 	// with an empty type where that is not known yet.
 	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
-	// Memo may be nil. It belongs to these rules alone.
+	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
 	Memo *Memo
 }
 
@@ -34,7 +35,7 @@ type Body struct {
 	Meta uint64
 	// Excluded is why the source is never propagated, or "".
 	Excluded string
-	// Role is the Role that a RoleBinding names, or "": it is another one in each namespace.
+	// Role is the name of the Role that a RoleBinding names, or "". That name means another Role in each namespace.
 	Role string
 	// Size is what the body takes in memory, in bytes.
 	Size int
@@ -87,7 +88,7 @@ func metadataOf(object map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, json.Unmarshal(data, meta)
 }
 
-// written are the keys of a source that its copies get.
+// written returns the labels or annotations of a source that its copies get.
 func (r Rules) written(all map[string]string, excluded func(string) bool) map[string]string {
 	keys := map[string]string{}
 	for key, value := range all {
@@ -98,8 +99,8 @@ func (r Rules) written(all map[string]string, excluded func(string) bool) map[st
 	return keys
 }
 
-// travels says whether a key of a source goes along: what the configuration excludes does not, nor what makes a source,
-// a copy or a namespace of ours what it is. The marks of access objects do.
+// travels says whether copies get this label or annotation key from their source. Copies don't get what the configuration excludes, kubectl's
+// last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
 func (r Rules) travels(key string, excluded func(string) bool) bool {
 	if marksAccess(key) {
 		return true
@@ -107,7 +108,7 @@ func (r Rules) travels(key string, excluded func(string) bool) bool {
 	return !v1alpha1.IsReservedKey(key) && key != lastApplied && (excluded == nil || !excluded(key))
 }
 
-// marksAccess says whether key says of an access object, and so of its copies, what it is for and whose it is.
+// marksAccess says whether key is one by which an access object, and each of its copies, names its purpose and its tenant.
 func marksAccess(key string) bool {
 	return key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant || key == v1alpha1.AnnotationLNamespaceUID
 }
@@ -125,7 +126,7 @@ type writtenMeta struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
 }
 
-// Marks are what a copy carries beside its source's content, so that it is known whose it is.
+// Marks are what a copy has beside its source's content: by its Marks, the operator knows a copy as its own.
 type Marks struct {
 	Labels, Annotations map[string]string
 	OwnerReferences     []metav1.OwnerReference

@@ -35,13 +35,13 @@ func (o origin) content(slot propagate.Slot) string {
 type stored struct {
 	From                       string // its label inherited-from
 	Hash                       propagate.Hash
-	Ours                       bool // the operator wrote it
-	Seen                       bool // it has the label, so the operator's watch shows it
-	Held                       bool // a finalizer keeps it once it is deleted
+	Ours                       bool // the operator wrote the object
+	Seen                       bool // the object has the label, so the operator's watch shows the object
+	Held                       bool // a finalizer keeps the object once it is deleted
 	Terminating, Drifted, Late bool // Late: the operator has been restarted since it wrote it
 }
 
-// cluster is an API server that is small enough to be true: it carries out actions, and refuses what must never happen.
+// cluster simulates an API server: it carries out actions, and fails the test on an action that must never happen.
 type cluster struct {
 	t       *testing.T
 	lands   map[string]land
@@ -49,11 +49,11 @@ type cluster struct {
 	objects map[propagate.Slot]stored
 	modes   map[schema.GroupKind]propagate.KindMode
 	synced  map[schema.GroupKind]bool
-	doubt   map[propagate.Slot]bool // sources of which a live look would say nothing
+	doubt   map[propagate.Slot]bool // sources of which a live read would say nothing
 	world   *propagate.World
 }
 
-// homes is where the namespaces stand at first.
+// homes are the namespaces, with their places in the forest, at the beginning.
 var homes = map[string]land{
 	"acme": {typed: "root", template: "t2"}, "a": {parent: "acme"}, "a1": {parent: "a"}, "b": {parent: "acme"},
 	"zeta": {typed: "root"}, "z": {parent: "zeta"}, "t1": {typed: "template"}, "t2": {typed: "template", template: "t1"}, "solo": {},
@@ -151,7 +151,7 @@ func (c *cluster) removeSource(slot propagate.Slot) {
 	c.world.DeleteSource(slot)
 }
 
-// vanish lets go what is deleted and not held.
+// vanish removes the objects that are deleted and that no finalizer holds.
 func (c *cluster) vanish() (some bool) {
 	for slot, o := range c.objects {
 		if o.Terminating && !o.Held {
@@ -247,7 +247,7 @@ func (c *cluster) oldCopies(namespace string) (old []propagate.Slot) {
 	return old
 }
 
-// settle lets the operator work until nothing is left to do.
+// settle has the operator work until nothing is left to do.
 func (c *cluster) settle(order []propagate.Slot) {
 	for range 50 {
 		quiet := !c.vanish()

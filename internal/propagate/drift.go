@@ -15,7 +15,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// CopyOf reads a copy from its metadata. Digest is left to the caller, who knows whether this is what we wrote.
+// CopyOf reads a copy from its metadata. It leaves Digest 0, for the caller to set who knows whether the operator wrote this version.
 func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
@@ -36,7 +36,8 @@ func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	return c
 }
 
-// foreignMark says whether a key of ours stands on a copy that we write on none.
+// foreignMark says whether keys, the labels or annotations of a copy, have a reserved key that the operator writes on no copy. ours is the
+// key that the operator writes on every copy.
 func foreignMark(keys map[string]string, ours string) bool {
 	for key := range keys {
 		if v1alpha1.IsReservedKey(key) && key != ours && !marksAccess(key) {
@@ -46,7 +47,7 @@ func foreignMark(keys map[string]string, ours string) bool {
 	return false
 }
 
-// kept is what others added and a PUT carries over; nil if there is nothing.
+// kept returns what others have added to a copy and a PUT must carry over; nil if there is nothing.
 func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
 	excluded := func(all map[string]string, match func(string) bool) map[string]string {
 		var keys map[string]string
@@ -102,19 +103,19 @@ func (r Rules) relevant(all map[string]string, excluded func(string) bool) map[s
 	return keys
 }
 
-// Memo keeps what entries of managedFields mean by some Rules: all copies of a source have the same ones.
+// Memo caches, by an entry of managedFields, which of its fields matter by some Rules: all copies of a source have the same entries.
 type Memo = lru.Cache[string, string]
 
-// A Memo keeps so many entries, of texts up to so many bytes.
+// A Memo holds at most memoEntries entries; a text of more than memoText bytes is not kept.
 const memoEntries, memoText = 256, 4096
 
-// NewMemo returns an empty one.
+// NewMemo returns an empty Memo.
 func NewMemo() *Memo {
 	memo, _ := lru.New[string, string](memoEntries) // fails for a size of 0 only
 	return memo
 }
 
-// matters is what an entry of managedFields owns of the fields whose change is drift, as canonical JSON; "" if nothing.
+// matters returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if there are none.
 func (r Rules) matters(entry metav1.ManagedFieldsEntry) string {
 	if entry.FieldsV1 == nil {
 		return ""

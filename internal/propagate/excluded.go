@@ -45,8 +45,8 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 	return ""
 }
 
-// SourceOf reads a source from its metadata. ok is false for an object that is no source: one that did not opt in where
-// its kind asks for that, or a copy, distributed ones and those whose label somebody took off included.
+// SourceOf reads a source from its metadata. ok is false for an object that is no source: an object without the label propagate whose kind is
+// not in mode All, or a copy, including distributed copies and copies whose label somebody took off.
 func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source, ok bool) {
 	value, opted := meta.GetLabels()[v1alpha1.LabelPropagate]
 	_, copied := meta.GetLabels()[v1alpha1.LabelInheritedFrom]
@@ -69,8 +69,8 @@ func (r Rules) SourceOf(slot Slot, meta metav1.Object, mode KindMode) (s *Source
 	return s, true
 }
 
-// longestSelector bounds a selector, in bytes. Parsed it takes seventy times as much memory as written, and an annotation may have
-// 256 kB: a few of those from one tenant would take the operator's memory from all.
+// longestSelector bounds a selector, in bytes. A parsed selector takes seventy times as much memory as its text, and an annotation may have
+// 256 kB: a few such annotations of one tenant would use up the operator's memory.
 const longestSelector = 4096
 
 // judge checks the mode and parses the selector.

@@ -26,7 +26,7 @@ func (s *script) some() bool { return s.pick(5) == 4 }
 
 func pickOf[T any](s *script, from ...T) T { return from[s.pick(len(from))] }
 
-// happen lets one thing happen to the cluster.
+// happen makes one random change to the cluster.
 func (s *script) happen(c *cluster) {
 	slot := pickOf(s, slots...)
 	o, stands := c.objects[slot]
@@ -124,8 +124,8 @@ func (s *script) origin(version int) origin {
 	return o
 }
 
-// Whatever happens, and in whatever order the operator works: no write touches what it did not write; none comes before
-// old copies are gone; it comes to rest; and then everything stands as the rules say.
+// Whatever happens, and in whatever order the operator works: the operator never writes to an object that it did not write, nor before old
+// copies are gone; it comes to an end of its work; and then every object is as the rules say.
 func FuzzPlan(f *testing.F) {
 	random := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a test wants the same numbers each time
 	for range 200 {

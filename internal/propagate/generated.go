@@ -10,8 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// GeneratedManager is the field manager that labels generated objects, and nothing else. Whether a label is the operator's is told
-// by it alone, so that a label of the same value that somebody else has set stays theirs.
+// GeneratedManager is the field manager that labels generated objects, and writes nothing else. A label is the operator's only if this
+// manager owns it: a label of the same value that somebody else has set stays theirs.
 const GeneratedManager = v1alpha1.OperatorName + "-generated"
 
 // Generated is what is kept of an object that has a controller, or that bears the operator's label from when it had one.
@@ -23,10 +23,11 @@ type Generated struct {
 	Mode            string           // the value of label propagate, if it has that
 	Labelled        bool
 	Ours            bool // the label is the operator's
-	Untouchable     bool // it is on its way out, or what Warren wrote
+	Untouchable     bool // the object is being deleted, or Warren wrote it
 }
 
-// GeneratedOf reads what counts of an object's metadata; nil if neither a controller nor the operator has a hand in it.
+// GeneratedOf returns what is kept of an object, from its metadata; nil if the object has no controller and no label that the operator
+// applied.
 func GeneratedOf(meta metav1.Object) *Generated {
 	g := &Generated{UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(), Ours: ownsLabel(meta.GetManagedFields())}
 	g.Mode, g.Labelled = meta.GetLabels()[v1alpha1.LabelPropagate]
@@ -59,7 +60,7 @@ func ownsLabel(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// GeneratedMode is the mode that a generator asks for; empty if it asks for none that there is.
+// GeneratedMode returns the mode that a generator's annotation asks for; "" without the annotation, and for an unknown mode.
 func GeneratedMode(generator metav1.Object) string {
 	switch mode := generator.GetAnnotations()[v1alpha1.AnnotationPropagateGenerated]; mode {
 	case v1alpha1.ModeCreate, v1alpha1.ModeUpdate:
@@ -68,8 +69,8 @@ func GeneratedMode(generator metav1.Object) string {
 	return ""
 }
 
-// PlanLabel says whether the label of a generated object is to be applied, and with which value; the empty one takes it off. wanted is
-// the mode that its generator asks for. A label that somebody else has set is never touched, whatever its value.
+// PlanLabel says whether the label propagate of a generated object is to be applied with the value wanted, the mode that its generator asks
+// for; to apply "" takes the label off. A label that somebody else has set is never touched, whatever its value.
 func (g *Generated) PlanLabel(wanted string) (apply bool) {
 	switch {
 	case g.Untouchable:

@@ -16,8 +16,8 @@ const (
 	Covered               // the object's kind is in mode All
 )
 
-// candidates are the sources that may be wanted at slot, with where each stands, those that take precedence first. Labelled
-// and covered objects come from the namespaces on the way from the root, the topmost first.
+// candidates yields the sources that may be wanted at slot, each with the slot where it stands, in the order of precedence: those in the
+// namespaces on the way from the root, the topmost first.
 func (w *World) candidates(slot Slot, sources forest.Sources) iter.Seq2[Slot, *Source] {
 	return func(yield func(Slot, *Source) bool) {
 		for _, from := range sources.Names {

@@ -10,10 +10,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// What follows says how a cluster should end, by the text of the specification and plain recursion over its namespaces:
-// a second opinion on the planner, which shares no code with it.
+// The functions below say how a cluster should end, by the text of the specification and plain recursion over its namespaces. They are a
+// second opinion on the planner, and share no code with it.
 
-// ancestors is the way from the root to a sub-namespace or root, itself included, or nil.
+// ancestors returns the path from the root to a sub-namespace or root, itself included, or nil.
 func (c *cluster) ancestors(name string, seen ...string) []string {
 	l, ok := c.lands[name]
 	if !ok || l.protected || slices.Contains(seen, name) || len(seen) > 0 && l.terminating || l.typed != "" && l.parent != "" {
@@ -86,7 +86,7 @@ func (c *cluster) selected(o origin, name string) bool {
 	return selector.Matches(seen)
 }
 
-// wanted is the source that a slot should follow; still means that nothing there may be written or deleted.
+// wanted returns the source that a slot should follow; still means that nothing there may be written or deleted.
 func (c *cluster) wanted(slot propagate.Slot) (from propagate.Slot, found, still bool) {
 	way, _ := c.way(slot.Namespace)
 	for _, namespace := range way {
@@ -124,7 +124,7 @@ func (c *cluster) expected() map[propagate.Slot]stored {
 		}
 		stay := func(old propagate.Slot) bool { return c.objects[old].Held || !c.synced[old.Kind] }
 		if o.Terminating || c.modes[slot.Kind] == propagate.Remove || slices.ContainsFunc(c.oldCopies(slot.Namespace), stay) {
-			continue // the last: what must go first can't go
+			continue // nothing new is written while a copy that must go can't go
 		}
 		if o, stands = c.filled(slot, o, stands); stands {
 			end[slot] = o
@@ -133,7 +133,7 @@ func (c *cluster) expected() map[propagate.Slot]stored {
 	return end
 }
 
-// rid takes away from slot what must go.
+// rid deletes from slot what must go.
 func (c *cluster) rid(slot propagate.Slot, o stored, stands bool) (stored, bool) {
 	if !stands || !o.Ours || o.Hash.Mode != update {
 		return o, stands

@@ -75,13 +75,14 @@ func (w *World) Plan(slot Slot) Action {
 	return w.planCopy(slot, sources, c)
 }
 
-// wanted finds the first source of this kind and name on the way down that reaches the slot.
+// wanted finds the source of this kind and name that reaches the slot; of several, the first in the order of candidates. The verdict is
+// frozen if that source can't be judged, or was not read yet.
 func (w *World) wanted(slot Slot, sources forest.Sources) (Slot, *Source, verdict) {
 	for at, s := range w.candidates(slot, sources) {
 		switch {
 		case s.Mode == v1alpha1.ModeNone && s.Invalid == "":
 			continue
-		case s.Invalid != "" || s.Terminating: // a terminating namespace is on nobody's way
+		case s.Invalid != "" || s.Terminating: // sources in a terminating namespace are no candidates
 			return at, s, frozen
 		case s.Excluded != "":
 			continue
@@ -109,7 +110,7 @@ func (w *World) planAbsent(slot Slot, sources forest.Sources, obstacle bool) Act
 	}
 	if obstacle || w.sources[slot.source()] != nil {
 		if s.Mode == v1alpha1.ModeCreate {
-			return Action{} // something satisfies it already
+			return Action{} // in mode create, any object of that name will do
 		}
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
@@ -156,8 +157,8 @@ func (w *World) planCopy(slot Slot, sources forest.Sources, c *record) Action {
 	return Action{}
 }
 
-// planRemoval plans for a copy that nothing wants any more. A source that is not in sight is looked for first: the watch
-// may be behind, or its whole namespace may be going.
+// planRemoval plans for a copy that no source wants any more. A missing source is looked for by a live read first: the watch may be behind,
+// or the source's whole namespace may be going.
 func (w *World) planRemoval(from Slot) Action {
 	if w.sources[from.source()] != nil {
 		return Action{Verb: Delete, Source: from}
@@ -171,7 +172,8 @@ func (w *World) planRemoval(from Slot) Action {
 	return Action{Verb: Look, Source: from}
 }
 
-// write is a POST or a PUT, or a look that may lead to one, unless copies from namespaces that are no longer above must go first.
+// write returns the action verb (Create, Update or Inspect) for the source s, which stands at at. If copies from namespaces that are no
+// longer above must go first, or limits hold s back, the action has a Reason in place of the verb.
 func (w *World) write(verb Verb, slot, at Slot, s *Source, sources forest.Sources) Action {
 	if r := w.rooms[slot.Namespace]; r != nil {
 		for _, from := range r.froms {

@@ -22,9 +22,9 @@ type Step struct {
 	Held v1alpha1.Reason
 }
 
-// Preview is every write that would bring the copies to what they should be, in the order of namespaces. All sources have been read, and
-// all copies compared with them; what is not in the world is not in the cluster. Of a copy that is taken away and made anew both steps are
-// told. The world is another one afterwards.
+// Preview returns every write that would bring the copies to what they should be, in the order of namespaces. It takes it that all sources
+// were read, that all copies were compared with them, and that an object that is not in the world doesn't exist. A copy that is deleted and
+// made anew gives two steps. The world is another one afterwards, and of no further use.
 func (w *World) Preview() []Step {
 	namespaces := map[string]bool{}
 	for name := range w.Forest.All() {
@@ -57,7 +57,7 @@ func (w *World) Preview() []Step {
 	return steps
 }
 
-// judgeLosses says of each missing source whether it is lost: with everything known, what is not there is gone.
+// judgeLosses sets the Loss of each missing source: to Preview everything is known, so a missing source is gone.
 func (w *World) judgeLosses() {
 	for key := range w.copiesOf {
 		loss := Confirmed
@@ -118,8 +118,9 @@ func (w *World) UnlabelledFrom(slot Slot, meta metav1.Object) string {
 	return ""
 }
 
-// Differs says whether a copy was changed, whose body is found. What it holds beyond its source, and is nobody's, was added by mutating
-// admission, and would be added again; foreign says that another manager owns a field that matters.
+// Differs says whether a copy was changed; found is the body that was rendered from the copy itself. foreign says that another manager owns a
+// field that matters. Without foreign, what the copy has beyond its source was added by mutating admission, would be added again, and is no
+// change.
 func (b *Body) Differs(found *Body, foreign bool) bool {
 	return found.Content != b.Content && (foreign || !b.Within(found))
 }

@@ -13,8 +13,8 @@ var roleBindings = schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "R
 // GivesRights says whether a copy at slot gives somebody rights in its namespace.
 func GivesRights(slot Slot) bool { return slot.Kind == roleBindings }
 
-// MissingRails are the slots in namespace where a copy is still to be made that gives no rights, and those whose source is
-// still to be read. They are in the order of SlotsIn.
+// MissingRails returns the slots in namespace of rails that are still to be made, and of rails whose source is still to be read. They are in
+// the order of SlotsIn.
 func (w *World) MissingRails(namespace string) []Slot {
 	var missing []Slot
 	for _, slot := range w.SlotsIn(namespace) {
@@ -47,8 +47,8 @@ func (w *World) awaitsSource(slot Slot) bool {
 	return v == frozen && s.Invalid == "" && !s.Terminating && s.Mode != v1alpha1.ModeNone
 }
 
-// HoldsRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from: whoever it
-// names has rights there already.
+// HoldsRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from: the subjects of that
+// RoleBinding have rights in namespace already.
 func (w *World) HoldsRightsFrom(namespace, from string) bool {
 	r := w.rooms[namespace]
 	if r == nil {

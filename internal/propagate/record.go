@@ -7,8 +7,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// record is a Copy as the World keeps it: 80 bytes, and 32 for its UID and resourceVersion. Texts that many copies have in
-// common are kept once. Of a copy that is not ours nothing is kept but that it stands there.
+// record is a Copy as the World keeps it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. The
+// hash of a copy that is not ours can't be read back.
 type record struct {
 	id           string // packed UID and resourceVersion
 	from         string
@@ -43,7 +43,7 @@ func (r *record) mode() string {
 	return ""
 }
 
-// binding says whether the copy goes when its source's namespace leaves the path.
+// binding says whether the copy is ours and in mode update: such a copy is deleted when its source's namespace is no longer above.
 func (r *record) binding() bool { return r.flags.has(ours) && r.flags.has(modeUpdate) }
 
 func (r *record) set(flag flags, on bool) {
@@ -83,7 +83,7 @@ func (r *record) unpack(slot Slot) *Copy {
 	return c
 }
 
-// shared is the one string that stands for all equal ones.
+// shared returns the one string that is kept in memory for all equal ones.
 func shared(s string) string { return unique.Make(s).Value() }
 
 const uidLength = 36 // as 8-4-4-4-12 hex digits

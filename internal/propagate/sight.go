@@ -10,17 +10,19 @@ import (
 // Everywhere stands for the whole cluster in place of a namespace.
 const Everywhere = ""
 
-// Sight says what can be seen of a kind in one namespace, or everywhere.
+// Sight says whether the operator sees the objects of a narrow kind in one namespace, or in the whole cluster. Only where the kind is Seen
+// does a missing object not exist.
 type Sight int8
 
-// The sights of a kind that is not always watched in the whole cluster.
+// The sights of a narrow kind.
 const (
-	Awaited Sight = iota // it is about to be listed
+	Awaited Sight = iota // the kind is about to be listed there
 	Seen
-	Unseen // nobody knows what is there, until a right comes back or the API server answers
+	Unseen // the operator can't list the kind there, until a right comes back or the API server answers
 )
 
-// sights are what can be seen of a kind, by namespace. What is seen everywhere is seen in each of them.
+// sights hold the sight of the sources and of the copies of a narrow kind, by namespace. A kind that is Seen Everywhere is Seen in each
+// namespace.
 type sights struct{ sources, copies map[string]Sight }
 
 func sightIn(all map[string]Sight, namespace string) Sight {
@@ -30,15 +32,16 @@ func sightIn(all map[string]Sight, namespace string) Sight {
 	return all[namespace]
 }
 
-// SetNarrow says that a kind is watched as far as the rights go: from now on it is seen nowhere but where SetSight says so.
+// SetNarrow makes a kind narrow: watched only where the operator's RBAC allows. From now on the kind is seen only where SetSight says so.
 func (w *World) SetNarrow(kind schema.GroupKind) {
 	w.sights[kind] = &sights{map[string]Sight{}, map[string]Sight{}}
 }
 
-// IsNarrow says whether a kind is watched as far as the rights go.
+// IsNarrow says whether SetNarrow was called for a kind.
 func (w *World) IsNarrow(kind schema.GroupKind) bool { return w.sights[kind] != nil }
 
-// SetSight says what can be seen of the sources, or copies, or both, of a narrow kind in namespace, or everywhere.
+// SetSight sets the sight of the sources, or copies, or both, of a narrow kind in namespace, or Everywhere. For any other kind it does
+// nothing.
 func (w *World) SetSight(kind schema.GroupKind, namespace string, sources, copies bool, now Sight) {
 	s := w.sights[kind]
 	if s == nil {
@@ -58,7 +61,7 @@ func setSight(all map[string]Sight, namespace string, now Sight) {
 	}
 }
 
-// sees says whether all that a plan for slot rests on is in sight: what stands there, and the sources in these namespaces.
+// sees says whether the operator sees all that a plan for slot rests on: the copies in its namespace, and the sources in these namespaces.
 func (w *World) sees(slot Slot, sources ...string) bool {
 	s := w.sights[slot.Kind]
 	if s == nil {
@@ -67,13 +70,13 @@ func (w *World) sees(slot Slot, sources ...string) bool {
 	return sightIn(s.copies, slot.Namespace) == Seen && !slices.ContainsFunc(sources, func(from string) bool { return w.sightOfSources(s, from) != Seen })
 }
 
-// SeesSource says whether the source at slot is in sight, or its absence.
+// SeesSource says whether the operator sees the place of the source at slot: a source that is missing there doesn't exist.
 func (w *World) SeesSource(slot Slot) bool {
 	s := w.sights[slot.Kind]
 	return s == nil || w.sightOfSources(s, slot.Namespace) == Seen
 }
 
-// sightOfSources is what can be seen of sources in namespace. Where there is no namespace there is no source.
+// sightOfSources returns the sight of sources in namespace; Seen for a namespace that doesn't exist, which holds no source.
 func (w *World) sightOfSources(s *sights, namespace string) Sight {
 	if w.Forest.Namespace(namespace) == nil {
 		return Seen
@@ -81,8 +84,8 @@ func (w *World) sightOfSources(s *sights, namespace string) Sight {
 	return sightIn(s.sources, namespace)
 }
 
-// AwaitsSight says whether copies of some kind that gives no rights can't be planned in namespace yet, because what they rest on is not
-// in sight: it is about to be listed, or may not be. Rights wait for that as they wait for rails, and no longer.
+// AwaitsSight says whether rails of some kind can't be planned in namespace yet, because the operator doesn't see the copies there or the
+// sources above: they are about to be listed, or may not be listed. Rights wait for sight as they wait for missing rails, and no longer.
 func (w *World) AwaitsSight(namespace string) bool {
 	if len(w.sights) == 0 {
 		return false
@@ -101,7 +104,7 @@ func (w *World) AwaitsSight(namespace string) bool {
 	return false
 }
 
-// KindIn are the slots of all sources and of all copies of a kind in namespace, or everywhere.
+// KindIn returns the slots of all sources and of all copies of a kind in namespace, or Everywhere.
 func (w *World) KindIn(kind schema.GroupKind, namespace string) (sources, copies []Slot) {
 	if namespace == Everywhere {
 		return w.Kind(kind)
@@ -123,7 +126,8 @@ func (w *World) KindIn(kind schema.GroupKind, namespace string) (sources, copies
 	return sources, copies
 }
 
-// OriginsIn are the slots in namespace, or everywhere, where sources of a kind stand, or stood of which there are copies.
+// OriginsIn returns the slots of sources of a kind in namespace, or Everywhere: of those that are known, and of missing ones that have
+// copies.
 func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 	found := map[Slot]bool{}
 	sources, _ := w.KindIn(kind, namespace)
@@ -138,7 +142,8 @@ func (w *World) OriginsIn(kind schema.GroupKind, namespace string) []Slot {
 	return slices.Collect(maps.Keys(found))
 }
 
-// HoldsCopies says whether a copy stands in namespace that goes when its source's namespace leaves the path.
+// HoldsCopies says whether a copy of ours in mode update stands in namespace. Such a copy is deleted when its source's namespace is no longer
+// above.
 func (w *World) HoldsCopies(namespace string) bool {
 	r := w.rooms[namespace]
 	return r != nil && len(r.froms) > 0

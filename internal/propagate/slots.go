@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SlotsIn are the slots in namespace that a plan may concern, by kind and name: where a copy stands, and where a source reaches.
+// SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots where a copy stands, and slots that a source
+// reaches.
 func (w *World) SlotsIn(namespace string) []Slot {
 	found := map[place]bool{}
 	if r := w.rooms[namespace]; r != nil {
@@ -25,8 +26,8 @@ func (w *World) SlotsIn(namespace string) []Slot {
 	return slotsOf(found, namespace)
 }
 
-// SlotsOf are the slots that the source at slot may concern: every namespace below it, and every copy of it. They have no order, so
-// that no namespace is always the last.
+// SlotsOf returns the slots that the source at slot may concern: one in every namespace below the source, and one for every copy of it. They
+// have no order, so that no namespace is always the last.
 func (w *World) SlotsOf(slot Slot) []Slot {
 	found := map[string]bool{}
 	for below := range w.Forest.Below(slot.Namespace) {
@@ -42,7 +43,7 @@ func (w *World) SlotsOf(slot Slot) []Slot {
 	return slots
 }
 
-// Doubtful are the missing sources of namespace of which a live look could not say that they are lost.
+// Doubtful returns the slots of missing sources in namespace whose loss a live read could not confirm.
 func (w *World) Doubtful(namespace string) []Slot {
 	var slots []Slot
 	for key, loss := range w.lost {

@@ -9,8 +9,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// planWithdrawal plans for a slot in a namespace without a path: halted, or protected. Nothing is given there, but access
-// that its source no longer gives is taken away all the same, or whoever halts a namespace would keep their rights in it.
+// planWithdrawal plans for a slot in a namespace that is halted or protected. Nothing is given there, but access that its source no longer
+// gives is taken away all the same: otherwise somebody could keep their rights in a namespace by having it halted.
 func (w *World) planWithdrawal(slot Slot, c *record) Action {
 	n := w.Forest.Namespace(slot.Namespace)
 	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) || !w.sees(slot, c.from) {
@@ -39,15 +39,15 @@ func (w *World) SetCompared(slot Slot, content string) {
 
 // Withdrawal is what is to be done with an access copy so that it gives nothing that its source doesn't give.
 type Withdrawal struct {
-	// Remove says that nothing is left of the copy.
+	// Remove says that the copy is to be deleted, because none of the access that it gives may stay.
 	Remove bool
 	// Body is the request body of a PUT, guarded by the UID and resourceVersion of the copy as it was read; nil if the copy
 	// may stay as it is.
 	Body []byte
 }
 
-// Withdraw compares an access copy, as the API server returned it, with the body of its source. The subjects that both
-// name stay. A copy for another role, or of another LNamespace than that of the source, is to go. object is changed.
+// Withdraw compares an access copy, as the API server returned it, with the body of its source. Subjects that both name stay. A copy for
+// another role, or of another LNamespace than that of the source, is to be removed. object is changed.
 func (b *Body) Withdraw(slot Slot, object map[string]any) (Withdrawal, error) {
 	meta, err := metadataOf(object)
 	if err != nil {

@@ -18,16 +18,17 @@ type Source struct {
 	UID, ResourceVersion string
 	// Mode is create, update or none.
 	Mode string
-	// Invalid is why the object can't be judged: an unknown mode, a selector that does not parse. It freezes its copies.
+	// Invalid is why the object can't be judged: an unknown mode, or a selector that does not parse. Because of an invalid source, no copy is
+	// written or deleted.
 	Invalid string
 	// Excluded is why the object is never propagated.
 	Excluded string
-	// Selector on the namespaces below; nil selects all.
+	// Selector selects among the namespaces below; nil selects all.
 	Selector labels.Selector
-	// Terminating sources are left as they are.
+	// Terminating says that the source is being deleted. Until it is gone, no copy is written or deleted because of it.
 	Terminating bool
-	// Content is the hash of what is written from it, Meta the digest of the labels and annotations in it. Both are empty
-	// until the body of this version has been read.
+	// Content is the hash of what is written from the source, Meta the digest of the labels and annotations among that. Both are empty until
+	// the body of this version has been read.
 	Content string
 	Meta    uint64
 	// Size is what one copy takes, in bytes: 0 until the body was read.
@@ -38,25 +39,25 @@ type Source struct {
 	Access bool
 
 	reached   int              // how many namespaces below the selector selects
-	reachedIn *forest.Snapshot // in which forest
+	reachedIn *forest.Snapshot // the forest for which reached was counted
 }
 
 // Copy is what is known of an object with the label inherited-from.
 type Copy struct {
 	UID, ResourceVersion, From string
 	Hash                       Hash
-	// Ours says that the place in the hash fits where the copy stands; anything else is somebody's object.
+	// Ours says that the place in the hash fits the slot where the copy stands. An object that is not ours is somebody else's object.
 	Ours        bool
 	Terminating bool
-	// Digest covers the metadata as our own last write left it; see Digest. 0 after a start.
+	// Digest covers the metadata as our own last write left it; see Rules.Digest. It is 0 for a copy that this process has not written.
 	Digest uint64
-	// Meta covers labels and annotations, Foreign says that another manager owns a field that matters: what shows drift
-	// after a start. Marked says that a key of ours stands there which no copy carries: drift for certain.
+	// Meta is the digest of labels and annotations, Foreign says that another manager owns a field that matters: both show drift while Digest
+	// is 0. Marked says that the copy has a key of ours that the operator writes on no copy, which is drift for certain.
 	Meta    uint64
 	Foreign bool
 	Marked  bool
-	// Access says that the copy is a RoleBinding that hands out the access of a tenant: what is taken away there is taken
-	// away wherever the copy stands.
+	// Access says that the copy is a RoleBinding that hands out the access of a tenant. Rights that its source no longer gives are taken away
+	// from such a copy even in a halted namespace.
 	Access bool
 	// Drifted says that the copy differs from what we wrote there last.
 	Drifted bool
@@ -102,12 +103,12 @@ type family struct {
 	copies int // how many rooms hold one
 }
 
-// room is what stands in one namespace.
+// room holds what stands in one namespace: copies and sources.
 type room struct {
 	name    string
 	copies  map[*family]*record
 	sources map[place]bool
-	// froms are where the update copies of ours here come from, and how many from each: a handful at most.
+	// froms counts our copies in mode update in this namespace, by the namespace of their source: a handful of namespaces at most.
 	froms []from
 }
 
@@ -134,25 +135,26 @@ type World struct {
 	Forest *forest.Snapshot
 
 	kinds    map[schema.GroupKind]kindState
-	sights   map[schema.GroupKind]*sights // of the kinds that are watched as far as the rights go
+	sights   map[schema.GroupKind]*sights // of narrow kinds alone; see SetNarrow
 	sources  map[sourceKey]*Source
 	rooms    map[string]*room
 	families map[place]*family
 	copiesOf map[sourceKey]map[*room]struct{}
 	lost     map[sourceKey]Loss
-	// compared are access copies in namespaces without a path, with the content of the source that they were compared with.
+	// compared holds the access copies in halted or protected namespaces that were compared with their source, with the source's content
+	// then.
 	compared map[Slot]string
 	numbers  map[schema.GroupKind]numbers
 
 	// made and madeOf count the copies of ours, but those that hand out access, by the namespace of their source and by source.
 	made   map[string]int
 	madeOf map[sourceKey]int
-	// written is how large the copies of a source are that stand, in bytes, as far as that is known.
+	// written is the size of one existing copy of a source, in bytes, as far as that is known.
 	written map[sourceKey]int
 	// allotments are by root, and hold for the forest allottedIn.
 	allotments map[string]*allotment
 	allottedIn *forest.Snapshot
-	// heldIn are the sources that limits were seen to hold back, by root; true for those that Reallot has told of.
+	// heldIn holds, by root, the sources that limits hold back, as NoteHeld was told; true for those that Reallot has returned as held.
 	heldIn map[string]map[sourceKey]bool
 }
 
@@ -162,8 +164,8 @@ type numbers struct{ sources, copies int }
 // Loss is what a live look at a missing source has shown.
 type Loss int
 
-// What may be known of a missing source. Only a confirmed loss lets its copies be deleted; access copies go, too, with a
-// source that is gone together with its namespace.
+// What may be known of a missing source. Only for a Confirmed loss are the source's copies deleted. In a halted or protected namespace,
+// access copies are deleted also for GoneWithNamespace.
 const (
 	Unverified Loss = iota
 	Confirmed
@@ -192,8 +194,8 @@ func NewWorld(f *forest.Snapshot) *World {
 func (s Slot) source() sourceKey { return sourceKey{s.Kind, s.Namespace, s.Name} }
 func (s Slot) place() place      { return place{s.Kind, s.Name} }
 
-// SetKind says how a kind is propagated, and whether its sources and copies are all known. Nothing is planned for a kind
-// that is not synced: absence would mean nothing.
+// SetKind says how a kind is propagated, and whether all its sources and copies are known. Nothing is planned for a kind that is not synced,
+// because an object that is missing then may exist all the same.
 func (w *World) SetKind(kind schema.GroupKind, mode KindMode, synced bool) {
 	w.kinds[kind] = kindState{mode, synced}
 	clear(w.allotments)
@@ -255,7 +257,7 @@ func (w *World) SetLoss(slot Slot, loss Loss) {
 	}
 }
 
-// Copy returns the copy, ours or not, that stands at slot, or nil. What is changed in it counts after PutCopy.
+// Copy returns the copy, ours or not, that stands at slot, or nil. A change of the result takes effect with PutCopy.
 func (w *World) Copy(slot Slot) *Copy {
 	if r := w.record(slot); r != nil {
 		return r.unpack(slot)
@@ -331,7 +333,7 @@ func (w *World) unlink(slot Slot) {
 	w.leave(r)
 }
 
-// room is the room of a namespace, made if need be.
+// room returns the room of a namespace, and makes one if there is none.
 func (w *World) room(namespace string) *room {
 	r := w.rooms[namespace]
 	if r == nil {
@@ -348,7 +350,7 @@ func (w *World) leave(r *room) {
 	}
 }
 
-// countMade counts a copy for its source, or takes it off.
+// countMade adds change to the number of copies of a source. Access copies, and copies that are not ours, are not counted.
 func (w *World) countMade(source sourceKey, r *record, change int) {
 	if !r.flags.has(ours) || r.flags.has(accessCopy) {
 		return
@@ -362,7 +364,8 @@ func (w *World) countMade(source sourceKey, r *record, change int) {
 	}
 }
 
-// NoteContent keeps what a read of the source s, which stands at slot, has shown. After a start, that is taken for what was written before.
+// NoteContent keeps what a read of the source s, which stands at slot, has shown. After a start, size is taken for the size of the copies
+// that exist.
 func (w *World) NoteContent(slot Slot, s *Source, content string, meta uint64, size int) {
 	s.Content, s.Meta, s.Size = content, meta, size
 	if key := slot.source(); w.written[key] == 0 && w.madeOf[key] > 0 {
