@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Backoff is how long to wait after so many tries: twice as long each time, give or take a fifth.
+// Backoff returns how long to wait after so many tries: lowest at first and twice as long each time, up to highest, give or take a fifth.
 func Backoff(lowest, highest time.Duration, tries int) time.Duration {
 	d := lowest << min(tries-1, 20)
 	if d > highest || d <= 0 {
@@ -19,7 +19,7 @@ func Backoff(lowest, highest time.Duration, tries int) time.Duration {
 	return d*4/5 + rand.N(d*2/5+1)
 }
 
-// TransientBackoff is Backoff for what fails without being refused; the API server may ask for more time.
+// TransientBackoff is Backoff after a request that failed without being refused; it is longer if the API server asks for more time.
 func TransientBackoff(lowest, highest time.Duration, tries int, err error) time.Duration {
 	delay := Backoff(lowest, highest, tries)
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
@@ -28,7 +28,8 @@ func TransientBackoff(lowest, highest time.Duration, tries int, err error) time.
 	return delay
 }
 
-// IsNamespaceGone says whether a write failed because the namespace is going or gone: nothing to report, nothing to retry.
+// IsNamespaceGone says whether a write failed because the namespace of slot is terminating or gone. Such a write is neither reported nor
+// tried again.
 func IsNamespaceGone(slot propagate.Slot, err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true

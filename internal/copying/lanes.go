@@ -1,7 +1,7 @@
 package copying
 
-// Turn says where a key waits. Tenants take turns; within a tenant the lowest class comes first, and within a class lanes take turns: so
-// whoever has very many keys waiting delays nobody but themselves.
+// Turn says where a key waits. Tenants take turns. Within a tenant the lowest class comes first, and within a class lanes, such as the copies
+// of one source, take turns. So a tenant, or a lane, with very many keys delays nobody else.
 type Turn[L comparable] struct {
 	Tenant string
 	Class  int // 0 to 2
@@ -15,7 +15,7 @@ type Turn[L comparable] struct {
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
-	weigh   func(K, int) // is told the weight of a key that comes
+	weigh   func(K, int) // is called with the weight of a key that comes
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -29,7 +29,7 @@ type tenant[K, L comparable] struct {
 // lane holds the keys that share turns.
 type lane[K any] struct {
 	keys         []K
-	length, left int // of a turn, and of the present one, in keys
+	length, left int // in keys: of each turn, and of what is left of the present one
 }
 
 // ring hands out its members in turns. Its zero value is empty.
@@ -52,10 +52,10 @@ func (r *ring[N, M]) member(name N, makeOne func() M) M {
 	return found
 }
 
-// first is the member whose turn it is.
+// first returns the member whose turn it is.
 func (r *ring[N, M]) first() M { return r.members[r.turns[0]] }
 
-// pass ends the turn of the first member: it comes last now, or leaves.
+// pass ends the turn of the first member, which comes last from now on or, if it leaves, is removed.
 func (r *ring[N, M]) pass(leaves bool) {
 	name := r.turns[0]
 	r.turns = r.turns[1:]

@@ -12,16 +12,16 @@ type Scrub struct {
 	ObjectsPerSecond int
 }
 
-// Passes say when all copies are compared again.
+// Passes begin the passes of the scrub, each of which compares all copies with their sources.
 type Passes struct {
 	// Pace is asked anew each time: the configuration may change.
 	Pace func() Scrub
 	// Ready says whether the tables are complete.
 	Ready func() bool
-	// Unprotected says whether the policy that keeps everybody off the copies is missing. While it does, a pass comes at once, and
-	// then every hour.
+	// Unprotected says whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies. While it is missing, a
+	// pass comes at once, and then every hour.
 	Unprotected func() bool
-	// Tick is how often it is asked whether a pass is due.
+	// Tick is the time between two checks whether a pass is due.
 	Tick time.Duration
 }
 
@@ -45,9 +45,9 @@ func (p Passes) Run(ctx context.Context, compareAll func(context.Context, Scrub)
 
 const never = time.Duration(1<<63 - 1)
 
-// due is when, counted from the start, the next pass begins. The first comes after a random share of the interval, so
-// that operators that are started together don't read together. While nothing protects the copies it comes at once, and
-// then every hour.
+// due returns when, counted from the start, the next pass begins. The first pass comes after a random share of the interval, so that
+// operators that are started together don't read together. While no policy protects the copies (unprotected), a pass comes at once, and then
+// every hour.
 func due(started, last time.Time, share float64, interval time.Duration, unprotected bool) time.Duration {
 	switch {
 	case interval == 0:

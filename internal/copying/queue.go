@@ -1,6 +1,8 @@
-// Package copying carries out plans of copies, for whoever plans them: a queue that is fair to all tenants, and to all sources of each (queue.go), guarded
-// requests (writer.go) with what their answers mean (answers.go), repairs of what others change in a loop (repairs.go), and passes
-// over all copies (passes.go).
+// Package copying carries out plans of copies, for the packages that make such plans: a queue that is fair to all tenants, and to all sources
+// of each (queue.go), guarded requests (writer.go) with what their answers mean (answers.go), repairs of copies that somebody changes in a
+// loop (repairs.go), and passes of the scrub over all copies (passes.go).
+//
+// A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
 package copying
 
 import (
@@ -10,16 +12,17 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Queue holds the keys K that are to be looked at, on the leader alone: a standby keeps tables, but no work. Equal keys are done
-// once. Tenants take turns, and lanes L within a tenant; see Turn. Of what sends many bytes little is under way at once.
+// Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
+// turns, and so do the lanes L within a tenant; see Turn. Of the work that sends many bytes (Turn.Weight), no more than maxWeight is under
+// way at once, or a single key that weighs more.
 type Queue[K, L comparable] struct {
 	delaying workqueue.TypedDelayingInterface[K]
 	leading  atomic.Bool
-	working  atomic.Int64 // keys that are worked on
+	working  atomic.Int64 // how many keys are worked on
 	weights  *weights[K, L]
 }
 
-// NewQueue returns a queue of a standby. turnOf says where a key waits; it is asked under the queue's lock when the key comes, and must
+// NewQueue returns the queue of a standby. turnOf says where a key waits. It is called under the queue's lock when the key comes, and must
 // not call the queue.
 func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
 	w := newWeights(turnOf)
@@ -58,7 +61,7 @@ func (q *Queue[K, L]) WorkOne(work func(K)) bool {
 			q.workOn(k, weight, work)
 			return true
 		}
-		q.delaying.Done(k) // set aside
+		q.delaying.Done(k) // the key is set aside in weights until there is room
 	}
 }
 
@@ -74,10 +77,10 @@ func (q *Queue[K, L]) workOn(k K, weight int, work func(K)) {
 	work(k)
 }
 
-// Len counts the keys that wait, but for what is to be tried again later.
+// Len counts the keys that wait, without those whose delay (see AddAfter) is not over.
 func (q *Queue[K, L]) Len() int { return q.delaying.Len() + q.weights.count() }
 
-// IsIdle says whether nothing waits or is worked on, but for what is to be tried again later.
+// IsIdle says whether no key waits or is worked on, without those whose delay (see AddAfter) is not over.
 func (q *Queue[K, L]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }
 
 // ShutDown ends WorkOne when the keys that wait have been handed out.

@@ -8,22 +8,22 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// loopLimit is how often a copy is put right within a window before somebody is taken to change it in a loop. From then on it is
-// put right once in that time, until nobody has changed it for as long.
+// loopLimit is how often a copy is put right within a window before somebody is taken to change the copy in a loop. From then on the copy is
+// put right once in a window, until it has needed no repair for two windows.
 const loopLimit = 5
 
-// Repairs are the copies that were put right of late, and those that somebody changes in a loop.
+// Repairs remember the copies that were put right lately, and those that somebody changes in a loop.
 type Repairs struct {
 	mu     sync.Mutex // guards all below
 	slots  map[propagate.Slot]*repair
-	pruned time.Time // when what is long past was last dropped: once in a window, as there may be very many
+	pruned time.Time // when old entries of slots were last dropped: once in a window, as there may be very many
 }
 
 // NewRepairs returns Repairs that hold none.
 func NewRepairs() *Repairs { return &Repairs{slots: map[propagate.Slot]*repair{}} }
 
 type repair struct {
-	times []time.Time // the latest last, at most loopLimit
+	times []time.Time // of repairs, the latest last, at most loopLimit
 	loop  bool
 }
 
@@ -34,7 +34,7 @@ func (r *repair) isPast(now time.Time, window time.Duration) bool {
 	return now.Sub(r.last()) >= 2*window
 }
 
-// Note adds a repair, and says whether it makes a loop of those before it.
+// Note adds a repair of the copy at slot, and returns true if this repair makes a loop that was none before.
 func (r *Repairs) Note(slot propagate.Slot, now time.Time, window time.Duration) (loop bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *Repairs) Note(slot propagate.Slot, now time.Time, window time.Duration)
 	return known.loop && !was
 }
 
-// Wait is how long a copy is left as it is.
+// Wait returns how long the copy at slot is still to be left as it is because somebody changes it in a loop; 0 outside of a loop.
 func (r *Repairs) Wait(slot propagate.Slot, now time.Time, window time.Duration) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,15 +2,15 @@ package copying
 
 import "sync"
 
-// maxWeight is how many bytes of heavy work may be under way at once: two bodies of the largest kind. With sixteen of them an API server
-// with two cores told of any write, of whomever, only after a minute and more.
+// maxWeight is how many bytes of heavy work may be under way at once: two bodies of the largest kind. With sixteen such bodies under way, an
+// API server with two cores took more than a minute to bring any write, by anybody, to its watches.
 const maxWeight = 3 << 20
 
-// weights let heavy keys be worked on a few at a time, and set the others aside until there is room: a worker never waits for room, so
-// those that weigh nothing are never behind those that do.
+// weights let a few heavy keys, which have a weight, be worked on at a time, and set the others aside until there is room. A worker never
+// waits for room, so keys without a weight never wait behind heavy ones.
 type weights[K, L comparable] struct {
 	mu       sync.Mutex // guards all below; the queue is never called while it is held
-	of       map[K]int  // of the keys that weigh something, and are queued or set aside
+	of       map[K]int  // the weights, in bytes, of heavy keys that are queued or set aside
 	aside    *lanes[K, L]
 	isAside  map[K]bool
 	underWay int // in bytes
@@ -36,7 +36,7 @@ func (w *weights[K, L]) begin(k K) (weight int, begun bool) {
 	defer w.mu.Unlock()
 	weight = w.of[k]
 	if weight > 0 && w.underWay > 0 && w.underWay+weight > maxWeight {
-		weight = w.aside.turnOf(k).Weight // it may be a deletion by now
+		weight = w.aside.turnOf(k).Weight // the key's work may be a deletion by now, which has no weight
 	}
 	if weight == 0 || w.underWay == 0 || w.underWay+weight <= maxWeight {
 		delete(w.of, k)
@@ -50,7 +50,7 @@ func (w *weights[K, L]) begin(k K) (weight int, begun bool) {
 	return 0, false
 }
 
-// end gives back the room of work that has been done, and returns the keys that may have room now.
+// end gives back the room of heavy work that is done, and returns the keys that may have room now.
 func (w *weights[K, L]) end(weight int) (ready []K) {
 	if weight == 0 {
 		return nil

@@ -20,7 +20,7 @@ func wordTurn(word string) Turn[string] {
 	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy}
 }
 
-// workers lets so many workers work on the keys of a queue until the test ends.
+// workers starts so many workers, which work on the keys of a queue until the test ends.
 func workers(t *testing.T, q *Queue[string, string], count int, work func(string)) {
 	t.Helper()
 	var all sync.WaitGroup

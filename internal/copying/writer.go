@@ -18,15 +18,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// asMetadata asks for answers that hold metadata alone: a copy's content is of no interest.
+// asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
 const asMetadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 
 // Writer sends guarded writes of copies, and reads of single objects and of pages.
 type Writer struct{ client rest.Interface }
 
-// OverHTTP1 is cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events: as
-// frames of one HTTP/2 connection they take more of the API server's time and of ours, and all go to the API server that
-// has this connection.
+// OverHTTP1 returns cfg for a client that speaks HTTP/1.1. A fan-out is thousands of small requests, and as many events. As frames of one
+// HTTP/2 connection these requests would take more time of the API server and of the operator, and would all go to the one API server at the
+// other end.
 func OverHTTP1(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NextProtos = []string{"http/1.1"}
@@ -105,7 +105,8 @@ func (w *Writer) Metadata(ctx context.Context, r schema.GroupVersionResource, na
 // ErrTooLarge says that a page has more bytes than were allowed.
 var ErrTooLarge = errors.New("the page is too large")
 
-// Page lists objects whole, in a namespace or in all if it is "", as JSON: at most so many bytes, unless most is 0.
+// Page lists whole objects, in a namespace or in all if it is "", as JSON. It returns ErrTooLarge for a page of more than most bytes; with
+// most 0 there is no limit.
 func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namespace string, o metav1.ListOptions, most int) ([]byte, error) {
 	stream, err := w.client.Get().AbsPath(path(r, namespace, "")...).VersionedParams(&o, metav1.ParameterCodec).
 		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
