@@ -19,10 +19,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// mostRefusal cuts what the API server says in an Event.
+// mostRefusal is how many bytes of the API server's error an Event repeats.
 const mostRefusal = 256
 
-// work labels what is queued until the queue is shut down. One worker is enough: generated objects are few and change seldom.
+// work labels the objects that are queued, until the queue is shut down. One worker is enough: generated objects are few and change seldom.
 func (r *round) work(ctx context.Context) {
 	for {
 		slot, down := r.queue.Get()
@@ -36,7 +36,7 @@ func (r *round) work(ctx context.Context) {
 	}
 }
 
-// labelSlot applies the label of one object, if it is not as its generator asks for.
+// labelSlot applies or removes the label of one object, if the label is not as the object's generator asks for.
 func (r *round) labelSlot(ctx context.Context, slot propagate.Slot) {
 	object, wanted, mapping := r.tables.look(slot)
 	if object == nil || mapping == nil || !r.isManaged(slot.Namespace) || !object.PlanLabel(wanted) {
@@ -58,7 +58,7 @@ func (r *round) labelSlot(ctx context.Context, slot propagate.Slot) {
 				" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+" off its controller, or have whoever does this leave the label")
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		r.queue.Forget(slot) // somebody else has labelled it, or it is another one: its event tells
+		r.queue.Forget(slot) // somebody else has labelled the object, or made it anew: a watch event queues it then
 	default:
 		ctrl.Log.WithName("generated").Error(err, "labelling what is generated", "object", slot.String())
 		if r.queue.NumRequeues(slot) == 0 {
@@ -68,7 +68,7 @@ func (r *round) labelSlot(ctx context.Context, slot propagate.Slot) {
 	}
 }
 
-// isManaged says whether sources count in namespace.
+// isManaged says whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.
 func (r *round) isManaged(namespace string) bool {
 	f := r.Index.Snapshot()
 	n := f.Namespace(namespace)
@@ -76,8 +76,9 @@ func (r *round) isManaged(namespace string) bool {
 	return (kind == forest.Root || kind == forest.SubNamespace || kind == forest.Template) && !n.Terminating
 }
 
-// apply writes the label alone, or nothing, so that only what the operator has applied before goes. The UID keeps it from making the
-// object anew; without force, a label that somebody else has set meanwhile is a conflict.
+// apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has applied
+// before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile is a
+// conflict.
 func (r *round) apply(ctx context.Context, slot propagate.Slot, uid types.UID, mode string, mapping *meta.RESTMapping) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.Timing.Write)
 	defer cancel()

@@ -1,8 +1,10 @@
-// Package generated makes sources of what other controllers generate: an object whose controller has the annotation
-// propagate-generated gets the label propagate (docs/behaviour/propagation.md, 2.8).
+// Package generated makes sources of what other controllers generate: an object whose controller has the annotation propagate-generated gets
+// the label propagate (docs/behaviour/propagation.md, 2.8). A source is an object that is propagated; a generator is an object that controls
+// other objects by their ownerReferences, such as a Certificate its Secret.
 //
-// A generator or an object changes: its watch brings the metadata (watch.go), which the tables keep as far as it counts (tables.go), and
-// queues the objects concerned; a worker asks the pure planner, and applies that one label (label.go).
+// The way of one change: the watch of a kind brings the new metadata of a generator, or of a generated object (watch.go). The tables keep
+// what matters of the metadata (tables.go), and the objects concerned are queued. A worker asks a pure planner,
+// propagate.Generated.PlanLabel, whether an object's label is to change, and applies that one label (label.go).
 package generated
 
 import (
@@ -27,9 +29,9 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// Settings are what the configuration says of generated objects.
+// Settings are what the configuration says about generated objects.
 type Settings struct {
-	// Kinds are those whose objects may be labelled, Generators those whose annotation asks for it.
+	// Kinds are the kinds whose objects may be labelled, Generators the kinds whose annotation asks for the label.
 	Kinds, Generators []schema.GroupVersionKind // an empty version means the one that the server prefers
 	// RetryMin and RetryMax bound the back-off of labels that the API server refuses.
 	RetryMin, RetryMax time.Duration
@@ -39,7 +41,7 @@ type Settings struct {
 type Timing struct {
 	// LookMin and LookMax bound the back-off of looks for a kind that is not served.
 	LookMin, LookMax time.Duration
-	// LoopWindow is how long an object is left as it is whose label somebody takes off in a loop.
+	// LoopWindow is how long an object whose label somebody takes off in a loop is left without the label.
 	LoopWindow time.Duration
 	// Write bounds one request.
 	Write time.Duration
@@ -61,7 +63,7 @@ type Options struct {
 	Informers watchset.Options
 }
 
-// Labeller labels what is generated, on the leader alone. Nothing is watched elsewhere.
+// Labeller labels generated objects, on the leader alone. A standby watches nothing for it.
 type Labeller struct {
 	Options
 	client   metadata.Interface
@@ -82,12 +84,12 @@ func New(o Options, s Settings) (*Labeller, error) {
 	return l, nil
 }
 
-// Reconfigure puts other settings in force: all is watched anew.
+// Reconfigure puts other settings in force: all kinds are watched anew.
 func (l *Labeller) Reconfigure(s Settings) {
 	l.settings.Store(&s)
 	select {
 	case l.changed <- struct{}{}:
-	default: // the token that is there already stands for both
+	default: // the token that is there already stands for both changes
 	}
 }
 
@@ -104,7 +106,7 @@ func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (l *Labeller) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable: one round for each configuration.
+// Start implements manager.Runnable. It runs one round for each configuration.
 func (l *Labeller) Start(ctx context.Context) error {
 	if err := l.Index.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
@@ -117,7 +119,7 @@ func (l *Labeller) Start(ctx context.Context) error {
 	return nil
 }
 
-// round is what runs under one configuration.
+// round is the work under one configuration, from the time it comes into force until the next one does.
 type round struct {
 	*Labeller
 	settings *Settings
@@ -132,7 +134,7 @@ func (r *round) add(slots ...propagate.Slot) {
 	}
 }
 
-// runRound labels by the settings of now, until they change or ctx is done.
+// runRound labels by the present settings, until they change or ctx is done.
 func (l *Labeller) runRound(ctx context.Context) error {
 	set, err := watchset.New(l.Config, l.Informers)
 	if err != nil {
@@ -161,7 +163,7 @@ func (l *Labeller) runRound(ctx context.Context) error {
 	return nil
 }
 
-// Notes are sentences on kinds that can't be watched.
+// Notes returns sentences about kinds that can't be watched.
 func (l *Labeller) Notes() []string {
 	if r := l.current.Load(); r != nil {
 		return r.tables.describeUnseen()

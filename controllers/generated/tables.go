@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Of
-// everything else in the cluster nothing is kept. Methods return what is to be looked at again.
+// tables hold generators with the annotation, and objects that have a controller or the operator's label, as they were last seen. Nothing is
+// kept of other objects. Methods return the slots of objects that are to be queued; a slot is the place (kind, namespace, name) of an object.
 type tables struct {
 	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	generators map[types.UID]generator
@@ -35,7 +35,7 @@ type generator struct {
 	mode      string
 }
 
-// newTables are empty tables. Of what a generator of these kinds may control nothing is taken off before they are known.
+// newTables returns empty tables. Until generators of these kinds are known, no object that one of them may control loses its label.
 func newTables(generators []schema.GroupVersionKind) *tables {
 	t := &tables{
 		generators: map[types.UID]generator{}, objects: map[propagate.Slot]*propagate.Generated{}, controlled: map[types.UID]map[propagate.Slot]bool{},
@@ -47,7 +47,7 @@ func newTables(generators []schema.GroupVersionKind) *tables {
 	return t
 }
 
-// generatorOf is what counts of an object of a generator's kind.
+// generatorOf returns what is kept of an object of a generator's kind.
 func generatorOf(kind schema.GroupKind, object metav1.Object) generator {
 	return generator{kind, object.GetNamespace(), propagate.GeneratedMode(object)}
 }
@@ -77,7 +77,7 @@ func (t *tables) removeGenerator(uid types.UID) []propagate.Slot {
 	return t.slotsOf(uid)
 }
 
-// slotsOf are the objects of a controller. The caller holds the lock.
+// slotsOf returns the slots of the objects that a controller controls. The caller holds the lock.
 func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
 	slots := make([]propagate.Slot, 0, len(t.controlled[controller]))
 	for slot := range t.controlled[controller] {
@@ -86,14 +86,15 @@ func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
 	return slots
 }
 
-// putObject takes in what counts of an object, and says whether there is something to be looked at.
+// putObject takes in an object, and says whether it is to be queued. now is nil for an object of which nothing is kept.
 func (t *tables) putObject(slot propagate.Slot, now *propagate.Generated) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setObject(slot, now)
 }
 
-// setObject keeps an object, if something counts of it. An answer to an apply may have been newer already. The caller holds the lock.
+// setObject keeps an object, unless now is nil or older than the known version, which may come from the answer to an apply. It says whether
+// the object is to be queued. The caller holds the lock.
 func (t *tables) setObject(slot propagate.Slot, now *propagate.Generated) bool {
 	was := t.objects[slot]
 	if was != nil && now != nil && was.UID == now.UID && view.Newer(was.ResourceVersion, now.ResourceVersion) {
@@ -128,8 +129,8 @@ func (t *tables) drop(slot propagate.Slot) {
 	}
 }
 
-// replace says that exactly these generators and objects of a kind exist. It is one step: a generator that is forgotten for a moment would
-// cost what it controls its label, and with it the copies.
+// replace says that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten for a
+// moment, the objects that it controls would lose their label, and with the label their copies.
 func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[propagate.Slot]*propagate.Generated) (concerned []propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -154,7 +155,8 @@ func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generat
 	return concerned
 }
 
-// setState says how far the watch of a kind is. What had to wait for it is looked at again.
+// setState notes the state of the watch of a kind, and returns the slots of the objects whose generators are of this kind: they may have
+// waited for the watch.
 func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +181,7 @@ func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.objects[slot]; known == nil || now == nil || known.UID != now.UID {
-		return // the watch has seen it go meanwhile, and perhaps another come
+		return // the watch has shown that the object is gone, and perhaps that another one has come
 	}
 	t.setObject(slot, now)
 	if delete(t.applied, slot); now.Ours {
@@ -187,14 +189,14 @@ func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
 	}
 }
 
-// wasApplied says whether this object was labelled in this round: that its label is missing is somebody's doing.
+// wasApplied says whether the operator labelled this object in this round: if so and the label is missing, somebody else took it off.
 func (t *tables) wasApplied(slot propagate.Slot, uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied[slot] == uid
 }
 
-// in are the objects in these namespaces.
+// in returns the slots of the objects in these namespaces.
 func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,8 +208,8 @@ func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
 	return slots
 }
 
-// look is what is known of an object, and which mode its generator asks for. It is nil where nothing is known of it, or where its
-// generator may exist and not be seen: absence means something in a watch that works alone.
+// look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where its
+// generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist.
 func (t *tables) look(slot propagate.Slot) (object *propagate.Generated, wanted string, mapping *meta.RESTMapping) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -223,7 +225,7 @@ func (t *tables) look(slot propagate.Slot) (object *propagate.Generated, wanted 
 	return object, wanted, t.mappings[slot.Kind]
 }
 
-// describeUnseen is a sentence for each kind that can't be watched, in alphabetical order.
+// describeUnseen returns a sentence for each kind that can't be watched, in alphabetical order.
 func (t *tables) describeUnseen() (sentences []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// What is labelled keeps its label until it is certain that no generator asks for it.
+// An object that is labelled keeps its label until it is certain that no generator asks for the label.
 func TestLook(t *testing.T) {
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	kind := widgets.GroupKind()
@@ -51,7 +51,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A list that is read anew, and shows what is known, gives no reason to look at anything that a generator controls.
+// A list that is read anew, and shows only what is known, queues no object that a generator controls.
 func TestReplaceKeepsWhatStays(t *testing.T) {
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
 	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}

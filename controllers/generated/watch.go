@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followKind watches a kind in the whole cluster whenever the API server serves it, until ctx is done. A kind may be both a generator
-// and generated, as a Secret by a Certificate.
+// followKind watches a kind in the whole cluster whenever the API server serves the kind, until ctx is done. Objects of one kind may be both
+// generators and generated, such as Secrets, which a Certificate generates.
 func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 	backoff := wait.Backoff{Duration: r.Timing.LookMin, Cap: r.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	for ctx.Err() == nil {
@@ -31,7 +31,7 @@ func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 		default:
 			ctrl.Log.WithName("generated").Error(err, "looking for a kind", "kind", kind.GroupKind().String())
 		}
-		meta.MaybeResetRESTMapper(r.Mapper) // it keeps what is served no more
+		meta.MaybeResetRESTMapper(r.Mapper) // the mapper keeps kinds that are no longer served
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff.Step()):
@@ -39,7 +39,7 @@ func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 	}
 }
 
-// watchServed watches a kind until ctx is done or the API server serves it no more.
+// watchServed watches a kind until ctx is done or the API server no longer serves the kind.
 func (r *round) watchServed(ctx context.Context, kind schema.GroupKind, mapping *meta.RESTMapping) {
 	sink := &sink{round: r, kind: kind, gone: make(chan struct{}, 1)}
 	r.tables.setMapping(kind, mapping)
@@ -55,11 +55,11 @@ func (r *round) watchServed(ctx context.Context, kind schema.GroupKind, mapping 
 	lease.Release()
 }
 
-// sink takes what the watch of a kind sees. It implements watchset.Sink.
+// sink enters what the watch of a kind sees in the tables. It implements watchset.Sink.
 type sink struct {
 	*round
 	kind schema.GroupKind
-	gone chan struct{} // holds a token when the kind is served no more
+	gone chan struct{} // holds a token when the kind is no longer served
 }
 
 func (s *sink) isGenerator() bool { return slices.ContainsFunc(s.settings.Generators, s.isOf) }
@@ -102,7 +102,7 @@ func (s *sink) State(_ string, now watchset.Status) {
 	if now.State == watchset.NotServed {
 		select {
 		case s.gone <- struct{}{}:
-		default: // the token that is there already stands for both
+		default: // one token is enough
 		}
 	}
 }
