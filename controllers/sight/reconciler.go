@@ -1,5 +1,6 @@
-// Package sight gives the operator its right on the propagated kinds in the namespaces of the forest alone, where it has none in the
-// whole cluster: component hardened.
+// Package sight gives the operator its rights on the propagated kinds in the namespaces of the forest alone, by a RoleBinding in each of
+// them, where the operator has no such rights in the whole cluster (component hardened). The operator's sight is what these rights let it
+// see. The forest is all trees of managed namespaces, with the templates.
 package sight
 
 import (
@@ -25,19 +26,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// leavePause is the time between two looks whether the last copy has gone from a namespace that has left the forest.
+// leavePause is the time between two checks whether the last copy is gone from a namespace that has left the forest.
 const leavePause = time.Second
 
-// Reconciler keeps RoleBinding warren:operator in every namespace of the forest, and in those that have left it for as long as copies
-// are to be taken from there. It takes away every other one, all of them where Enabled is false.
+// Reconciler keeps RoleBinding warren:operator in every namespace of the forest, and in a namespace that has left the forest for as long as
+// copies there are still to be deleted. It deletes the RoleBinding from other namespaces, and from all namespaces where Enabled is false;
+// protected and terminating namespaces stay as they are.
 type Reconciler struct {
 	Client client.Client
 	Index  *view.View
 	// Enabled says that the operator is to bind its role; the file's propagation.bindOwnRole.
 	Enabled bool
-	// OperatorNamespace is that of the service account that is bound.
+	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
-	// HoldsCopies says whether copies stand in a namespace that go when it leaves the forest.
+	// HoldsCopies says whether a namespace holds copies that the operator deletes when the namespace leaves the forest.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
 }
@@ -97,9 +99,9 @@ type need int8
 
 const (
 	none      need = iota
-	needed         // it stands in the forest, soundly or not
-	left           // it has left the forest, and the operator still takes copies from there
-	untouched      // nobody may write there now, so what is there stays
+	needed         // the namespace is in the forest, halted or not
+	left           // the namespace has left the forest, and the operator still deletes copies there
+	untouched      // the namespace is gone, terminating or protected: the operator writes nothing there
 )
 
 func (r *Reconciler) judgeNeed(namespace string) need {
@@ -118,7 +120,8 @@ func (r *Reconciler) judgeNeed(namespace string) need {
 	return none
 }
 
-// binding is what the RoleBinding of a namespace is to be. It is no source, also where RoleBindings are propagated in mode All.
+// binding returns the RoleBinding that a namespace needs. Its label propagate is none, so that the RoleBinding is never a source, even where
+// RoleBindings are propagated in mode All.
 func (r *Reconciler) binding(namespace string) *rbacv1.RoleBinding {
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorBinding, Labels: map[string]string{
