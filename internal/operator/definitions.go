@@ -23,7 +23,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ownKind is a kind of ours that the whole operator works with. ResourceDistribution isn't one: a component brings it.
+// ownKind is a kind of Warren that the whole operator works with. ResourceDistribution is no ownKind, because only a component installs its
+// CRD.
 type ownKind struct {
 	resource  string
 	scope     meta.RESTScope
@@ -45,9 +46,10 @@ var definitionMissing = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 
 func init() { metrics.Registry.MustRegister(definitionMissing) }
 
-// definitions let the operator start while a CRD of ours is not there: until it comes, no object of that kind exists.
+// definitions let the operator start while CRDs of Warren are missing: until a CRD is installed, the operator runs as if no object of its
+// kind existed.
 type definitions struct {
-	// read says whether a CRD of that name is there.
+	// read returns nil if there is a CRD of that name, and a NotFound error if there is none.
 	read func(ctx context.Context, name string) error
 
 	mu      sync.Mutex // guards missing; nothing is called while it is held
@@ -66,9 +68,10 @@ func newDefinitions(cfg *rest.Config) (*definitions, error) {
 	}}, nil
 }
 
-// newInformer is a cache's NewInformer. An informer of a kind whose CRD has not been there since the start has synced with
-// nothing, asks again with its usual back-off of up to a minute, and then goes on as any other. A kind that was there once and
-// goes later is another matter: its objects go one by one before it does, and a 404 alone takes nothing away.
+// newInformer is a cache's NewInformer. An informer of a kind whose CRD has been missing since the start has synced with an empty list, asks
+// again with its usual back-off of up to a minute, and goes on as any other once the CRD is there. For a kind that was served once and whose
+// CRD goes later, a 404 is an error, as for any informer: the watch brings the deletions of its objects before the CRD goes, and a 404 alone
+// drops no object.
 func (d *definitions) newInformer(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	kind, ok := ownKinds[kindOf(obj)]
 	if !ok {
@@ -110,7 +113,7 @@ func kindOf(obj runtime.Object) string {
 	return ""
 }
 
-// setMissing notes whether a CRD is missing, and tells of a change.
+// setMissing notes whether a CRD is missing, and shows a change in the log and in the metric.
 func (d *definitions) setMissing(kind ownKind, missing bool) {
 	name := kind.definition()
 	d.mu.Lock()
@@ -129,7 +132,7 @@ func (d *definitions) setMissing(kind ownKind, missing bool) {
 	}
 }
 
-// notes are for /readyz?verbose.
+// notes returns a sentence for each missing CRD, for /readyz?verbose.
 func (d *definitions) notes() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

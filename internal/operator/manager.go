@@ -38,7 +38,7 @@ type Options struct {
 	MetricsAddress    string
 	MetricsSecure     bool
 	HealthAddress     string
-	// AllowOtherIdentity lets the manager run as somebody whom the policies don't name.
+	// AllowOtherIdentity lets the manager run as a user whom the policies don't name as the operator.
 	AllowOtherIdentity bool
 	Webhooks           WebhookOptions
 }
@@ -54,7 +54,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 	o.Webhooks.bindFlags(fs)
 }
 
-// validate refuses what can't be, and what would serve metrics to anybody.
+// validate returns an error for flags that contradict each other, and for flags that would serve metrics to everybody.
 func (o *Options) validate() error {
 	if err := o.Webhooks.validate(); err != nil {
 		return err
@@ -75,7 +75,8 @@ func (o *Options) validate() error {
 // startTimeout is how long the API server may take to answer at the start.
 const startTimeout = 10 * time.Second
 
-// NewManager makes the manager: its client without a limit of its own, its cache of what concerns us alone, its servers.
+// NewManager makes the manager: a client without a rate limit of its own unless the configuration sets one, a cache that keeps only the
+// objects that the operator needs, and the servers of metrics, probes and webhooks.
 func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration, userAgent string) (*Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	return probed, nil
 }
 
-// loadAccess reads how the API server is reached, and makes connections that notice when they are dead.
+// loadAccess returns the access to the API server. Its connections end when the other side has gone silent; see package keepalive.
 func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -142,7 +143,7 @@ func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
 	}
 	ours, err := labels.Parse(v1alpha1.LabelAccess + ",!" + v1alpha1.LabelInheritedFrom)
 	if err != nil {
-		panic(err) // the same
+		panic(err) // the selector is fixed at build time
 	}
 	metrics := server.Options{BindAddress: o.MetricsAddress, SecureServing: o.MetricsSecure}
 	if o.MetricsSecure {
@@ -161,7 +162,7 @@ func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
 		},
 		MapperProvider:                newResettableMapper,
 		Metrics:                       metrics,
-		HealthProbeBindAddress:        "0", // withProbes serves them
+		HealthProbeBindAddress:        "0", // withProbes serves the probes
 		LeaderElection:                o.LeaderElect,
 		LeaderElectionID:              v1alpha1.OperatorName,
 		LeaderElectionNamespace:       o.OperatorNamespace,
@@ -170,7 +171,7 @@ func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
 	}
 }
 
-// checkAddressFree says early, and with the flag's name, that an address can't be had.
+// checkAddressFree returns an error that names the flag if a server can't listen on the flag's address.
 func checkAddressFree(flagName, address string) error {
 	if address == "0" {
 		return nil
@@ -182,7 +183,7 @@ func checkAddressFree(flagName, address string) error {
 	return l.Close()
 }
 
-// checkServerAnswers makes sure that somebody answers, so that a wrong address is told in one sentence.
+// checkServerAnswers waits until the API server answers, for startTimeout at most, so that a wrong address is reported in one sentence.
 func checkServerAnswers(ctx context.Context, cfg *rest.Config) error {
 	d, err := discovery.NewDiscoveryClientForConfig(cfg)
 	if err != nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// printManifests prints what depends on the configured kinds: policies warren-copy, warren-rail-names and warren-operator-cage-objects with their
-// bindings, and the operator's ClusterRole warren-kinds-configured. With --dir it writes them as the files of that folder.
+// printManifests prints the manifests that depend on the configured kinds: policies warren-copy, warren-rail-names and
+// warren-operator-cage-objects with their bindings, and the operator's ClusterRole warren-kinds-configured. With --dir it writes them as
+// files in that folder instead.
 func printManifests(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("manifests", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told once, by the caller
+	flags.SetOutput(io.Discard) // the caller prints the error
 	path := flags.String("config", "", "the configuration file; without it the defaults hold")
 	dir := flags.String("dir", "", "write policy/copy.yaml, policy/rail_names.yaml, policy/operator_cage_objects.yaml and rbac/kinds_configured_role.yaml into this folder, and print nothing")
 	switch err := flags.Parse(args); {

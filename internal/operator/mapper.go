@@ -13,10 +13,10 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which
-// Reset replaces by an empty one. It implements meta.ResettableRESTMapper: whoever learns from a 404 that a version is not
-// served any more calls meta.MaybeResetRESTMapper, and the next question goes to the API server. Our own kinds it knows without
-// asking, so that their caches can be made before their CRDs are there.
+// resettableMapper is controller-runtime's mapper of kinds to resources, which keeps for ever what it has once read, and which Reset replaces
+// by an empty one. It implements meta.ResettableRESTMapper: code that learns from a 404 that a version is no longer served calls
+// meta.MaybeResetRESTMapper, and the next question goes to the API server. The mapper knows our own kinds without asking, so that caches of
+// these kinds can be made before their CRDs are installed.
 type resettableMapper struct {
 	own       meta.RESTMapper
 	newMapper func() (meta.RESTMapper, error)

@@ -11,7 +11,7 @@ import (
 // memory to the operating system when the burst is over; without it the process would stay as large as at its peak. It
 // implements manager.Runnable.
 type memoryKeeper struct {
-	interval time.Duration // between two looks at the heap
+	interval time.Duration // between two checks of the heap
 }
 
 const (
@@ -50,9 +50,9 @@ func (m memoryKeeper) Start(ctx context.Context) error {
 	}
 }
 
-// garbagePercent is what to tell Go's collector, so that as much garbage stands beside a live heap of that many bytes as the limits
-// above say. The collector takes its percent of the live heap and of what else it scans, in bytes: the stacks of thousands of watches
-// are as much as their heap.
+// garbagePercent returns the percent to set for Go's collector, so that a live heap of that many bytes comes with as much garbage as the
+// constants above allow. The collector takes its percent not only of the live heap, but also of what else it scans, in bytes: the stacks of
+// thousands of watches are as large as their heap.
 func garbagePercent(live, scanned uint64) int {
 	garbage := max(live*minPercent/100, minGarbage)
 	return int(min(maxPercent, garbage*100/max(live+scanned, 1))) //nolint:gosec // at most maxPercent

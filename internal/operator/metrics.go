@@ -23,22 +23,22 @@ import (
 )
 
 const (
-	// tokenKnown is how long the API server's answer about a token holds; whether its user may read metrics is asked each time.
+	// tokenTTL is how long the API server's answer about a token is kept. Whether the token's user may read metrics is asked for each
+	// request.
 	tokenTTL = 10 * time.Second
-	// reviewTimeout bounds both questions of one request.
+	// reviewTimeout bounds the two questions to the API server, about the token and about the right, that one request leads to.
 	reviewTimeout = 10 * time.Second
 )
 
-// metricsGuard asks the API server whose token a request shows, and whether that user may read its path. It stands in the
-// place of controller-runtime's pkg/metrics/filters, which links in an API server's authentication: gRPC, CEL and
-// OpenTelemetry, 11 MB of binary and 8 MiB of memory.
+// metricsGuard asks the API server whose token a request bears, and whether that user may read its path. It replaces controller-runtime's
+// pkg/metrics/filters, which links in an API server's authentication: gRPC, CEL and OpenTelemetry, 11 MB of binary and 8 MiB of memory.
 type metricsGuard struct {
 	tokens authenticator.Token
 	access authorizer.Authorizer
 }
 
-// guardMetrics lets those read metrics who show a token of the cluster and may do so: ClusterRole warren-metrics-reader.
-// Others get 401 without a valid token, 403 without the right, 503 while the API server doesn't answer.
+// guardMetrics serves metrics to users who show a token of the cluster and may get the path, as by ClusterRole warren-metrics-reader. Other
+// requests get 401 without a valid token, 403 without the right, 503 while the API server doesn't answer.
 func guardMetrics(cfg *rest.Config, httpClient *http.Client) (server.Filter, error) {
 	authentication, err := authenticationclient.NewForConfigAndClient(cfg, httpClient)
 	if err != nil {
@@ -64,7 +64,7 @@ func guardMetrics(cfg *rest.Config, httpClient *http.Client) (server.Filter, err
 	}, nil
 }
 
-// refuseRequest says why a request is refused, and with which status; no error, it isn't.
+// refuseRequest returns why a request is refused, and with which status; a nil error for a request that is allowed.
 func (g metricsGuard) refuseRequest(r *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -101,7 +101,7 @@ func (g metricsGuard) mayRead(ctx context.Context, who user.Info, verb, path str
 	})
 }
 
-// tokenReviewer asks the API server whose a token is. It implements authenticator.Token.
+// tokenReviewer asks the API server for the user of a token. It implements authenticator.Token.
 type tokenReviewer struct {
 	api authenticationclient.TokenReviewInterface
 }

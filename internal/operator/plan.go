@@ -26,7 +26,7 @@ import (
 // printPlan prints every write to Namespaces, RBAC objects of tenants and copies that the operator would do on a cluster, and why. It writes nothing.
 func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // an error is told once, by the caller
+	flags.SetOutput(io.Discard) // the caller prints the error
 	path := flags.String("config", "", "the configuration file; without it the defaults hold")
 	access := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
 	namespace := flags.String("operator-namespace", "warren-system", "the operator's namespace, which is protected")
@@ -70,7 +70,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	return plan.Print(out, *format)
 }
 
-// planClient reads all kinds that a plan rests on.
+// planClient returns a client for all kinds that a plan rests on.
 func planClient(cfg *rest.Config) (client.Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{

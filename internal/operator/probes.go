@@ -10,14 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Manager is controller-runtime's, with probes that say more: /readyz?verbose also has what is wrong and must not stop anybody.
+// Manager is controller-runtime's Manager with probes that show more: /readyz?verbose also shows notes, sentences about trouble that must not
+// make the process unready.
 type Manager struct {
 	ctrl.Manager
 	live, ready map[string]healthz.Checker
 	notes       []func() []string
 }
 
-// withProbes serves /healthz and /readyz at an address, "0" for nowhere. mgr must serve none.
+// withProbes serves /healthz and /readyz at an address; "0" for nowhere. mgr itself must serve no probes.
 func withProbes(mgr ctrl.Manager, address string) (*Manager, error) {
 	m := &Manager{Manager: mgr, live: map[string]healthz.Checker{"ping": healthz.Ping}, ready: map[string]healthz.Checker{"ping": healthz.Ping}}
 	if address == "0" {
@@ -46,7 +47,7 @@ func add(checks map[string]healthz.Checker, kind, name string, check healthz.Che
 	return nil
 }
 
-// AddNotes has sentences shown by /readyz?verbose. It is called before Start; notes may be called at any time.
+// AddNotes has /readyz?verbose show the sentences that notes returns. It is called before Start; notes may be called at any time.
 func (m *Manager) AddNotes(notes func() []string) { m.notes = append(m.notes, notes) }
 
 func (m *Manager) serveProbes() http.Handler {

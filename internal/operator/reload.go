@@ -25,7 +25,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(reloadSuccessful, reloadTime, restartRequired, info) }
 
-// Follow keeps the configuration in force with mgr, and tells of it in logs and metrics.
+// Follow keeps the configuration in force with mgr, and reports each accepted or refused file in logs and metrics.
 func Follow(mgr ctrl.Manager, store *configfile.Store) error {
 	log := ctrl.Log.WithName("configuration")
 	store.OnAccepted = func(a configfile.Accepted) {

@@ -21,14 +21,16 @@ import (
 // removalsTimeout bounds the reading of all copies.
 const removalsTimeout = 5 * time.Minute
 
-// removals keeps a changed file out of force that would take away much, until the file itself says that this is meant (SUB-F10).
+// removals refuses a changed configuration file that would take away many copies, or many places or keys of namespaces, until the file itself
+// says, by acceptRemovals, that this is meant (SUB-F10).
 type removals struct {
 	api       client.Client
 	events    record.EventRecorder
 	namespace string // the operator's own
 }
 
-// holdRemovals has each change of the file judged by what it would take away. What it reads is not kept in the manager's cache.
+// holdRemovals has each change of the file checked for what it would take away. The check uses a client of its own, so that what it reads is
+// not kept in the manager's cache.
 func (s *setup) holdRemovals(ctx context.Context) error {
 	api, err := client.New(s.mgr.GetConfig(), client.Options{Scheme: s.mgr.GetScheme(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper()})
 	if err != nil {
@@ -39,7 +41,8 @@ func (s *setup) holdRemovals(ctx context.Context) error {
 	return nil
 }
 
-// check refuses the configuration now where it takes away too much. Most changes take away nothing, and are not looked into.
+// check returns why the configuration now must not replace old: it would take away too much. Most changes take away nothing, and for them
+// nothing is read.
 func (r removals) check(ctx context.Context, old, now *config.OperatorConfiguration) error {
 	if now.AcceptRemovals == now.RemovalsHash() || !mayRemove(old, now) {
 		return nil
@@ -63,7 +66,8 @@ func (r removals) check(ctx context.Context, old, now *config.OperatorConfigurat
 	return refusal
 }
 
-// concerned names a kind among those that can't be listed whose copies the change may take away, or nothing.
+// concerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if there is
+// none.
 func concerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
 	for _, kind := range unread {
 		before, after := old.Propagated(kind), now.Propagated(kind)
@@ -74,7 +78,7 @@ func concerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind
 	return ""
 }
 
-// mayRemove says whether the two differ in what decides on places, keys and copies.
+// mayRemove says whether old and now differ in a section that decides on the places of namespaces, on keys or on copies.
 func mayRemove(old, now *config.OperatorConfiguration) bool {
 	return !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces) || !reflect.DeepEqual(old.Inheritance, now.Inheritance) ||
 		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || old.Billing.NamespaceLabels != now.Billing.NamespaceLabels || propagationChanged(old, now)

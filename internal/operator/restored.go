@@ -13,9 +13,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// restoreLook ends the process when etcd was restored to an older state. Versions of objects start again from a smaller number then, and
-// whoever remembers greater ones takes what it is told for old news, and is refused what it writes: Kubernetes asks for a restart of all
-// that watches. It implements manager.Runnable.
+// restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number: a process
+// that remembers greater ones takes new events for old, and its writes are refused. Kubernetes asks for a restart of every program that
+// watches. It implements manager.Runnable.
 type restoreLook struct {
 	live client.Reader
 	// seen is the highest resourceVersion that a watch has brought.
@@ -23,10 +23,11 @@ type restoreLook struct {
 	interval time.Duration
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: what a standby remembers is as wrong.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. A standby restarts, too, because what it remembers is as wrong.
 func (restoreLook) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. No answer, or one that can't be compared, says nothing about the past.
+// Start implements manager.Runnable. It returns an error when the cluster's revision has become smaller. A check without an answer, or with
+// one that can't be compared, is passed over.
 func (r restoreLook) Start(ctx context.Context) error {
 	tick := time.NewTicker(r.interval)
 	defer tick.Stop()
@@ -52,7 +53,8 @@ func (r restoreLook) Start(ctx context.Context) error {
 	}
 }
 
-// readRevision is the resourceVersion of a list that is as new as the API server's storage: it never gets smaller while etcd has one history.
+// readRevision returns the resourceVersion of a list that is as new as the API server's storage. This number never gets smaller unless etcd
+// is restored.
 func (r restoreLook) readRevision(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.interval)
 	defer cancel()

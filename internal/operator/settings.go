@@ -43,7 +43,8 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 	return s
 }
 
-// generatedSettings leave out kinds of RBAC, which give rights: who may annotate a generator need not hold those that it hands out.
+// generatedSettings returns the settings of generated objects, without the kinds of RBAC: whoever may annotate a generator need not hold the
+// rights that a copied RBAC object would give.
 func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
 	s := generated.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
 	for _, k := range c.LabelledKinds() {

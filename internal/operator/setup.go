@@ -44,11 +44,11 @@ type Timing struct {
 	Vetting      vetting.Timing
 	// RetryMax caps the back-off of namespaces that the API server refuses to make or to label.
 	RetryMax time.Duration
-	// ReportPace is the least time between two looks at what is to be reported of one namespace.
+	// ReportPace is the least time between two checks of what is to be reported on one namespace.
 	ReportPace time.Duration
-	// MemoryLook is how often it is asked whether memory can be given back.
+	// MemoryLook is the time between two checks whether memory can be given back to the operating system.
 	MemoryLook time.Duration
-	// RestoreLook is how often it is asked whether etcd was restored to an older state.
+	// RestoreLook is the time between two checks whether etcd was restored to an older state.
 	RestoreLook time.Duration
 }
 
@@ -66,7 +66,7 @@ type setup struct {
 	mgr               *Manager
 	store             *configfile.Store
 	namespace         string // the operator's own
-	asked             bool   // webhooks ask whoever makes an LNamespace
+	asked             bool   // webhooks are served, which ask for the rights of the user who makes an LNamespace
 	timing            Timing
 	index             *view.View
 	events            record.EventRecorder
@@ -133,7 +133,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	return s.addWebhooks(ctx, o.Webhooks)
 }
 
-// addGuard has the policies watched, by the configuration in force.
+// addGuard adds the guard, which watches whether the admission policies fit the configuration in force.
 func (s *setup) addGuard() error {
 	s.guard = &guard.Guard{
 		Live: s.mgr.GetAPIReader(), Mapper: s.mgr.GetRESTMapper(), Events: s.events, Timing: s.timing.Guard,
@@ -145,7 +145,7 @@ func (s *setup) addGuard() error {
 	return s.guard.SetupWithManager(s.mgr)
 }
 
-// newVetter has the ClusterRole of users compared with the list of its rights that was vetted.
+// newVetter returns the vetter, which compares the ClusterRole of users with the vetted list of its rights.
 func (s *setup) newVetter() *vetting.Vetter {
 	return &vetting.Vetter{
 		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events, Timing: s.timing.Vetting,
@@ -206,7 +206,7 @@ func (s *setup) addSubNamespaces(context.Context) error {
 	}).SetupWithManager(s.mgr)
 }
 
-// addHierarchy comes after propagation, of which it reports.
+// addHierarchy comes after addPropagation, because the hierarchy's reporter reports the troubles of copies.
 func (s *setup) addHierarchy(context.Context) error {
 	if err := s.hierarchy.SetupWithManager(s.mgr); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 	}).SetupWithManager(s.mgr)
 }
 
-// addGenerated makes sources of what is generated, for the engine to copy.
+// addGenerated adds the Labeller, which makes sources of generated objects for the engine to copy.
 func (s *setup) addGenerated() error {
 	informers := informerOptions(s.store.Current())
 	informers.Registerer = nil // the engine's set has the metrics
@@ -269,10 +269,10 @@ func (s *setup) addGenerated() error {
 	return labeller.SetupWithManager(s.mgr)
 }
 
-// copiesUnprotected says whether the policy that keeps everybody off the copies is missing.
+// copiesUnprotected says whether the policy is missing that forbids everybody else to change copies.
 func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy) }
 
-// addDistribution runs whether or not the CRD is there, which a component brings.
+// addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
 func (s *setup) addDistribution(context.Context) error {
 	c, err := distribution.New(distribution.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),

@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/operator/release"
 )
 
-// subcommands are what the binary does besides being the operator: what is done once and then ends, and the program of the
-// billing exporter. Each takes the arguments behind its name and prints to out.
+// subcommands are the commands of the binary beside the operator itself: commands that do their work once and end, and the program of the
+// billing exporter. Each takes the arguments after its name, and prints to out.
 func subcommands(version string) map[string]func(ctx context.Context, args []string, out io.Writer) error {
 	return map[string]func(ctx context.Context, args []string, out io.Writer) error{
 		"manifests": func(_ context.Context, args []string, out io.Writer) error { return printManifests(args, out) },
@@ -23,7 +23,7 @@ func subcommands(version string) map[string]func(ctx context.Context, args []str
 	}
 }
 
-// RunSubcommand runs the subcommand of that name. It is not handled where there is no such subcommand.
+// RunSubcommand runs the subcommand of that name; handled is false where there is no such subcommand.
 func RunSubcommand(ctx context.Context, version, name string, args []string, out io.Writer) (handled bool, err error) {
 	run, handled := subcommands(version)[name]
 	if !handled {

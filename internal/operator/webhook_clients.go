@@ -13,27 +13,26 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// clientCA lets only those call the webhooks who show a certificate that the CA in a file has signed. The file is read
-// again when it changes.
+// clientCA refuses clients of the webhooks that show no certificate signed by the CA in a file. The file is read again when it changes.
 type clientCA struct {
 	file string
-	// names are the common names of whom it lets in; empty means everybody whom the CA has signed for.
+	// names are the common names of the clients that may call; empty means every client whose certificate the CA has signed.
 	names []string
 
-	// mu guards what follows.
+	// mu guards all below.
 	mu       sync.Mutex
 	modified time.Time
 	pool     *x509.CertPool
 }
 
-// newClientCA reads the file once, so that a wrong one is told at the start.
+// newClientCA reads the file once, so that a wrong file is an error at the start.
 func newClientCA(file string, names []string) (*clientCA, error) {
 	c := &clientCA{file: file, names: names}
 	_, err := c.current()
 	return c, err
 }
 
-// current is what the file holds; what it held before where it can't be read now.
+// current returns the CAs in the file; if the file can't be read now, those of its last good version.
 func (c *clientCA) current() (*x509.CertPool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +59,7 @@ func (c *clientCA) configure(config *tls.Config) {
 	config.VerifyConnection = c.verify
 }
 
-// verify judges the certificate of whoever calls.
+// verify checks the certificate of a client.
 func (c *clientCA) verify(connection tls.ConnectionState) error {
 	if len(connection.PeerCertificates) == 0 {
 		return errors.New("the webhooks ask for a client certificate")

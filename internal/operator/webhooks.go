@@ -36,8 +36,8 @@ type WebhookOptions struct {
 	Certificates string
 	// Dir holds the external certificate.
 	Dir string
-	// ClientCA is a file of CAs; empty means that whoever reaches the port is answered. ClientNames are the common names,
-	// separated by commas, of those whose certificates are taken; empty means all that ClientCA has signed.
+	// ClientCA is a file of CAs; with "", the webhooks answer every client that reaches the port. ClientNames are the common names, separated
+	// by commas, of the client certificates that are accepted; empty means all that ClientCA has signed.
 	ClientCA, ClientNames string
 
 	serving *certificate.Serving
@@ -71,7 +71,7 @@ func (o *WebhookOptions) validate() error {
 	return nil
 }
 
-// listenAddress is where the server will listen, "0" for nowhere.
+// listenAddress returns the address on which the server will listen; "0" for nowhere.
 func (o *WebhookOptions) listenAddress() string {
 	if !o.Enabled {
 		return "0"
@@ -79,8 +79,8 @@ func (o *WebhookOptions) listenAddress() string {
 	return ":" + strconv.Itoa(o.Port)
 }
 
-// makeServer makes the webhook server. A certificate that isn't there yet, of the operator's own, comes while it runs; an
-// external one must be there.
+// makeServer makes the webhook server. The operator's own certificate may be made later, while the server runs; an external certificate must
+// be there.
 func (o *WebhookOptions) makeServer() (webhook.Server, error) {
 	if !o.Enabled {
 		return webhook.NewServer(webhook.Options{Port: -1}), nil
@@ -116,7 +116,7 @@ func (o *WebhookOptions) clientNames() []string {
 	return strings.FieldsFunc(o.ClientNames, func(r rune) bool { return r == ',' })
 }
 
-// addWebhooks registers the handlers and sees to the server's certificate.
+// addWebhooks registers the handlers, and has the server's certificate made or watched.
 func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
 	if !o.Enabled {
 		return s.mgr.Add(manager.RunnableFunc(s.warnOfTrust))
@@ -132,7 +132,8 @@ func (s *setup) addWebhooks(ctx context.Context, o WebhookOptions) error {
 	})
 }
 
-// warnOfTrust tells of an operator that carries out what HierarchyConfigurations ask for although nobody asks who may ask.
+// warnOfTrust logs a warning if the operator would carry out every HierarchyConfiguration although nothing checks the rights of its author:
+// neither the webhooks nor policy hierarchy-authority.
 func (s *setup) warnOfTrust(ctx context.Context) error {
 	const policy = manifests.Prefix + "hierarchy-authority"
 	binding := &metav1.PartialObjectMetadata{}

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/operator"
 )
 
-// Every wrong flag is told in one sentence, before anybody is asked for anything.
+// Every wrong flag is reported in one sentence, before a request is sent to anybody.
 func TestWebhookFlags(t *testing.T) {
 	taken, err := net.Listen("tcp", ":0")
 	if err != nil {

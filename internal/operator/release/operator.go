@@ -21,8 +21,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// stopOperator scales the Deployment to 0 and waits until the pods are gone. Where there is none, the operator was run by
-// hand, and is whoever runs it to stop.
+// stopOperator scales the Deployment to 0 and waits until its pods are gone. Without a Deployment, somebody runs the operator by hand, and is
+// to stop it.
 func (r *releaser) stopOperator(ctx context.Context) error {
 	deployments := r.api.AppsV1().Deployments(r.namespace)
 	d, err := deployments.Patch(ctx, v1alpha1.OperatorAccount, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
@@ -71,10 +71,11 @@ var finalizedKinds = []struct {
 	{lnamespaces, "LNamespaces", v1alpha1.FinalizerLNamespace},
 }
 
-// writers is how many objects are let go at once.
+// writers is from how many objects the finalizers are taken off at the same time.
 const writers = 16
 
-// removeFinalizers lets every object go, and looks again: where an operator still runs, its finalizers come back.
+// removeFinalizers takes our finalizers off all objects, and then does so once more: if an operator still runs somewhere, the finalizers have
+// come back, which is an error.
 func (r *releaser) removeFinalizers(ctx context.Context) error {
 	for _, h := range finalizedKinds {
 		freed, err := r.freeObjects(ctx, h.resource, h.finalizer)
@@ -140,8 +141,8 @@ func (r *releaser) countObjects(ctx context.Context, resource schema.GroupVersio
 // attempts bounds how often one object is read again because somebody else changed its finalizers meanwhile.
 const attempts = 10
 
-// letGo takes one finalizer off one object by a patch that fails if it isn't where it was seen, so that no finalizer of
-// somebody else is ever lost.
+// letGo takes one finalizer off one object. Its patch fails if the finalizer isn't at the index where it was seen, so that a finalizer of
+// somebody else is never lost.
 func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResource, object *metav1.PartialObjectMetadata, finalizer string) error {
 	objects, key := r.metadata.Resource(resource).Namespace(object.Namespace), types.NamespacedName{Namespace: object.Namespace, Name: object.Name}
 	err := errors.New("its finalizers change all the time")
@@ -151,7 +152,7 @@ func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResour
 			return nil
 		}
 		_, failed := objects.Patch(ctx, key.Name, types.JSONPatchType, finalizerPatch(i, finalizer), metav1.PatchOptions{FieldManager: v1alpha1.OperatorName})
-		if apierrors.IsInvalid(failed) || apierrors.IsConflict(failed) { // a test that fails is answered 422
+		if apierrors.IsInvalid(failed) || apierrors.IsConflict(failed) { // the API server answers 422 when the test in the patch fails
 			object, failed = objects.Get(ctx, key.Name, metav1.GetOptions{})
 			if failed == nil {
 				continue
@@ -169,7 +170,7 @@ func (r *releaser) letGo(ctx context.Context, resource schema.GroupVersionResour
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-// finalizerPatch is a JSON patch that removes the finalizer at a place, if it stands there.
+// finalizerPatch returns a JSON patch that removes finalizer at index place, and fails if another one stands there.
 func finalizerPatch(place int, finalizer string) []byte {
 	type operation struct {
 		Op    string `json:"op"`
@@ -178,7 +179,7 @@ func finalizerPatch(place int, finalizer string) []byte {
 	}
 	path := fmt.Sprintf("/metadata/finalizers/%d", place)
 	patch, err := json.Marshal([]operation{{"test", path, finalizer}, {"remove", path, ""}})
-	if err != nil { // strings alone
+	if err != nil { // strings can always be marshalled
 		panic(err)
 	}
 	return patch

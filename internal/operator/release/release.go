@@ -36,11 +36,12 @@ type releaser struct {
 	out       io.Writer
 }
 
-// Run takes the operator off the cluster that args name, and writes what it does to out. The order matters: what refuses requests goes first, so that nothing that follows
-// can be refused; the operator goes before the finalizers, which it would put back.
+// Run takes the operator off the cluster that args name, and writes what it does to out. The order of the steps matters: webhooks and
+// policies, which refuse requests, go first, so that no later step can be refused; the operator goes before the finalizers, because the
+// operator would put them back.
 func Run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error is told once, by the caller
+	flags.SetOutput(io.Discard) // the caller prints the error
 	access := flags.String("kubeconfig", "", "how to reach the cluster; empty: kubectl's rules")
 	namespace := flags.String("operator-namespace", "warren-system", "the namespace of the operator's Deployment")
 	err := flags.Parse(args)
@@ -89,7 +90,7 @@ func releaserOf(cfg *rest.Config, namespace string, out io.Writer) (*releaser, e
 
 func (r *releaser) printLine(format string, a ...any) { fmt.Fprintf(r.out, format+"\n", a...) }
 
-// deleteWebhooks deletes our two webhook configurations: without the operator each request that they match would be refused.
+// deleteWebhooks deletes our two webhook configurations: without the operator, the API server would refuse each request that these match.
 func (r *releaser) deleteWebhooks(ctx context.Context) error {
 	admission := r.api.AdmissionregistrationV1()
 	for _, kind := range []struct {
@@ -106,12 +107,12 @@ func (r *releaser) deleteWebhooks(ctx context.Context) error {
 	return nil
 }
 
-// policyPrefix begins the name of each of our policies, those of components included, and of no one else's that has our
-// label too.
+// policyPrefix begins the name of each of our policies, also of those that components install. A policy of somebody else that has our label
+// too has another name.
 const policyPrefix = v1alpha1.OperatorName + "-"
 
-// deletePolicies deletes the bindings first: a policy without a binding refuses nothing, a binding without its policy is an
-// error in somebody's dashboard.
+// deletePolicies deletes the bindings first, then the policies: a policy without a binding refuses nothing, while a binding without its
+// policy is an error that somebody's dashboard shows.
 func (r *releaser) deletePolicies(ctx context.Context) error {
 	admission := r.api.AdmissionregistrationV1()
 	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + v1alpha1.OperatorName}
@@ -156,7 +157,7 @@ func (r *releaser) deleteObject(ctx context.Context, kind, name string, del func
 	return nil
 }
 
-// printRemains tells what is left, and how to go on.
+// printRemains prints what is left in the cluster, and how to go on.
 func (r *releaser) printRemains(ctx context.Context) error {
 	tenants, err := r.countObjects(ctx, lnamespaces)
 	if err != nil {
