@@ -10,11 +10,12 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// What gate PropagateGenerated adds. It goes with the configuration, as the kinds do, so that nothing that is printed for the one closes
-// what was opened for the other.
+// This file has what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides: manifests that are
+// printed again for the same configuration keep what the gate has opened.
 
-// labelled is the value of the cage's variable of that name while the gate is open: an object that has a controller gets or loses the
-// label propagate, and nothing else of it changes. Objects of RBAC are out: a label on one would hand out rights.
+// labelled is the value of the cage's variable of that name while the gate is open: the operator may give an object that has a controller the
+// label propagate, or take the label off, and change nothing else of the object. RBAC objects are excluded: a label on one would hand out
+// rights.
 const labelled = `>-
       request.operation == 'UPDATE' && variables.sub == '' && request.resource.group != 'rbac.authorization.k8s.io' && !variables.own
       && !['tenancy.warren.dev/inherited-from', 'tenancy.warren.dev/access', 'tenancy.warren.dev/distributed-by'].exists(k, k in object.metadata.?labels.orValue({}) || k in oldObject.metadata.?labels.orValue({}))
@@ -26,15 +27,15 @@ const labelled = `>-
       && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences && size(dyn(object)) == size(dyn(oldObject))
       && dyn(object).all(f, f == 'metadata' || dyn(object)[?f] == dyn(oldObject)[?f])`
 
-// closed is what stands in the cage while the gate is closed.
+// closed is the definition of that variable while the gate is closed.
 const closed = "- name: labelled\n    expression: 'false'"
 
-// openForGenerated opens the cage.
+// openForGenerated returns the policy operator-cage-objects with the gate open.
 func openForGenerated(cage []byte) []byte {
 	return []byte(strings.Replace(string(cage), closed, "- name: labelled\n    expression: "+labelled, 1))
 }
 
-// rightsOnGenerated are the rules by which the operator finds generators and labels what they control.
+// rightsOnGenerated returns the rules of the operator's role by which it watches generators and labels the objects that they control.
 func rightsOnGenerated(c *config.OperatorConfiguration) string {
 	text := &strings.Builder{}
 	grant := func(kind schema.GroupKind, verbs string) {

@@ -1,5 +1,8 @@
-// Package manifests generates what depends on the configured kinds: the policies that list them with their bindings, and
-// the operator's role for them. The words of the policies are in templates; only the lists of kinds are generated.
+// Package manifests generates the manifests that depend on the configured kinds: the policies that list these kinds, with their bindings, and
+// the operator's role for them. The texts of the policies are in templates; only the lists of kinds are generated.
+//
+// The cage is the set of policies operator-cage-*: they bound what the operator's own token may write, so that a stolen token is of little
+// use.
 package manifests
 
 import (
@@ -25,8 +28,8 @@ const notice = "# Generated from the configured kinds: `make manifests`, or `man
 //go:embed templates
 var templates embed.FS
 
-// marker stands in each template where the list of kinds belongs. Package text/template would do this too, but it calls methods by
-// their names, and then the linker must keep every exported method of the whole program: 18 MB of it.
+// marker stands in each template where the list of kinds belongs. Package text/template could replace it, too, but that package calls methods
+// by their names, so that the linker would have to keep every exported method of the whole program: 18 MB.
 const marker = "<kinds>"
 
 // For returns the manifests that fit a configuration. The same kinds, in whatever order, give the same bytes.
@@ -46,7 +49,7 @@ func For(c *config.OperatorConfiguration) []File {
 	}
 }
 
-// fill puts a list into the template of one file.
+// fill returns the file at path, made from its template and a list of rules.
 func fill(path, list string) File {
 	text, err := templates.ReadFile("templates/" + path[strings.Index(path, "/")+1:])
 	if err != nil {
@@ -55,7 +58,7 @@ func fill(path, list string) File {
 	return File{Path: path, Text: []byte(notice + strings.Replace(string(text), marker, list, 1))}
 }
 
-// rulesOf are the rules of a policy for some operations on the kinds, and on their status where that is wanted and there is one.
+// rulesOf returns the rules of a policy for these operations on the kinds and, with status, on the status of those kinds that have one.
 func rulesOf(groups []group, status bool, operations ...string) string {
 	text := &strings.Builder{}
 	for _, g := range groups {
@@ -77,7 +80,7 @@ func rulesOf(groups []group, status bool, operations ...string) string {
 // none is a list of no rules.
 const none = " []"
 
-// rightsOf are the rules of the operator's role for the kinds.
+// rightsOf returns the rules of the operator's role for the kinds.
 func rightsOf(resources []resource) string {
 	if len(resources) == 0 {
 		return none
@@ -98,7 +101,7 @@ func Print(c *config.OperatorConfiguration) []byte {
 	return bytes.Join(texts, []byte("---\n"))
 }
 
-// group is one rule of a policy.
+// group holds the resources of one API group, which share one rule of a policy.
 type group struct {
 	Name      string
 	Resources []resource

@@ -19,7 +19,7 @@ import (
 // generated are the policies whose lists of kinds depend on the configuration.
 var generated = []string{"warren-copy", "warren-rail-names", "warren-operator-cage-objects"}
 
-// The policies of docs/behaviour/security.md were proved as they stand there: not a word of them may change unnoticed.
+// The policies of docs/behaviour/security.md were proved in the words of that page: not a word of them may change unnoticed.
 func TestPoliciesAreThoseOfTheSpecification(t *testing.T) {
 	specified := specification(t)
 	policies, bindings := shipped(t)

@@ -19,12 +19,12 @@ type resource struct {
 	Status      bool // objects have a status that can be written through /status, and with it their labels (PROP-F17)
 }
 
-// always are listed whatever the configuration says: ClusterRole warren-manager grants them, and what the operator may write
-// must not be outside of its cage.
+// always are kinds that the policies list whatever the configuration says: ClusterRole warren-manager grants the operator these kinds, so
+// that the operator's cage (see the package comment) must bound writes to them.
 var always = []schema.GroupKind{{Group: rbacGroup, Kind: "Role"}, {Group: rbacGroup, Kind: "RoleBinding"}}
 
-// Kinds are those that the operator may write by a configuration: propagated, distributed, and what its own role grants. One
-// may come twice.
+// Kinds returns the kinds that the operator may write by a configuration: propagated and distributed kinds, and those that ClusterRole
+// warren-manager grants. One kind may come twice.
 func Kinds(c *config.OperatorConfiguration) []schema.GroupKind {
 	kinds := slices.Clone(always)
 	for _, k := range c.Propagation.Kinds {
@@ -36,7 +36,7 @@ func Kinds(c *config.OperatorConfiguration) []schema.GroupKind {
 	return kinds
 }
 
-// resourcesOf are their resources, sorted, each once.
+// resourcesOf returns the resources of Kinds, sorted, each once.
 func resourcesOf(c *config.OperatorConfiguration) []resource {
 	var resources []resource
 	for _, kind := range Kinds(c) {
@@ -48,8 +48,8 @@ func resourcesOf(c *config.OperatorConfiguration) []resource {
 	return slices.Compact(resources)
 }
 
-// pluralOf is the resource of a kind by the rules of English, which Kubernetes' own kinds follow and most others do. Without
-// a cluster nobody knows more; in one, the operator tells of a kind whose resource is another one (warren_policy_gap).
+// pluralOf returns the resource of a kind by the rules of English, which Kubernetes' own kinds follow and most others do. Without a cluster
+// the true name can't be known. In a cluster, the operator reports a kind whose resource has another name (metric warren_policy_gap).
 func pluralOf(kind schema.GroupKind) string {
 	word := strings.ToLower(kind.Kind)
 	if before, ok := strings.CutSuffix(word, "y"); ok && before != "" && strings.Contains("aeiou", before[len(before)-1:]) {

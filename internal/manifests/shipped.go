@@ -25,13 +25,13 @@ const (
 	TheOperator    = "the-operator"
 )
 
-// Copy is the name of the policy that keeps everybody but the operator from changing copies.
+// Copy is the name, without the prefix, of the policy that forbids everybody but the operator to change copies.
 const Copy = "copy"
 
 // Shipped are the policies of every overlay.
 //
-// Those with marks cost a request for an object without them nothing: the API server converts an object for each policy that
-// matches it, which on a Namespace is most of the time that a policy takes.
+// A policy whose bindings have marks costs nothing for a request about an object without these marks. The reason for marks is speed: the API
+// server converts an object once for each policy that matches it, which for a Namespace takes most of a policy's time.
 var Shipped = []Policy{
 	withBindings(Policy{Name: "managed-namespace", Identity: NotTheOperator}, "", v1alpha1.LabelType,
 		"-parent", v1alpha1.LabelParent, "-released", v1alpha1.LabelReleased, "-template", v1alpha1.LabelTemplate),
@@ -62,7 +62,7 @@ func plain(name, identity string) Policy {
 	return Policy{Name: name, Identity: identity, Bindings: []Binding{{Name: name}}}
 }
 
-// withBindings adds a binding for each pair of what follows the policy's name and a label.
+// withBindings adds a binding for each pair of a suffix to the policy's name and a label, the binding's Mark.
 func withBindings(p Policy, pairs ...string) Policy {
 	for i := 0; i < len(pairs); i += 2 {
 		p.Bindings = append(p.Bindings, Binding{Name: p.Name + pairs[i], Mark: pairs[i+1]})
