@@ -16,14 +16,14 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// DefaultInterval between two looks at the file. With two polls that must agree, and the time that reconcilers need, a
+// DefaultInterval is the time between two reads of the file. A change needs two reads that agree, and the time that reconcilers take: so the
 // change is in force within 10 s.
 const DefaultInterval = 2 * time.Second
 
 // Accepted describes a content that was read and found valid.
 type Accepted struct {
 	Hash            string   // of the content, for warren_config_info; empty where there is no file
-	RestartRequired []string // fields that differ from what runs until a restart; empty where none does
+	RestartRequired []string // fields of the file whose new values take effect only after a restart
 	Warnings        []string // "path: sentence"
 }
 
@@ -31,12 +31,12 @@ type Accepted struct {
 type Store struct {
 	Interval time.Duration // DefaultInterval if 0
 
-	// OnAccepted and OnRefused are called from Start, once for each new content that counts; never at the same time.
-	// OnRefused gets the problems of a content, one per line, or why the file can't be read; what is in force stays.
+	// OnAccepted and OnRefused are called from Start, once for each new content that counts; never at the same time. OnRefused gets the
+	// problems of a content, one per line, or why the file can't be read; the configuration in force stays.
 	OnAccepted func(Accepted)
 	OnRefused  func(error)
-	// Check says why a valid content must not come into force all the same; nil: every valid content may. What it could not judge is
-	// judged again at the next look: it says so with Unjudged.
+	// Check returns why a valid content must not come into force all the same; with a nil Check, every valid content may. If Check can't
+	// judge a content now, it returns an Unjudged error, and the content is checked again later.
 	Check func(old, now *config.OperatorConfiguration) error
 
 	path    string
@@ -45,8 +45,8 @@ type Store struct {
 	started Accepted
 
 	polling   sync.Mutex
-	settled   string // identifies the content that was judged last
-	candidate string // a content seen once
+	settled   string // the hash of the content that was judged last, or the error of reading it
+	candidate string // a content that one read has shown, and that the next read may confirm
 	unjudged  string // a content that could not be judged, which is judged again at judgeAt
 	judgeAt   time.Time
 
@@ -78,7 +78,7 @@ func Open(path string, options ...config.Option) (*Store, error) {
 	return s, nil
 }
 
-// acceptFirst takes the first configuration into force.
+// acceptFirst puts the first configuration in force.
 func (s *Store) acceptFirst(c *config.OperatorConfiguration, hash string) {
 	s.current.Store(c)
 	s.started = Accepted{Hash: hash, Warnings: c.Warnings()}
@@ -91,8 +91,8 @@ func (s *Store) Current() *config.OperatorConfiguration { return s.current.Load(
 // Started describes the content that Open read.
 func (s *Store) Started() Accepted { return s.started }
 
-// Subscribe has changed called after each change of what is in force, one change after the other. A caller that
-// subscribes after Start should look at Current once more.
+// Subscribe has changed called after each change of the configuration in force, one change after the other. A caller that subscribes after
+// Start should call Current once more.
 func (s *Store) Subscribe(changed func(old, current *config.OperatorConfiguration)) {
 	s.subscribing.Lock()
 	defer s.subscribing.Unlock()
@@ -117,12 +117,12 @@ func (s *Store) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection is false: a standby answers admission requests, and must be ready to take over.
+// NeedLeaderElection returns false: a standby answers admission requests, and must be ready to take over.
 func (s *Store) NeedLeaderElection() bool { return false }
 
-// Poll looks at the file once; Start does so at each interval. The content is read, not watched: a mounted ConfigMap swaps
-// a symlink, of which no event reaches a watch on the file. A new content counts once two polls agree, so that a file
-// that is being written is not taken for a whole one. Without a file there is nothing to do.
+// Poll reads the file once; Start calls Poll at each interval. The file is polled, not watched, because a mounted ConfigMap swaps a symlink,
+// of which a watch on the file gets no event. A new content counts once two polls agree, so that a file that is still being written is not
+// taken for a whole one. Without a file, Poll does nothing.
 func (s *Store) Poll() {
 	if s.path == "" {
 		return
@@ -163,10 +163,10 @@ func (s *Store) Poll() {
 	s.takeFile(file, content)
 }
 
-// judgePause is how long a content rests that could not be judged: to judge it may take much of the API server.
+// judgePause is the pause before a content that could not be judged is judged again: the check may be much work for the API server.
 const judgePause = 30 * time.Second
 
-// Unjudged is why nothing could be said about a content yet.
+// Unjudged is the error of a Check that could not judge a content yet.
 type Unjudged struct{ Cause error }
 
 func (u Unjudged) Error() string { return u.Cause.Error() }

@@ -53,7 +53,7 @@ func (m *mount) swap(content string) {
 	m.do(os.Rename(filepath.Join(m.dir, "..tmp"), filepath.Join(m.dir, "..data")))
 }
 
-// follow opens a store on the mount and records what it tells: one line for each hook, one for each subscriber's call.
+// follow opens a store on the mount and records its calls: one line for each hook, and one for each call of a subscriber.
 func follow(t *testing.T, m *mount) (*configfile.Store, func() []string) {
 	t.Helper()
 	s, err := configfile.Open(m.path())
