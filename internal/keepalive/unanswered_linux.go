@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnanswered has the kernel end a connection on which sent bytes, or probes, go unacknowledged for too long.
+// boundUnanswered has the kernel end a connection on which sent bytes, or probes, stay without an acknowledgement for as long as unanswered
+// says.
 func boundUnanswered(_, _ string, raw syscall.RawConn) error {
 	var refused error
 	err := raw.Control(func(fd uintptr) {
