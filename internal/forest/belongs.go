@@ -1,8 +1,8 @@
 package forest
 
-// BelongsTo says whether the namespace called name counts as part of the tree of root where something is refused because of
-// that: it is the root, its labels lead there, or its last sound path began there. Unlike InTree it asks nothing about soundness:
-// the users of a tree keep what they can do in a namespace that is halted, in a cycle or protected.
+// BelongsTo says whether the namespace called name counts as part of the tree of root for the refusals of requests: the namespace
+// is the root, its labels lead there, or its last sound path began there. Unlike InTree, BelongsTo counts a namespace that is
+// halted, in a cycle or protected, because the users of the tree keep their rights in such a namespace.
 func (s *Snapshot) BelongsTo(name, root string) bool {
 	seen := map[string]bool{}
 	for !seen[name] {

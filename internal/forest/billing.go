@@ -10,23 +10,23 @@ import (
 // ledger. An empty key writes nothing.
 type BillingKeys struct{ CostCenter, Owner string }
 
-// Has says whether key is one of them.
+// Has says whether key is one of the two keys; "" never is.
 func (b BillingKeys) Has(key string) bool {
 	return key != "" && (key == b.CostCenter || key == b.Owner)
 }
 
-// BillingLabel is what a field of a tenant's billing gives to each namespace of its tree.
+// BillingLabel is the label that one field of a tenant's billing gives to each namespace of its tree.
 type BillingLabel struct {
 	Key string
-	// Field is the path of the field in the LNamespace, and Value what stands there.
+	// Field is the path of the field in the LNamespace, and Value is the field's value.
 	Field, Value string
 }
 
 // invalid says whether the value can't be that of a label, and so is written nowhere.
 func (l BillingLabel) invalid() bool { return len(validation.IsValidLabelValue(l.Value)) > 0 }
 
-// listBillingLabels are the labels of the namespaces in the tree of root: none where it belongs to no LNamespace. A field that
-// says nothing gives no label.
+// listBillingLabels returns the billing labels of the namespaces in the tree of root: none where root belongs to no LNamespace. An
+// empty field, or a field for which the configuration names no key, gives no label.
 func (s *Snapshot) listBillingLabels(root string) []BillingLabel {
 	keys := s.rules.Billing
 	tenant := s.TenantOf(root)
@@ -40,8 +40,8 @@ func (s *Snapshot) listBillingLabels(root string) []BillingLabel {
 	return slices.DeleteFunc(labels, func(l BillingLabel) bool { return l.Key == "" || l.Value == "" })
 }
 
-// addBillingLabels adds what the tenant's billing gives to n, whose way from its root is path. A key that stands on n by another
-// hand, or comes from above, is left alone.
+// addBillingLabels adds the labels of the tenant's billing to e, which is written on n. path leads from the root to n; an empty
+// path adds nothing. A key that has another value on n, set by a person or inherited, is left alone.
 func (s *Snapshot) addBillingLabels(n *Namespace, path []string, e *effective) {
 	if len(path) == 0 {
 		return
@@ -53,7 +53,7 @@ func (s *Snapshot) addBillingLabels(n *Namespace, path []string, e *effective) {
 	}
 }
 
-// takesKey says whether the key of label has another value on n, from above or by somebody's hand. e is what n inherits.
+// takesKey says whether the key of label has another value on n, inherited or set by a person. e is what n inherits.
 func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	if value, comes := e.written[label.Key]; comes {
 		return value != label.Value
@@ -62,8 +62,8 @@ func (e *effective) takesKey(n *Namespace, label BillingLabel) bool {
 	return stands && value != label.Value && !n.operatorKeys()[label.Key]
 }
 
-// BillingLabelProblems are the labels of the tenant called root that no namespace gets, because their values can't be those of
-// labels, and, by key, the namespaces of its tree on which a key has another value.
+// BillingLabelProblems returns, for the tenant called root, the labels that no namespace gets because their values are no valid
+// label values, and, by label key, the namespaces of the tenant's tree on which the key has another value.
 func (s *Snapshot) BillingLabelProblems(root string) (invalid []BillingLabel, taken map[string][]string) {
 	taken = map[string][]string{}
 	for _, label := range s.listBillingLabels(root) {
@@ -85,7 +85,7 @@ func (s *Snapshot) BillingLabelProblems(root string) (invalid []BillingLabel, ta
 	return invalid, taken
 }
 
-// billsOtherwise says whether the namespaces in the tree of root bear other billing labels than in old.
+// billsOtherwise says whether the billing labels of the tree of root differ between s and old.
 func (s *Snapshot) billsOtherwise(old *Snapshot, root string) bool {
 	return !slices.Equal(s.listBillingLabels(root), old.listBillingLabels(root))
 }

@@ -2,11 +2,13 @@ package forest
 
 import "slices"
 
-// Concerned are the names that a change is about, and those above them up to the roots of their trees, before and after it.
+// Concerned holds the names of the namespaces that a change is about, and of their ancestors up to the roots, before and after the
+// change.
 type Concerned map[string]bool
 
-// ConcernedBy are those of a change of these names between old and s. The way up goes by labels, whatever state they are in: what is
-// halted counts in its tree, and what waits for a parent keeps the parent's name from others.
+// ConcernedBy returns the names that a change of the namespaces called names concerns, where old is the forest before it and s the
+// one after. The way up follows the labels parent, sound or not: a halted namespace counts in its tree, and a namespace that waits
+// for a missing parent keeps the parent's name from others.
 func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
 	concerned := Concerned{}
 	for _, at := range []*Snapshot{old, s} {
@@ -24,9 +26,10 @@ func (s *Snapshot) ConcernedBy(old *Snapshot, names []string) Concerned {
 	return concerned
 }
 
-// RequestMayChange says whether what the HierarchyConfiguration of the namespace called name asks for, and can't be given, may be judged
-// otherwise after a change. Everything may concern a namespace that is in no tree, or that wants to go below one that is in none: the path
-// of such a one has no end by which it could be told.
+// RequestMayChange says whether the refused request of the HierarchyConfiguration in the namespace called name may be judged
+// otherwise after a change that concerns these names. The answer is always true where that namespace is in no tree, or where the
+// parent that it asks for exists and is in no tree: without a sound path to a root, concerned doesn't tell whether the change
+// matters.
 func (s *Snapshot) RequestMayChange(name string, concerned Concerned) bool {
 	place, h := s.Place(name), s.Hierarchy(name)
 	if h == nil || !place.InTree() || concerned[name] || concerned[place.Path[0]] {

@@ -8,11 +8,12 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// CountsFor names whom the LNamespaces count for that a user makes: the user. A service account is nobody of its own, because
-// whoever may make one may make as many as they like: one in the tree of a tenant counts for the maker of that tenant, any other
-// one for its namespace. Nor is the user that the sudoers of a tenant become: it counts for the maker of the tenant.
+// CountsFor returns on whose account the LNamespaces that user makes are counted, against the limit of LNamespaces per maker. A
+// person or another user counts for itself. A service account doesn't, because whoever may create one may create any number: a
+// service account in a tenant's tree counts for the maker of that tenant, any other one for its namespace. The user that the
+// sudoers of a tenant impersonate counts for the maker of that tenant.
 func (s *Snapshot) CountsFor(user string) string {
-	for range s.tenants.Len() + 1 { // tenants may have made each other by now
+	for range s.tenants.Len() + 1 { // the makers of tenants may form a cycle, so the climb is bounded
 		root, isSudo := strings.CutPrefix(user, v1alpha1.SudoUserPrefix)
 		account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
 		namespace, _, _ := strings.Cut(account, ":")
@@ -25,7 +26,7 @@ func (s *Snapshot) CountsFor(user string) string {
 		t := s.Tenant(root)
 		switch {
 		case t == nil && isSudo:
-			return "tenant " + root // which is gone, and whose sudoers are nobody
+			return "tenant " + root // the tenant is gone, so its sudoers have no maker to count for
 		case t == nil:
 			return "namespace " + namespace
 		case t.Creator == "":
@@ -36,7 +37,8 @@ func (s *Snapshot) CountsFor(user string) string {
 	return user
 }
 
-// rootOf is the root in whose tree a namespace counts, sound or halted; the namespace itself if there is none.
+// rootOf returns the root in whose tree the namespace called name counts, sound or halted, or name itself where there is no such
+// root.
 func (s *Snapshot) rootOf(name string) string {
 	seen := map[string]bool{}
 	for at := name; !seen[at]; {
@@ -66,8 +68,8 @@ func (s *Snapshot) Tenants() iter.Seq[*Tenant] {
 	}
 }
 
-// MadeBefore counts the LNamespaces of the maker of t that come before it: all that have their namespace already, and of the
-// others those that are older.
+// MadeBefore counts the LNamespaces that count for the same maker as t and come before t: those that own their namespace already,
+// and of the others the older ones (at the same age, by name).
 func (s *Snapshot) MadeBefore(t *Tenant) int {
 	who, count := s.CountsFor(t.Creator), 0
 	for other := range s.Tenants() {

@@ -6,12 +6,14 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// replacedParent stands for the UID of a namespace that may have been gone before the operator started.
+// replacedParent stands in Hierarchy.ParentUID for the UID of a namespace that may have been deleted before the operator started.
+// No UID equals it.
 const replacedParent = "gone"
 
-// WithRequestDated is the snapshot in which it is noted of the request of namespace, which was there at the start and is as old as asked,
-// which parent it means: the namespace of that name, unless that is younger than the object that asks, and namespace has not stood below it.
-// Nobody can tell then who was asked for which, and who asks again is asked again. made says by name when namespaces were made.
+// WithRequestDated returns the snapshot in which the request of namespace's HierarchyConfiguration names its parent by UID. It is
+// meant for requests that existed when the operator started, whose time is asked; made holds the creation times of namespaces by
+// name. The parent is the namespace that has the name now. Where that namespace is younger than the request, and namespace has not
+// stood below it, nobody knows which parent was meant: ParentUID becomes replacedParent, and the user has to ask again.
 func (s *Snapshot) WithRequestDated(namespace string, asked time.Time, made map[string]time.Time) *Snapshot {
 	h, n := s.Hierarchy(namespace), s.Namespace(namespace)
 	if h == nil || n == nil || h.Parent == nil || s.Namespace(*h.Parent) == nil {

@@ -4,8 +4,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// KeepsNamespace says why the namespace of the SubNamespace name in parent, which goes, is not deleted; "" if it is to be deleted. The
-// message is empty where there is nothing to delete.
+// KeepsNamespace says why the operator doesn't delete the namespace of the SubNamespace name in parent when that SubNamespace is
+// deleted. The reason is "" if the namespace is to be deleted; the message is "" where there is no namespace left to delete.
 func (s *Snapshot) KeepsNamespace(parent, name string) (reason v1alpha1.Reason, message string) {
 	child := s.Namespace(name)
 	switch {
@@ -26,8 +26,9 @@ func (s *Snapshot) KeepsNamespace(parent, name string) (reason v1alpha1.Reason, 
 	return "", ""
 }
 
-// Bequest is what is written on a namespace that goes with sub-namespaces below it, before it is deleted: that they may go, too. The
-// ancestor that said so is often gone before the contents of this one are deleted, and nobody else would know.
+// Bequest is the change that is written on n before the operator deletes n together with the sub-namespaces below it: the
+// permission for them to be deleted, too. The ancestor that gave the permission is often gone before the contents of n are deleted,
+// and nothing else would record it.
 func (s *Snapshot) Bequest(n *Namespace) Change {
 	if n.Annotations[v1alpha1.AnnotationCascading] == v1alpha1.True || s.rules.AllowCascading || len(s.BoundChildren(n.Name)) == 0 {
 		return Change{}

@@ -1,8 +1,13 @@
-// Package forest is the tree of managed namespaces: pure, immutable snapshots of what stands where.
+// Package forest is the tree of managed namespaces: pure, immutable snapshots of which namespace stands below which.
 //
-// A snapshot holds facts as they were observed (namespaces, SubNamespaces, tenants) and answers who is whose ancestor,
-// what is halted and why, what a namespace inherits and which keys it should carry. A change makes a new snapshot that
-// shares all but O(log n) of its memory with the old one.
+// A snapshot holds facts as they were observed (namespaces, SubNamespaces, tenants) and answers who is whose ancestor, what is
+// halted and why, what a namespace inherits and which keys it should carry. A change makes a new snapshot that shares all but O(log
+// n) of its memory with the old one.
+//
+// A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
+// sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a
+// SubNamespace in its parent owns its life. A namespace is released when the operator takes it out of a tenant's tree without being
+// asked to (see Abandoned).
 package forest
 
 import (
@@ -30,7 +35,8 @@ type Sub struct {
 	Labels, Annotations map[string]string
 	Created             time.Time
 	Deleting            bool
-	// NameLost says that a namespace outside of the tree had the name when the SubNamespace, as it is written now, asked for it.
+	// NameLost says that a namespace outside of the tree had the name when the SubNamespace, with its present spec, asked for that
+	// name.
 	NameLost bool
 }
 
@@ -39,20 +45,21 @@ type Tenant struct {
 	Name, UID, Template string
 	AllowCascading      bool
 	Deleting            bool
-	// Creator is the user who made it, as far as that was written down; Created is when.
+	// Creator is the user who made the LNamespace, "" where no annotation records the user. Created is when the LNamespace was
+	// made.
 	Creator string
 	Created time.Time
-	// Listed are the users, managers and sudoers, each as its Subject names itself.
+	// Listed holds the users, managers and sudoers, each as the String of its Subject.
 	Listed map[string]bool
 	// Limits have nil fields where the LNamespace says nothing.
 	Limits v1alpha1.Limits
-	// CostCenter and Owner are what its billing says.
+	// CostCenter and Owner come from spec.billing; "" where the LNamespace says nothing.
 	CostCenter, Owner string
 }
 
 func (n *Namespace) label(key string) string { return n.Labels[key] }
 
-// Type is the value of the label type: root, template, something unsound, or "" where it is absent or empty.
+// Type is the value of the label type: root, template, an invalid value, or "" where the label is absent or empty.
 func (n *Namespace) Type() string { return n.label(v1alpha1.LabelType) }
 
 // Parent names the parent; "" where there is none.
@@ -61,13 +68,14 @@ func (n *Namespace) Parent() string { return n.label(v1alpha1.LabelParent) }
 // Template names the template that is referenced; "" where there is none.
 func (n *Namespace) Template() string { return n.label(v1alpha1.LabelTemplate) }
 
-// Bound says that the namespace's life belongs to the SubNamespace of its name in its parent.
+// Bound says that a SubNamespace of the namespace's name, in its parent, owns the namespace's life.
 func (n *Namespace) Bound() bool { return n.label(v1alpha1.LabelBound) == v1alpha1.True }
 
 // TenantUID is the UID of the LNamespace that made or adopted the namespace, or "".
 func (n *Namespace) TenantUID() string { return n.Annotations[v1alpha1.AnnotationLNamespaceUID] }
 
-// FormerRoot names the root of the tree in which the namespace stands, or stood last, by its ancestry; "" where it has none.
+// FormerRoot returns the first name in the annotation ancestry: the root of the tree in which the namespace stands or stood last,
+// or "".
 func (n *Namespace) FormerRoot() string {
 	root, _, _ := strings.Cut(n.Annotations[v1alpha1.AnnotationAncestry], "/")
 	return root
@@ -80,7 +88,7 @@ type Snapshot struct {
 	rules      Rules
 	namespaces *immutable.Map[string, *Namespace]
 	children   *immutable.Map[string, names] // by the label parent, whether or not that namespace exists
-	instances  *immutable.Map[string, names] // by the label template, likewise
+	instances  *immutable.Map[string, names] // by the label template, whether or not that namespace exists
 	subs       *immutable.Map[string, *Sub]  // by parent/name
 	subsIn     *immutable.Map[string, names] // names of SubNamespaces by parent
 	parentsOf  *immutable.Map[string, names] // parents of SubNamespaces by name
@@ -105,7 +113,7 @@ func New(rules Rules) *Snapshot {
 	}
 }
 
-// WithRules returns the same facts under other rules.
+// WithRules returns the snapshot with the same facts under other rules.
 func (s *Snapshot) WithRules(rules Rules) *Snapshot {
 	c := *s
 	c.rules = rules
@@ -258,7 +266,7 @@ func (s *Snapshot) SubsNamed(name string) []*Sub {
 	return subs
 }
 
-// Older orders SubNamespaces by age, then by name.
+// Older compares two SubNamespaces by age, then by parent and name: the older one sorts first.
 func Older(a, b *Sub) int {
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Name, b.Name))
 }

@@ -8,8 +8,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// HeldBy are those of a tenant's lists who could administer the namespace by a binding of its own when a HierarchyConfiguration
-// placed it, each as its Subject names itself. A record that can't be read names nobody.
+// HeldBy returns the subjects of the tenant's lists who could administer the namespace through a RoleBinding of their own when a
+// HierarchyConfiguration placed it, each as the String of its Subject. A record that can't be read gives nil.
 func (n *Namespace) HeldBy() []string {
 	var holders []string
 	if json.Unmarshal([]byte(n.Annotations[v1alpha1.AnnotationHeldBy]), &holders) != nil {
@@ -18,7 +18,8 @@ func (n *Namespace) HeldBy() []string {
 	return holders
 }
 
-// RecordOfHolders is the value of the annotation held-by for these holders; nil, which removes it, where there are none.
+// RecordOfHolders returns the value of the annotation held-by for these holders, or nil, which removes the annotation, where there
+// are none.
 func RecordOfHolders(holders []string) *string {
 	if len(holders) == 0 {
 		return nil
@@ -28,11 +29,12 @@ func RecordOfHolders(holders []string) *string {
 	return &record
 }
 
-// tenantAround is the tenant in whose tree n counts, be it halted; nil if there is none.
+// tenantAround returns the tenant in whose tree n counts, sound or halted; nil if there is none.
 func (s *Snapshot) tenantAround(n *Namespace) *Tenant { return s.TenantOf(s.RootOf(n.Name)) }
 
-// isAbandoned says whether n was placed in the tree of a tenant that lists nobody any more of those who held it then. They have
-// kept their own bindings there, and so would read whatever else the tenant's sources bring.
+// isAbandoned says whether n was placed in the tree of a tenant whose lists name none of n's holders any more (see HeldBy). Such
+// holders keep their own bindings in n, and so would read whatever the tenant's sources bring there; that is why the operator
+// releases n.
 func (s *Snapshot) isAbandoned(n *Namespace) bool {
 	holders := n.HeldBy()
 	if len(holders) == 0 || n.Parent() == "" || n.Bound() || n.Terminating || s.rules.isProtected(n) {
@@ -42,8 +44,9 @@ func (s *Snapshot) isAbandoned(n *Namespace) bool {
 	return t != nil && !t.Deleting && !slices.ContainsFunc(holders, func(who string) bool { return t.Listed[who] })
 }
 
-// released is n as the operator lets it go: in no tree, without what came from it, and guarded by its label as before. The record of
-// the request that had placed it stays, so that the same request doesn't place it again.
+// released returns n as it is after the operator has released it: in no tree, without the keys that the operator wrote, and with
+// the label released, which keeps the admission policies around n. The record of the request that placed n stays, so that the same
+// request doesn't place n again.
 func (s *Snapshot) released(n *Namespace) *Namespace {
 	free := n.clone()
 	delete(free.Labels, v1alpha1.LabelParent)
@@ -52,13 +55,13 @@ func (s *Snapshot) released(n *Namespace) *Namespace {
 	return free
 }
 
-// Released says whether the operator has let the namespace called name go.
+// Released says whether the operator has released the namespace called name, and nothing has placed that namespace since.
 func (s *Snapshot) Released(name string) bool {
 	n := s.Namespace(name)
 	return n != nil && n.kindByLabels() == None && n.label(v1alpha1.LabelReleased) == v1alpha1.True
 }
 
-// ToRelease says whether the namespace called name is about to be let go, and by which tenant.
+// ToRelease returns the tenant from whose tree the operator is about to release the namespace called name; false where it isn't.
 func (s *Snapshot) ToRelease(name string) (tenant *Tenant, abandoned bool) {
 	n := s.Namespace(name)
 	if n == nil || !s.isAbandoned(n) {
@@ -67,7 +70,8 @@ func (s *Snapshot) ToRelease(name string) (tenant *Tenant, abandoned bool) {
 	return s.tenantAround(n), true
 }
 
-// Abandoned are the namespaces that the tenant called name is about to let go, in alphabetical order. It looks at every namespace.
+// Abandoned returns the namespaces that the operator is about to release from the tree of the tenant called name, in alphabetical
+// order. It costs a pass over all namespaces.
 func (s *Snapshot) Abandoned(name string) []string {
 	var abandoned []string
 	for at := range s.All() {
@@ -79,8 +83,8 @@ func (s *Snapshot) Abandoned(name string) []string {
 	return abandoned
 }
 
-// newlyAbandoned are the namespaces that the tenant called name is about to let go because its lists have changed since old, or its
-// namespace was found.
+// newlyAbandoned returns the namespaces that the operator is about to release from the tree of the tenant called name because the
+// tenant or its lists have changed since old.
 func (s *Snapshot) newlyAbandoned(old *Snapshot, name string) []string {
 	before, now := old.Tenant(name), s.Tenant(name)
 	if now == nil || now == before || before != nil && before.UID == now.UID && maps.Equal(before.Listed, now.Listed) {
@@ -89,8 +93,8 @@ func (s *Snapshot) newlyAbandoned(old *Snapshot, name string) []string {
 	return s.Abandoned(name)
 }
 
-// NeedsHolders says whether the namespace called name, on its way below parent, comes under a tenant from outside of its tree, or out
-// from below a namespace that did: then it is recorded who holds it.
+// NeedsHolders says whether a move of the namespace called name below parent must record its holders (see HeldBy), and for which
+// tenant: where the namespace comes from outside of that tenant's tree, or from below a namespace that came from outside.
 func (s *Snapshot) NeedsHolders(name, parent string) (tenant *Tenant, needed bool) {
 	n, root := s.Namespace(name), s.RootOf(parent)
 	tenant = s.TenantOf(root)

@@ -11,18 +11,18 @@ import (
 // Hierarchy is what the forest knows of one HierarchyConfiguration. Its slices are never changed.
 type Hierarchy struct {
 	Namespace, UID string
-	// Parent is what it asks for: a name, "" for a root, nil for nothing.
+	// Parent is spec.parent: a name, "" where a root is asked for, nil where nothing is asked for.
 	Parent *string
-	// ParentUID is the UID of the namespace called Parent at the time when the object began to ask for it; "" where there was
-	// none, or nobody knows. It is no part of what the object says.
+	// ParentUID is the UID that the namespace called Parent had when the object began to ask for it; "" where there was no such
+	// namespace, or nobody knows. ParentUID is not part of the object: Is leaves it out.
 	ParentUID      string
 	AllowCascading bool
 	Required       []string
-	// Propagated and Overridden are keys: of labels, of annotations.
+	// Propagated and Overridden are keys: of labels at index 0, of annotations at index 1.
 	Propagated, Overridden [2][]string
 }
 
-// Is says whether both say the same. Either may be nil.
+// Is says whether the HierarchyConfigurations say the same. Either may be nil.
 func (h *Hierarchy) Is(other *Hierarchy) bool {
 	if h == nil || other == nil {
 		return h == other
@@ -32,7 +32,7 @@ func (h *Hierarchy) Is(other *Hierarchy) bool {
 	return reflect.DeepEqual(mine, theirs)
 }
 
-// Asks says whether the object asks for that parent.
+// Asks says whether spec.parent of the object is parent; nil equals nil alone.
 func (h *Hierarchy) Asks(parent *string) bool {
 	return h.Parent == parent || h.Parent != nil && parent != nil && *h.Parent == *parent
 }
@@ -57,17 +57,19 @@ func (s *Snapshot) Hierarchy(namespace string) *Hierarchy {
 	return h
 }
 
-// Request is the place that a HierarchyConfiguration asks for and that its namespace was not given yet.
+// Request is the place that a HierarchyConfiguration asks for and that its namespace has not been given yet.
 type Request struct {
-	// Asked is false where nothing is asked, or what is asked has been carried out: then the label stands.
+	// Asked is false where the object asks for nothing, or where the operator has carried out the request already. After that the
+	// label parent alone decides, even if somebody has moved the namespace since.
 	Asked bool
-	// Parent is the parent that is asked for; "" is none: a root.
+	// Parent is the parent that is asked for; "" asks for a root.
 	Parent string
-	// Obstacles are why it isn't given.
+	// Obstacles say why the request is not carried out.
 	Obstacles []Obstacle
 }
 
-// Request says what the HierarchyConfiguration of the namespace called name asks for, judged by this forest.
+// Request returns what the HierarchyConfiguration of the namespace called name asks for and has not been given, judged by this
+// forest. The zero Request stands for a missing namespace or a missing HierarchyConfiguration.
 func (s *Snapshot) Request(name string) Request {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil {
@@ -78,7 +80,7 @@ func (s *Snapshot) Request(name string) Request {
 	switch {
 	case h.Parent != nil:
 		r.Asked, r.Parent = !counts || applied != *h.Parent, *h.Parent
-	case counts && applied != "" && !n.Bound() && n.kindByLabels() != None: // the field was cleared, and not of one that was let go
+	case counts && applied != "" && !n.Bound() && n.kindByLabels() != None: // the field was cleared, and the namespace was not released
 		r.Asked = true
 	}
 	if r.Asked {
@@ -87,8 +89,8 @@ func (s *Snapshot) Request(name string) Request {
 	return r
 }
 
-// staleness is the obstacle where h asks for a namespace that is gone since, or that another one has replaced: whoever was asked
-// for the first has no say over what comes after it.
+// staleness returns an obstacle where h asks for a namespace that has been deleted or replaced since. Permission was asked for the
+// first namespace, and gives no right to one that bears its name later.
 func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
 	if h.Parent == nil || h.ParentUID == "" {
 		return nil
@@ -103,8 +105,8 @@ func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
 	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
 }
 
-// Overruled is the parent that the HierarchyConfiguration of the namespace called name asks for and was given, where
-// somebody has moved the namespace since, by its label: the label stands.
+// Overruled returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody
+// has changed the label parent since: the label stands.
 func (s *Snapshot) Overruled(name string) (asked string, overruled bool) {
 	n, h := s.Namespace(name), s.Hierarchy(name)
 	if n == nil || h == nil || h.Parent == nil || s.Request(name).Asked || n.Parent() == *h.Parent {
@@ -113,14 +115,15 @@ func (s *Snapshot) Overruled(name string) (asked string, overruled bool) {
 	return *h.Parent, true
 }
 
-// appliedParent is the parent that was asked for last and given, by this very object.
+// appliedParent returns the parent that the operator gave last on behalf of h; counts is false where the record on n is missing or
+// is that of another object.
 func (h *Hierarchy) appliedParent(n *Namespace) (parent string, counts bool) {
 	uid, parent, found := strings.Cut(n.Annotations[v1alpha1.AnnotationAppliedParent], ":")
 	return parent, found && uid == h.UID
 }
 
-// asRequested is n where its HierarchyConfiguration asks it to be, with the record of that; n itself where nothing differs.
-// An unlawful request changes nothing.
+// asRequested returns n at the place that its HierarchyConfiguration asks for, with the record that the request was carried out; n
+// itself where nothing differs, or where an obstacle stands against the request.
 func (s *Snapshot) asRequested(n *Namespace) *Namespace {
 	h, record := s.Hierarchy(n.Name), n.Annotations[v1alpha1.AnnotationAppliedParent]
 	r := s.Request(n.Name)
@@ -150,7 +153,7 @@ func (n *Namespace) standsBelow(parent string) bool {
 // Placed is n below parent, or a root where parent is "".
 func Placed(n *Namespace, parent string) *Namespace {
 	moved := n.clone()
-	delete(moved.Annotations, v1alpha1.AnnotationAdopt) // a mark counts once
+	delete(moved.Annotations, v1alpha1.AnnotationAdopt) // an adoption mark counts for one move
 	set(moved.Labels, v1alpha1.LabelParent, parent)
 	if parent == "" {
 		moved.Labels[v1alpha1.LabelType] = v1alpha1.TypeRoot
@@ -160,7 +163,8 @@ func Placed(n *Namespace, parent string) *Namespace {
 	return moved
 }
 
-// MoveObstacles are why n can't be placed below parent, or be made a root where parent is "", whoever asks.
+// MoveObstacles returns why n can't be placed below parent, or be made a root where parent is "", whoever asks; nil where n stands
+// there already.
 func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	if n.standsBelow(parent) {
 		return nil
@@ -197,21 +201,21 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	return obstacles
 }
 
-// MarkedFor says whether a cluster admin has marked n for the tree that parent stands in: by the UID of its LNamespace or of its
-// root.
+// MarkedFor says whether a cluster admin has marked n, with the annotation adopt, for the tree that parent stands in: the
+// annotation's value is the UID of the tree's LNamespace or of its root.
 func (s *Snapshot) MarkedFor(n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.Namespace(s.RootOf(parent))
 	return mark != "" && root != nil && (mark == root.UID || mark == root.TenantUID() && s.TenantOf(root.Name) != nil)
 }
 
-// markedForOthers says whether n, on its way into the tree of parent, has a mark that names somebody else. "true", which was
-// the mark of earlier versions, names nobody.
+// markedForOthers says whether n, on its way into the tree of parent, has an annotation adopt that doesn't name this tree. The
+// value "true", which earlier versions took as a mark, names nobody.
 func (s *Snapshot) markedForOthers(n *Namespace, parent string) bool {
 	mark, root := n.Annotations[v1alpha1.AnnotationAdopt], s.RootOf(parent)
 	return mark != "" && mark != v1alpha1.True && root != "" && root != s.RootOf(n.Name) && !s.MarkedFor(n, parent)
 }
 
-// declaredKeys are the keys that h propagates on one side; none where there is no h.
+// declaredKeys returns the keys that h propagates on one side (0 labels, 1 annotations); none where h is nil.
 func (h *Hierarchy) declaredKeys(side int) []string {
 	if h == nil {
 		return nil
@@ -219,7 +223,7 @@ func (h *Hierarchy) declaredKeys(side int) []string {
 	return h.Propagated[side]
 }
 
-// overriddenKeys are the keys that h overrides on one side; none where there is no h.
+// overriddenKeys returns the keys that h overrides on one side (0 labels, 1 annotations); none where h is nil.
 func (h *Hierarchy) overriddenKeys(side int) []string {
 	if h == nil {
 		return nil
@@ -227,7 +231,7 @@ func (h *Hierarchy) overriddenKeys(side int) []string {
 	return h.Overridden[side]
 }
 
-// declaresAs says whether both declare the same keys for those below. Either may be nil.
+// declaresAs says whether both declare the same keys for their descendants. Either may be nil.
 func (h *Hierarchy) declaresAs(other *Hierarchy) bool {
 	return slices.Equal(h.declaredKeys(0), other.declaredKeys(0)) && slices.Equal(h.declaredKeys(1), other.declaredKeys(1))
 }

@@ -18,13 +18,14 @@ type Rules struct {
 	ProtectedName func(name string) bool
 	// ReservedName says which names no new sub-namespace gets; nil reserves none.
 	ReservedName func(name string) bool
-	// AllowCascading lets every deletion delete what is below.
+	// AllowCascading lets the deletion of any namespace delete the sub-namespaces below it.
 	AllowCascading bool
-	// CheckName says why a new sub-namespace in the tree of root may not bear that name; nil allows every name.
+	// CheckName returns an error that says why a new sub-namespace in the tree of root may not bear that name; nil allows every
+	// name.
 	CheckName func(root, name string) error
-	// Limits hold where the LNamespace of a tree says nothing.
+	// Limits hold for each field that the LNamespace of a tree leaves out.
 	Limits v1alpha1.Limits
-	// Billing names the labels that follow the billing of an LNamespace, in all of its tree.
+	// Billing names the labels that the operator writes from the billing of an LNamespace on each namespace of its tree.
 	Billing BillingKeys
 }
 
@@ -32,7 +33,7 @@ func (r Rules) isProtected(n *Namespace) bool {
 	return n.label(v1alpha1.LabelProtected) == v1alpha1.True || r.ProtectedName != nil && r.ProtectedName(n.Name)
 }
 
-// Keys of the API server and of kubectl that never flow, whatever the configuration says.
+// These keys of the API server and of kubectl are never inherited, whatever the configuration says.
 const (
 	metadataName = "kubernetes.io/metadata.name"
 	lastApplied  = "kubectl.kubernetes.io/last-applied-configuration"
@@ -42,16 +43,16 @@ func never(key string) bool {
 	return v1alpha1.IsReservedKey(key) || key == metadataName || key == lastApplied || key == v1alpha1.LabelCreatedBy
 }
 
-// side tells labels from annotations, which follow the same rules.
+// side holds what differs between labels and annotations, which follow the same rules of inheritance.
 type side struct {
 	of             func(n *Namespace) map[string]string
 	spec           func(sub *Sub) map[string]string
 	inherit, local func(key string) bool
-	mark           string // before the key in the annotation inherited
-	index          int    // of this side in what a HierarchyConfiguration says
-	// declared are the keys that HierarchyConfigurations on the way propagate.
+	mark           string // stands before the key in the annotation inherited: "" for labels, "@" for annotations
+	index          int    // of this side in a Hierarchy's pairs: 0 labels, 1 annotations
+	// declared are the keys that the HierarchyConfigurations of the ancestors, and of the namespace itself, propagate.
 	declared map[string]bool
-	// billing are keys that no SubNamespace gives: they say who pays.
+	// billing are keys that no SubNamespace's spec may set, because they say who pays.
 	billing BillingKeys
 }
 
@@ -70,7 +71,8 @@ func (d side) allowsKey(key string) bool {
 	return d.local != nil && d.local(key) && !never(key) && !d.billing.Has(key)
 }
 
-// declareKeys returns d at a namespace with that HierarchyConfiguration, which may be nil: from here on its keys flow.
+// declareKeys returns d for a namespace with the HierarchyConfiguration h, which may be nil, and for its descendants: the keys that
+// h propagates are inherited, too.
 func (d side) declareKeys(h *Hierarchy) side {
 	keys := h.declaredKeys(d.index)
 	if len(keys) == 0 {
@@ -85,7 +87,8 @@ func (d side) declareKeys(h *Hierarchy) side {
 	return d
 }
 
-// passKeys are the values from above that a namespace with that HierarchyConfiguration takes: it may override keys.
+// passKeys returns the values from above that a namespace with the HierarchyConfiguration h, which may be nil, takes: those whose
+// keys h doesn't override.
 func (d side) passKeys(h *Hierarchy, above map[string]string) map[string]string {
 	keys := h.overriddenKeys(d.index)
 	if len(keys) == 0 {
@@ -98,7 +101,7 @@ func (d side) passKeys(h *Hierarchy, above map[string]string) map[string]string 
 	return passed
 }
 
-// operatorKeys are the keys that the operator wrote on n, with their marks.
+// operatorKeys returns the keys that the operator wrote on n, with their marks ("@" before those of annotations).
 func (n *Namespace) operatorKeys() map[string]bool {
 	list := n.Annotations[v1alpha1.AnnotationInherited]
 	if list == "" {
@@ -106,22 +109,24 @@ func (n *Namespace) operatorKeys() map[string]bool {
 	}
 	ours := map[string]bool{}
 	for key := range strings.SplitSeq(list, ",") {
-		if !never(strings.TrimPrefix(key, "@")) { // a forged list must not take away what shapes the forest
+		if !never(strings.TrimPrefix(key, "@")) { // a forged list must not make the operator remove keys that shape the forest
 			ours[key] = true
 		}
 	}
 	return ours
 }
 
-// effective are the values that the operator wants on a namespace (written), and those that flow on from it (flowing).
+// effective holds the values that the operator wants on a namespace (written), and those that the namespace's descendants inherit
+// (flowing).
 type effective struct {
 	written, flowing map[string]string
-	left             map[string]bool // keys whose wanted value only a person may set: what stands there stays
-	refused          []string        // keys of the spec that the configuration doesn't allow, with their marks
+	left             map[string]bool // keys whose wanted value only a person may set: the present value stays
+	refused          []string        // keys of the SubNamespace's spec that the configuration doesn't allow, with their marks
 }
 
-// effectiveKeys computes rule E of the behaviour page for one namespace, given what flows into it. First hit wins: the bound
-// SubNamespace's spec, what comes from above, what someone else set here.
+// effectiveKeys computes rule E of docs/behaviour/subnamespaces.md for one namespace on one side. above holds the inherited values; sub is the
+// SubNamespace that owns n, or nil. The value of a key comes from the spec of sub, else from above, else from what somebody set on
+// n.
 func (d side) effectiveKeys(n *Namespace, sub *Sub, above map[string]string) effective {
 	e := effective{written: map[string]string{}, flowing: map[string]string{}, left: map[string]bool{}}
 	own, ours := d.of(n), n.operatorKeys()
@@ -149,7 +154,7 @@ func (e *effective) take(d side, key, value string) {
 	if d.mark == "" && key == enforceLevel && value == privileged {
 		e.left[key] = true
 		if _, ok := e.flowing[key]; !ok && d.inheritsKey(key) {
-			e.flowing[key] = value // so that those below leave theirs too, instead of losing it
+			e.flowing[key] = value // so that descendants keep their own label instead of losing it
 		}
 		return
 	}
@@ -160,7 +165,8 @@ func (e *effective) take(d side, key, value string) {
 	}
 }
 
-// inheritedKeys computes, for both sides, what the namespace called name should carry. place must be sound.
+// inheritedKeys computes, for labels and annotations, what the namespace called name should carry. The namespace must not be
+// halted.
 func (s *Snapshot) inheritedKeys(name string) [2]effective {
 	var result [2]effective
 	sources, _ := s.Sources(name)
@@ -168,7 +174,7 @@ func (s *Snapshot) inheritedKeys(name string) [2]effective {
 	for i, d := range s.rules.bothSides() {
 		for step, at := range way {
 			n, h := s.Namespace(at), s.Hierarchy(at)
-			if s.KindOf(n) != Template { // what it declares is for descendants, and a template has none
+			if s.KindOf(n) != Template { // a template has no descendants for which it could declare keys
 				d = d.declareKeys(h)
 			}
 			above := result[i].flowing
@@ -184,9 +190,9 @@ func (s *Snapshot) inheritedKeys(name string) [2]effective {
 	return result
 }
 
-// freezeKeys keeps what came to n from templates that can't be judged now: every key of ours that nothing else accounts for.
-// Only the namespace that references the template is frozen so; what is below it goes on inheriting from there. Labels of billing
-// follow the LNamespace meanwhile.
+// freezeKeys keeps the keys that came to n from templates while those templates can't be judged: every key that the operator wrote
+// on n and that nothing else accounts for. Only the namespace that references the template is frozen so; its descendants go on
+// inheriting from it. Billing labels follow the LNamespace meanwhile.
 func (d side) freezeKeys(n *Namespace, e *effective) {
 	for key := range n.operatorKeys() {
 		bare, isAnnotation := strings.CutPrefix(key, "@")
@@ -201,7 +207,7 @@ func (d side) freezeKeys(n *Namespace, e *effective) {
 	}
 }
 
-// owningSub is the SubNamespace that the namespace called name is bound to, or nil.
+// owningSub returns the SubNamespace that the namespace called name is bound to, or nil.
 func (s *Snapshot) owningSub(name string) *Sub {
 	n := s.Namespace(name)
 	if n == nil || !n.Bound() || n.Parent() == "" {
@@ -214,8 +220,8 @@ func (s *Snapshot) owningSub(name string) *Sub {
 const NotTransferred = "not transferred, because the configuration does not allow them, or because only a cluster admin lowers a level of pod security, " +
 	"from the root downwards: "
 
-// RefusedKeys are the keys of the bound SubNamespace's spec, and inherited ones, that the namespace doesn't get:
-// annotations with a leading @.
+// RefusedKeys returns the keys that the namespace called name doesn't get, though its SubNamespace's spec or an ancestor asks for
+// them: those of annotations with a leading @, in alphabetical order.
 func (s *Snapshot) RefusedKeys(name string) []string {
 	if s.Namespace(name) == nil {
 		return nil
@@ -229,7 +235,7 @@ func (s *Snapshot) RefusedKeys(name string) []string {
 	return slices.Compact(refused)
 }
 
-// flowDiffers says whether what flows on from the namespace called name differs between two snapshots.
+// flowDiffers says whether the descendants of the namespace called name inherit other values from it in a than in b.
 func flowDiffers(a, b *Snapshot, name string) bool {
 	x, y := a.inheritedKeys(name), b.inheritedKeys(name)
 	return !maps.Equal(x[0].flowing, y[0].flowing) || !maps.Equal(x[1].flowing, y[1].flowing)

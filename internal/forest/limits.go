@@ -7,7 +7,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Limits are those of the tree of root: its LNamespace's, field by field over the configuration's.
+// Limits returns the limits of the tree of root: each field from its LNamespace, or else from the configuration. A nil field is no
+// limit.
 func (s *Snapshot) Limits(root string) v1alpha1.Limits {
 	limits := s.rules.Limits
 	if tenant := s.TenantOf(root); tenant != nil {
@@ -34,7 +35,7 @@ func (s *Snapshot) treeName(root string) string {
 	return "tree " + root
 }
 
-// TooDeep says in a sentence why the tree of root may not reach that depth, or "".
+// TooDeep returns a sentence that says why the tree of root may not reach that depth, or "".
 func (s *Snapshot) TooDeep(root string, depth int) string {
 	most := MaxDepth
 	if limit := s.Limits(root).Depth; limit != nil {
@@ -46,8 +47,8 @@ func (s *Snapshot) TooDeep(root string, depth int) string {
 	return fmt.Sprintf("%s: depth %d exceeds %d", s.treeName(root), depth, most)
 }
 
-// NoRoom says in a sentence why the tree of root can't take so many namespaces more, or "". reserved are those under way
-// that the snapshot doesn't hold yet: they are in use.
+// NoRoom returns a sentence that says why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
+// that are being created and that the snapshot doesn't hold yet: they count as in use.
 func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
 	limit := s.Limits(root).SubNamespaces
 	if limit == nil {
@@ -65,8 +66,8 @@ func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
 	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s)", s.treeName(root), *limit, used, going)
 }
 
-// Awaited counts the SubNamespaces in the tree of root whose namespaces are not in their parents yet, but for the one called
-// name in parent.
+// Awaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in
+// parent and without those being deleted.
 func (s *Snapshot) Awaited(root, parent, name string) int {
 	count := 0
 	for _, at := range append(s.Subtree(root), root) {
@@ -80,7 +81,8 @@ func (s *Snapshot) Awaited(root, parent, name string) int {
 	return count
 }
 
-// Height is the distance from name to its deepest descendant, whatever state they are in. Cycles end.
+// Height returns the distance from name to its deepest descendant, halted or not; 0 without children. A namespace in a cycle counts
+// once.
 func (s *Snapshot) Height(name string) int {
 	seen, height := map[string]bool{name: true}, -1
 	for level := []string{name}; len(level) > 0; height++ {
@@ -98,8 +100,8 @@ func (s *Snapshot) Height(name string) int {
 	return height
 }
 
-// Crowded says why the tree that name moves into has no place for it and all below it: one sentence for each limit. s is
-// the forest after the move; that parent does not hang below name.
+// Crowded returns why the tree that name moves into has no place for name and its descendants: one sentence for each limit that the
+// move would break. s is the forest after the move, before the one before it. The new parent must not stand below name.
 func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
 	parent := before.Place(s.Namespace(name).Parent())
 	if !parent.InTree() {
@@ -119,7 +121,7 @@ func (s *Snapshot) Crowded(before *Snapshot, name string) []string {
 	return problems
 }
 
-// withoutPlace is the forest in which name hangs nowhere, and neither does what is below it.
+// withoutPlace returns the forest in which name has no parent, so that name and its descendants count in no tree.
 func (s *Snapshot) withoutPlace(name string) *Snapshot {
 	n := s.Namespace(name).clone()
 	delete(n.Labels, v1alpha1.LabelParent)

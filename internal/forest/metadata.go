@@ -17,9 +17,11 @@ type Change struct {
 // Empty says that there is nothing to write.
 func (c Change) Empty() bool { return len(c.Labels) == 0 && len(c.Annotations) == 0 }
 
-// Desired compares the namespace called name with what it should carry: tree labels, ancestry, what it inherits, what its
-// LNamespace says of a root, and the place that its HierarchyConfiguration asks for. Nothing is written where the namespace
-// is protected or terminating; where it is halted, nothing but that nobody holds it any more; from one that left the forest everything that the operator wrote is removed.
+// Desired returns the change that takes the namespace called name to what it should carry: tree labels, ancestry, inherited keys,
+// the labels that its LNamespace gives a root, and the place that its HierarchyConfiguration asks for. The change is empty for a
+// namespace that is missing, protected or terminating. A halted namespace gets its root labels and the place that was asked for,
+// nothing else. A namespace whose holders the tenant no longer lists is released, halted or not. From a namespace that left the
+// forest, everything that the operator wrote is removed.
 func (s *Snapshot) Desired(name string) Change {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating || s.rules.isProtected(n) {
@@ -38,7 +40,7 @@ func (s *Snapshot) Desired(name string) Change {
 	return diff(n, s.wantedNamespace(fixed))
 }
 
-// clone is n with maps of its own.
+// clone returns a copy of n whose maps are its own and never nil.
 func (n *Namespace) clone() *Namespace {
 	c := *n
 	c.Labels, c.Annotations = maps.Clone(n.Labels), maps.Clone(n.Annotations)
@@ -51,7 +53,7 @@ func (n *Namespace) clone() *Namespace {
 	return &c
 }
 
-// withRootLabels is n with the labels that its LNamespace gives a root; n itself where nothing differs.
+// withRootLabels returns n with the labels that its LNamespace gives a root; n itself where nothing differs.
 func (s *Snapshot) withRootLabels(n *Namespace) *Namespace {
 	tenant := s.Tenant(n.Name)
 	if tenant == nil || tenant.Deleting || tenant.UID != n.TenantUID() || n.Parent() != "" {
@@ -66,7 +68,7 @@ func (s *Snapshot) withRootLabels(n *Namespace) *Namespace {
 	return fixed
 }
 
-// With is n as it is once change was written.
+// With returns n as it is after change was written.
 func (n *Namespace) With(change Change) *Namespace {
 	w := n.clone()
 	for _, both := range []struct {
@@ -92,7 +94,7 @@ func set(m map[string]string, key, value string) {
 	}
 }
 
-// wantedNamespace is n as it should be.
+// wantedNamespace returns n with all the keys that it should carry at its place.
 func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 	w, place := n.clone(), s.Place(n.Name)
 	s.deriveKeys(w, place.Path)
@@ -107,13 +109,14 @@ func (s *Snapshot) wantedNamespace(n *Namespace) *Namespace {
 	keys := s.inheritedKeys(n.Name)
 	s.addBillingLabels(n, place.Path, &keys[0])
 	w.inheritKeys(n, keys)
-	if sub := s.owningSub(n.Name); sub == nil || !sub.Deleting { // else its permission may have been left to it a moment ago
+	if sub := s.owningSub(n.Name); sub == nil || !sub.Deleting { // else Bequest may just have written the permission of an ancestor
 		set(w.Annotations, v1alpha1.AnnotationCascading, s.cascadingValue(n))
 	}
 	return w
 }
 
-// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that what is below goes with it.
+// cascadingValue is "true" where the LNamespace or the HierarchyConfiguration of n allows that the deletion of n deletes what is
+// below it, or else "".
 func (s *Snapshot) cascadingValue(n *Namespace) string {
 	tenant, h := s.Tenant(n.Name), s.Hierarchy(n.Name)
 	if tenant != nil && tenant.UID == n.TenantUID() && tenant.AllowCascading || h != nil && h.AllowCascading {
@@ -122,7 +125,8 @@ func (s *Snapshot) cascadingValue(n *Namespace) string {
 	return ""
 }
 
-// deriveKeys sets the keys that follow from the path alone.
+// deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the parent's UID. An empty path
+// removes them.
 func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
@@ -139,8 +143,9 @@ func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 	n.Annotations[v1alpha1.AnnotationAncestry] = strings.Join(path, "/")
 }
 
-// inheritKeys writes what e wants, takes back what the operator wrote earlier and nothing wants now, and notes which keys
-// are the operator's. A key that somebody else had set to the very same value stays theirs.
+// inheritKeys writes the values that e wants on n, removes the keys that the operator wrote earlier and nothing wants now, and
+// records which keys are the operator's. A key that somebody else has set to the wanted value stays that person's: the operator
+// won't remove it.
 func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	was, ours := old.operatorKeys(), []string{}
 	for i, d := range (Rules{}).bothSides() {
@@ -166,7 +171,7 @@ func (n *Namespace) inheritKeys(old *Namespace, e [2]effective) {
 	set(n.Annotations, v1alpha1.AnnotationInherited, strings.Join(ours, ","))
 }
 
-// ChangeTo is what makes n carry the keys of wanted.
+// ChangeTo returns the change that makes n carry the keys of wanted.
 func (n *Namespace) ChangeTo(wanted *Namespace) Change { return diff(n, wanted) }
 
 func diff(old, wanted *Namespace) Change {
@@ -188,8 +193,8 @@ func diffMap(old, wanted map[string]string) map[string]*string {
 	return changes
 }
 
-// NewChild is the namespace that the SubNamespace name in parent makes, with everything that its first version must
-// carry. It is not part of the snapshot.
+// NewChild returns the namespace that the operator creates for the SubNamespace name in parent, with everything that its first
+// version must carry. The snapshot doesn't hold it.
 func (s *Snapshot) NewChild(parent, name string) *Namespace {
 	return s.completeKeys(&Namespace{Name: name, Labels: map[string]string{
 		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
@@ -198,7 +203,8 @@ func (s *Snapshot) NewChild(parent, name string) *Namespace {
 	}})
 }
 
-// NewRoot is the namespace that the LNamespace tenant makes, with everything that its first version must carry.
+// NewRoot returns the namespace that the operator creates for the LNamespace tenant, with everything that its first version must
+// carry.
 func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
 	n := &Namespace{
 		Name:        tenant.Name,
@@ -209,7 +215,8 @@ func (s *Snapshot) NewRoot(tenant *Tenant) *Namespace {
 	return s.WithTenant(tenant).completeKeys(n)
 }
 
-// Adoption is what makes the namespace of tenant's name its root: its keys come, the cluster admin's mark goes.
+// Adoption returns the change that makes the existing namespace of tenant's name the tenant's root. It removes the cluster admin's
+// annotation adopt.
 func (s *Snapshot) Adoption(tenant *Tenant) Change {
 	old := s.Namespace(tenant.Name)
 	n := old.clone()
@@ -224,17 +231,18 @@ func (s *Snapshot) completeKeys(n *Namespace) *Namespace {
 	return s.WithNamespace(n).wantedNamespace(n)
 }
 
-// Affected are the namespaces whose place, keys or copies may differ between old and s after name changed: name itself
-// and, if its place or what flows from it changed, all below it.
+// Affected returns the namespaces whose place, keys or copies may differ between old and s after name changed: name itself, the
+// namespaces that the operator is to release because of the change, and, if the place of name or what it passes on changed, all its
+// descendants.
 func (s *Snapshot) Affected(old *Snapshot, name string) []string {
 	affected := append([]string{name}, s.newlyAbandoned(old, name)...)
 	if s.reachesBelow(old, name) {
-		affected = slices.AppendSeq(affected, s.Below(name)) // as in old: the edges below name are those of others
+		affected = slices.AppendSeq(affected, s.Below(name)) // in old, the same namespaces stand below name
 	}
 	return affected
 }
 
-// reachesBelow says whether the change of name between old and s matters to those below it.
+// reachesBelow says whether the change of name between old and s matters to its descendants.
 func (s *Snapshot) reachesBelow(old *Snapshot, name string) bool {
 	before, after := old.Namespace(name), s.Namespace(name)
 	if before == nil || after == nil || before.UID != after.UID || before.Terminating != after.Terminating {

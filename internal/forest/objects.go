@@ -9,7 +9,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// NamespaceOf takes the facts of a Namespace. What kubectl notes for itself is long and never looked at.
+// NamespaceOf returns the facts of a Namespace. The annotation last-applied-configuration of kubectl is left out: it is long, and
+// the forest never reads it.
 func NamespaceOf(n metav1.Object) *Namespace {
 	annotations := n.GetAnnotations()
 	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {
@@ -22,7 +23,7 @@ func NamespaceOf(n metav1.Object) *Namespace {
 	}
 }
 
-// SubOf takes the facts of a SubNamespace.
+// SubOf returns the facts of a SubNamespace.
 func SubOf(sub *v1alpha1.SubNamespace) *Sub {
 	return &Sub{
 		Parent: sub.Namespace, Name: sub.Name, UID: string(sub.UID),
@@ -31,7 +32,7 @@ func SubOf(sub *v1alpha1.SubNamespace) *Sub {
 	}
 }
 
-// TenantOf takes the facts of an LNamespace.
+// TenantOf returns the facts of an LNamespace.
 func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 	t := &Tenant{
 		Name: l.Name, UID: string(l.UID), Template: l.Spec.Template,
@@ -52,7 +53,7 @@ func TenantOf(l *v1alpha1.LNamespace) *Tenant {
 	return t
 }
 
-// HierarchyOf takes the facts of the HierarchyConfiguration of namespace.
+// HierarchyOf returns the facts of the HierarchyConfiguration of namespace, without ParentUID.
 func HierarchyOf(namespace, uid string, spec v1alpha1.HierarchyConfigurationSpec) *Hierarchy {
 	return &Hierarchy{
 		Namespace: namespace, UID: uid, Parent: spec.Parent, AllowCascading: spec.AllowCascadingDeletion,

@@ -9,8 +9,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Obstacle is why a namespace can't be made or taken up: the reason that a condition shows, and a sentence. The zero
-// value is none. A sentence says what stands in the way, never whose it is.
+// Obstacle says why the operator can't create, adopt or move a namespace: the reason that a condition shows, and a sentence. The
+// zero value is no obstacle. The sentence names what is in the way, and never its owner, whom the reader may not be allowed to
+// know.
 type Obstacle struct {
 	Reason  v1alpha1.Reason
 	Message string
@@ -31,12 +32,12 @@ func (s *Snapshot) Protected(name string) bool {
 	return s.rules.ProtectedName != nil && s.rules.ProtectedName(name)
 }
 
-// BoundTo says whether the namespace is the one that the SubNamespace of its name in parent made.
+// BoundTo says whether n is bound to the SubNamespace of its name in parent. A nil n is not.
 func (n *Namespace) BoundTo(parent string) bool {
 	return n != nil && n.Bound() && n.Parent() == parent
 }
 
-// ParentObstacle is why no namespace can be made below parent now.
+// ParentObstacle returns why no namespace can be made below parent now, or no obstacle.
 func (s *Snapshot) ParentObstacle(parent string) Obstacle {
 	p, place := s.Namespace(parent), s.Place(parent)
 	switch {
@@ -50,8 +51,9 @@ func (s *Snapshot) ParentObstacle(parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NameObstacle is what keeps the SubNamespace name in parent from having a namespace of its name. A name that a namespace of
-// another tree, or of none, has is ReasonNameTaken: whoever waited for it would get what its owners make next under that name.
+// NameObstacle returns what keeps the SubNamespace name in parent from having a namespace of its name. The reason is NameTaken
+// where a namespace of another tree, or of none, has the name: the SubNamespace doesn't wait for the name, because it would then
+// get the next namespace that the owners make under that name.
 func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 	n := s.Namespace(name)
 	switch {
@@ -73,7 +75,7 @@ func (s *Snapshot) NameObstacle(parent, name string) Obstacle {
 	return obstacle(v1alpha1.ReasonNameTaken, "namespace %s exists outside of this tree: choose another name; %s", name, askAgain)
 }
 
-// NameLost is what keeps a SubNamespace from a name that is free now, and that a namespace outside of its tree had when the
+// NameLost returns the obstacle of a SubNamespace whose name is free now, but belonged to a namespace outside of its tree when the
 // SubNamespace asked for it.
 func NameLost(name string) Obstacle {
 	return obstacle(v1alpha1.ReasonNameTaken, "the name %s belonged to a namespace outside of this tree; %s", name, askAgain)
@@ -87,8 +89,8 @@ func (s *Snapshot) shareTree(parent string, n *Namespace) bool {
 	return own.InTree() && n.Parent() != "" && s.RootOf(n.Name) == own.Path[0]
 }
 
-// RootOf names the root of the tree that the namespace called name stands in; of a halted one, the root that its ancestry
-// names, for what is halted still belongs to its tree. It is "" for a namespace of no tree.
+// RootOf returns the root of the tree that the namespace called name stands in. For a halted namespace, which still belongs to its
+// tree, it is the root that the annotation ancestry names. It is "" for a namespace of no tree.
 func (s *Snapshot) RootOf(name string) string {
 	n, place := s.Namespace(name), s.Place(name)
 	switch {
@@ -100,7 +102,8 @@ func (s *Snapshot) RootOf(name string) string {
 	return n.FormerRoot()
 }
 
-// NamingObstacle is the naming policies that the name of a new namespace below parent breaks. parent stands in a tree.
+// NamingObstacle returns the naming policies that the name of a new namespace below parent breaks, or no obstacle. parent must
+// stand in a tree.
 func (s *Snapshot) NamingObstacle(parent, name string) Obstacle {
 	if s.rules.CheckName == nil {
 		return Obstacle{}
@@ -111,7 +114,7 @@ func (s *Snapshot) NamingObstacle(parent, name string) Obstacle {
 	return Obstacle{}
 }
 
-// DepthObstacle is why a new namespace below parent, which stands in a tree, would be too deep.
+// DepthObstacle returns why a new namespace below parent would be too deep, or no obstacle. parent must stand in a tree.
 func (s *Snapshot) DepthObstacle(parent string) Obstacle {
 	place := s.Place(parent)
 	if why := s.TooDeep(place.Path[0], place.Depth()+1); why != "" {
@@ -120,8 +123,9 @@ func (s *Snapshot) DepthObstacle(parent string) Obstacle {
 	return Obstacle{}
 }
 
-// NotAdoptable says why tenant can't make a root of the namespace n, which exists and is not its own; "" if it can: a cluster
-// admin marked it for this LNamespace or for the user who made it, and it is nothing that can't become a root.
+// NotAdoptable says why tenant can't make a root of the existing namespace n, which is not the tenant's; "" if it can. A tenant can
+// if a cluster admin marked n for this LNamespace's UID or for the user who made it, and n is not terminating, protected, halted, a
+// sub-namespace or a template.
 func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
 	kind, mark := s.KindOf(n), n.Annotations[v1alpha1.AnnotationAdopt]
 	switch {
@@ -140,13 +144,14 @@ func (s *Snapshot) NotAdoptable(n *Namespace, tenant *Tenant) string {
 	return ""
 }
 
-// NotMarked says that the namespace of tenant's name exists and no mark names the tenant, and nothing else about that namespace.
+// NotMarked says that the namespace of tenant's name exists and that no mark names the tenant. The message says nothing else about
+// that namespace, which may be a stranger's.
 func NotMarked(tenant *Tenant) string {
 	return "namespace " + tenant.Name + " exists; a cluster admin can name who may adopt it: " + adoptCommand(tenant.Name, tenant)
 }
 
-// adoptCommand is what a cluster admin types so that the user who makes tenant, or the LNamespace by its UID, may adopt a namespace.
-// A name is quoted for the shell.
+// adoptCommand returns the command by which a cluster admin lets the user who made tenant adopt a namespace, or the LNamespace by
+// its UID where that user is unknown. The name of the user is quoted for the shell where necessary.
 func adoptCommand(namespace string, tenant *Tenant) string {
 	user := cmp.Or(tenant.Creator, tenant.UID)
 	plain := func(r rune) bool {
@@ -158,8 +163,8 @@ func adoptCommand(namespace string, tenant *Tenant) string {
 	return "kubectl annotate namespace " + namespace + " " + v1alpha1.AnnotationAdopt + "=" + user
 }
 
-// HeldByChildren says why the namespace called name may not be deleted: what is below it, and is not allowed to go with
-// it. "" if nothing holds it.
+// HeldByChildren says why the namespace called name may not be deleted: the sub-namespaces below it that no permission lets go with
+// it. It is "" if there are none.
 func (s *Snapshot) HeldByChildren(name string) string {
 	children := s.Holding(name)
 	if len(children) == 0 {
@@ -168,7 +173,7 @@ func (s *Snapshot) HeldByChildren(name string) string {
 	return HeldBy(name, Few(children))
 }
 
-// Holding are the bound children of the namespace called name that don't go with it, so that it may not be deleted.
+// Holding returns the bound children that forbid the deletion of the namespace called name; nil where they may be deleted with it.
 func (s *Snapshot) Holding(name string) []string {
 	if s.CascadingAllowed(name) {
 		return nil
@@ -181,7 +186,7 @@ func HeldBy(name, children string) string {
 	return fmt.Sprintf("%s has sub-namespaces (%s): delete them first or set allowCascadingDeletion in its LNamespace or HierarchyConfiguration", name, children)
 }
 
-// Waiting are the namespaces that wait for a parent called name, which doesn't exist.
+// Waiting returns the namespaces whose label parent is name; nil if a namespace called name exists.
 func (s *Snapshot) Waiting(name string) []string {
 	if s.Namespace(name) != nil {
 		return nil
@@ -189,8 +194,8 @@ func (s *Snapshot) Waiting(name string) []string {
 	return s.Children(name)
 }
 
-// ParentCycle is the cycle of parents that the namespace called name stands in, "b -> c -> b" beginning with itself, or
-// ""; TemplateCycle is that of templates.
+// ParentCycle returns the cycle of parents that the namespace called name stands in, such as "b -> c -> b", which begins and ends
+// with name; "" where name is in none.
 func (s *Snapshot) ParentCycle(name string) string { return s.cycleThrough(name, (*Namespace).Parent) }
 
 // TemplateCycle is like ParentCycle for templates.
@@ -206,14 +211,14 @@ func (s *Snapshot) cycleThrough(name string, next func(*Namespace) string) strin
 			return strings.Join(append(path, name), " -> ")
 		}
 		if slices.Contains(path, up) {
-			return "" // a cycle that others make, further up
+			return "" // name leads into a cycle of other namespaces, but is not in it
 		}
 		path = append(path, up)
 	}
 	return ""
 }
 
-// Named is how many things a message names.
+// Named is the number of names that a message lists at most.
 const Named = 5
 
 // Few joins sorted names for a message and cuts the list after Named.
@@ -221,7 +226,7 @@ func Few(names []string) string {
 	return First(slices.Sorted(slices.Values(names)), Named, ", ")
 }
 
-// First joins the first of texts for a message and says how many more there are.
+// First joins at most most of texts for a message, and says how many more there are.
 func First(texts []string, most int, separator string) string {
 	if len(texts) <= most {
 		return strings.Join(texts, separator)

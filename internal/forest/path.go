@@ -7,17 +7,18 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Sources are the namespaces whose sources a namespace gets, topmost first: the chain of templates, then the ancestors.
+// Sources lists the namespaces whose propagated objects a namespace gets, topmost first: the chain of templates, then the
+// ancestors.
 type Sources struct {
 	Names []string
-	// Unknown is why what came from templates is frozen: one of the chain is missing, terminating, no template or in a
-	// cycle. Names then holds the ancestors alone.
+	// Unknown says why everything that came from templates is frozen: a namespace of the chain is missing, terminating, no template
+	// or in a cycle. Names then holds the ancestors alone.
 	Unknown string
 	chain   []string
 	of      *Snapshot
 }
 
-// Has says whether sources in namespace reach this place.
+// Has says whether objects are propagated from namespace to this place.
 func (p Sources) Has(namespace string) bool { return slices.Contains(p.Names, namespace) }
 
 // Frozen says whether a copy from namespace must stay as it is because it came from templates that can't be judged now.
@@ -29,9 +30,9 @@ func (p Sources) Frozen(namespace string) bool {
 	return slices.Contains(p.chain, namespace) || n == nil || n.Type() == v1alpha1.TypeTemplate
 }
 
-// Sources returns what reaches the namespace called name. ok is false where nothing may be written or removed: it is
-// halted, protected, terminating or gone. A namespace that is not in the forest has no sources, and ok is true: what the
-// operator wrote there is to be removed.
+// Sources returns the namespaces from which objects are propagated to the namespace called name. ok is false where nothing may be
+// written or removed: the namespace is halted, protected, terminating or gone. A namespace that is not in the forest has no
+// sources, and ok is true: the operator removes what it wrote there.
 func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	n := s.Namespace(name)
 	if n == nil || n.Terminating {
@@ -57,8 +58,8 @@ func (s *Snapshot) Sources(name string) (sources Sources, ok bool) {
 	return sources, true
 }
 
-// templateChain is the chain of templates that n references, outermost first, and why it can't be judged, if so. In that
-// case the chain holds the names as far as they are known.
+// templateChain returns the chain of templates that n references, outermost first, and why the chain can't be judged, or "". A
+// chain that can't be judged holds the names as far as they are known.
 func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) {
 	for name := n.Template(); name != ""; {
 		t := s.Namespace(name)
@@ -82,14 +83,14 @@ func (s *Snapshot) templateChain(n *Namespace) (chain []string, unknown string) 
 	return chain, unknown
 }
 
-// TemplateProblem says why what comes from templates is frozen in the namespace called name, or "".
+// TemplateProblem says why everything that came from templates is frozen in the namespace called name, or "".
 func (s *Snapshot) TemplateProblem(name string) string {
 	sources, _ := s.Sources(name)
 	return sources.Unknown
 }
 
-// Below yields every namespace that hangs below name by its labels, through children and instances, sound or not: all
-// those whose place, inheritance or copies may depend on it. Cycles end; name itself is not yielded.
+// Below yields every namespace below name by the labels parent and template, sound or not: all whose place, inheritance or copies
+// may depend on name. Each is yielded once, even in a cycle, and name itself is not.
 func (s *Snapshot) Below(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := map[string]bool{name: true}
@@ -108,7 +109,7 @@ func (s *Snapshot) Below(name string) iter.Seq[string] {
 	}
 }
 
-// Subtree are the namespaces below name in its tree, parents first, whatever state they are in.
+// Subtree returns the namespaces below name by the label parent, parents before their children, halted or not.
 func (s *Snapshot) Subtree(name string) []string {
 	var below []string
 	seen := map[string]bool{name: true}
@@ -123,7 +124,7 @@ func (s *Snapshot) Subtree(name string) []string {
 	return below
 }
 
-// Descendants counts the namespaces below name in its tree, whatever state they are in, and how many of them terminate.
+// Descendants counts the namespaces below name in its tree, halted or not, and how many of them are terminating.
 func (s *Snapshot) Descendants(name string) (count, terminating int) {
 	for _, below := range s.Subtree(name) {
 		count++
@@ -134,8 +135,8 @@ func (s *Snapshot) Descendants(name string) (count, terminating int) {
 	return count, terminating
 }
 
-// SelectableLabels are the labels of the namespace called name as selectors see them: the tree labels are those of this
-// snapshot, whatever is written on the object.
+// SelectableLabels returns the labels of the namespace called name that selectors are matched against: its own labels, but the tree
+// labels are computed from this snapshot instead of read from the object. It is nil for a missing namespace.
 func (s *Snapshot) SelectableLabels(name string) map[string]string {
 	n := s.Namespace(name)
 	if n == nil {

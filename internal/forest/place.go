@@ -26,17 +26,17 @@ const (
 // MaxDepth is the fixed ceiling of a tree's depth, for everybody.
 const MaxDepth = 128
 
-// Halt says why nothing is written to a namespace. Its zero value means that the way to a root is sound.
+// Halt says why the operator gives nothing to a namespace. The zero value means that the namespace is not halted.
 type Halt struct {
 	Reason  v1alpha1.Reason
 	Message string
 }
 
-// Place is where a namespace stands.
+// Place says what a namespace is in the forest, and where it stands.
 type Place struct {
 	Kind Kind
-	// Path holds the names from the root to the namespace; for a template, an instance and a namespace that is not in the
-	// forest it is empty, and so it is while the namespace is halted.
+	// Path holds the names from the root to the namespace, both included. It is empty for a halted namespace, a template, an
+	// instance and a namespace that is not in the forest.
 	Path []string
 	Halt Halt
 }
@@ -47,10 +47,10 @@ func (p Place) Halted() bool { return p.Halt.Reason != "" }
 // InTree says whether the namespace is a root or a sub-namespace with a sound way to its root.
 func (p Place) InTree() bool { return len(p.Path) > 0 }
 
-// Depth is the distance to the root. Only a place in a tree has one.
+// Depth is the distance to the root. It is meaningful only if InTree.
 func (p Place) Depth() int { return len(p.Path) - 1 }
 
-// KindOf is what the labels of n make of it, sound or not.
+// KindOf returns the kind that the labels of n claim, sound or not; None for a protected namespace and for nil.
 func (s *Snapshot) KindOf(n *Namespace) Kind {
 	if n == nil || s.rules.isProtected(n) {
 		return None
@@ -58,7 +58,7 @@ func (s *Snapshot) KindOf(n *Namespace) Kind {
 	return n.kindByLabels()
 }
 
-// kindByLabels is what the labels of n would make of it if it were not protected.
+// kindByLabels returns the kind that n would have if it were not protected.
 func (n *Namespace) kindByLabels() Kind {
 	switch {
 	case n.Parent() != "":
@@ -73,7 +73,7 @@ func (n *Namespace) kindByLabels() Kind {
 	return None
 }
 
-// Place says where the namespace called name stands. It costs O(depth).
+// Place returns where the namespace called name stands. It costs O(depth).
 func (s *Snapshot) Place(name string) Place {
 	n := s.Namespace(name)
 	p := Place{Kind: s.KindOf(n)}
@@ -111,11 +111,11 @@ func invalidLabels(n *Namespace) string {
 // climbToRoot follows the labels from n to its root. It returns the path in order, or why there is none.
 func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	path := []string{n.Name}
-	var strangers []*Namespace // those whose parent is another one than it was
+	var strangers []*Namespace // sub-namespaces on the path whose parent has another UID than recorded
 	for at := n; at.Parent() != ""; {
 		up, halt := s.stepToParent(at)
 		if halt.Reason != "" {
-			if at != n && halt.Reason != v1alpha1.ReasonAncestorHalted { // which names the ancestor already
+			if at != n && halt.Reason != v1alpha1.ReasonAncestorHalted { // ReasonAncestorHalted names the ancestor already
 				halt = ancestorHalted(at.Name, halt.Reason)
 			}
 			return nil, halt
@@ -141,15 +141,16 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 	return path, Halt{}
 }
 
-// parentReplaced says whether the parent of n, which is another one than it was, stands elsewhere: whoever made that one must not
-// get what waits for the name. A parent that came back at its place is welcome. path leads through n.
+// parentReplaced returns the halt of a sub-namespace n whose parent has another UID than recorded and stands at another place than
+// the former parent did: the maker of the new namespace must not get the children of the old one by taking its name. A parent that
+// came back at its old place halts nothing. path leads from the root through n, and may go on to the namespace that is judged.
 func parentReplaced(n *Namespace, path []string) Halt {
 	i := slices.Index(path, n.Name)
 	parent, now := path[i-1], strings.Join(path[:i], "/")
 	before := strings.TrimSuffix(n.Annotations[v1alpha1.AnnotationAncestry], "/"+n.Name)
 	switch {
 	case before == "", before == now, parent != before[strings.LastIndex(before, "/")+1:]:
-		return Halt{} // nothing is known, it is at its place, or n was moved below another parent
+		return Halt{} // no place is recorded, the parent is at its old place, or n was moved below another parent
 	case i < len(path)-1:
 		return ancestorHalted(n.Name, v1alpha1.ReasonParentReplaced)
 	}
@@ -161,7 +162,7 @@ func ancestorHalted(name string, reason v1alpha1.Reason) Halt {
 	return Halt{v1alpha1.ReasonAncestorHalted, "ancestor " + name + " is halted (" + string(reason) + "); resolve that first"}
 }
 
-// stepToParent goes from a sub-namespace to its parent, or says why that is no parent.
+// stepToParent returns the parent of a sub-namespace, or the halt that says why there is none.
 func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	up := s.Namespace(at.Parent())
 	switch kind := s.KindOf(up); {
@@ -177,7 +178,8 @@ func (s *Snapshot) stepToParent(at *Namespace) (*Namespace, Halt) {
 	return up, Halt{}
 }
 
-// cycleMessage tells of the cycle path[i:] that closes at name. Whoever merely hangs below it has a halted ancestor.
+// cycleMessage returns the halt for a climb that reached name, which is path[i], a second time. A namespace that only hangs below
+// the cycle has a halted ancestor.
 func cycleMessage(path []string, i int, name string) Halt {
 	if i > 0 {
 		return ancestorHalted(name, v1alpha1.ReasonInCycle)
@@ -187,16 +189,17 @@ func cycleMessage(path []string, i int, name string) Halt {
 	return Halt{v1alpha1.ReasonInCycle, strings.Join(text, " -> ")}
 }
 
-// InTree says whether namespace is root or lies below it.
+// InTree says whether namespace is root or lies below it, on a sound path.
 func (s *Snapshot) InTree(namespace, root string) bool {
 	p := s.Place(namespace)
 	return p.InTree() && p.Path[0] == root
 }
 
-// onlyRoot are the labels of a root that has no others that count: of thousands of roots one map.
+// onlyRoot is shared by all roots without other labels that Place reads, so that thousands of roots hold one map.
 var onlyRoot = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}
 
-// Placing is n with nothing but what Place reads, for who asks no more than that. Maps that would be empty are nil.
+// Placing returns n reduced to what Place reads, to save memory for callers that ask nothing else. Maps that would be empty are
+// nil.
 func (n *Namespace) Placing() *Namespace {
 	placing := &Namespace{Name: n.Name, UID: n.UID, Terminating: n.Terminating,
 		Labels: only(n.Labels, v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate, v1alpha1.LabelProtected)}
@@ -228,7 +231,8 @@ func (s *Snapshot) Owns(root, uid string) bool {
 	return n != nil && uid != "" && n.TenantUID() == uid
 }
 
-// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it.
+// CascadingAllowed says whether the deletion of the namespace called name may delete what is below it: the configuration allows
+// every such deletion, or the namespace or an ancestor carries the annotation that allows it.
 func (s *Snapshot) CascadingAllowed(name string) bool {
 	if s.rules.AllowCascading {
 		return true

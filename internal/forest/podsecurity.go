@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Labels of a Namespace that say what its pods may do. Levels to warn of and to audit are labels like any other.
+// These labels of a Namespace say which pods the API server admits there (Pod Security Standards). The labels for warnings and
+// audits only inform, so they are inherited like any other label.
 const (
 	enforceLevel   = "pod-security.kubernetes.io/enforce"
 	enforceVersion = "pod-security.kubernetes.io/enforce-version"
@@ -15,13 +16,13 @@ const (
 	latest     = "latest"
 )
 
-// ranks are the levels that take something away from pods. Privileged, and no level at all, have rank 0.
+// ranks orders the levels that restrict pods. Privileged, and a missing level, have rank 0.
 var ranks = map[string]int{"baseline": 1, "restricted": 2}
 
 // latestMinor stands for the version latest, which is also meant where no version is given.
 const latestMinor = 9999
 
-// podLevel is what a namespace enforces. The zero value is privileged, or no level.
+// podLevel is the Pod Security level that a namespace enforces. The zero value is privileged, or no level.
 type podLevel struct {
 	rank  int // in ranks
 	minor int // N of version v1.N
@@ -43,7 +44,7 @@ func levelOf(labels map[string]string) podLevel {
 // atLeast says whether l is as strict as other, in level and in version.
 func (l podLevel) atLeast(other podLevel) bool { return l.rank >= other.rank && l.minor >= other.minor }
 
-// stricter has the stricter level and the later version of both.
+// stricter returns the stricter level and the later version of the two.
 func (l podLevel) stricter(other podLevel) podLevel {
 	return podLevel{max(l.rank, other.rank), max(l.minor, other.minor)}
 }
@@ -55,8 +56,9 @@ func (l podLevel) version() string {
 	return fmt.Sprintf("v1.%d", l.minor)
 }
 
-// hold keeps the level of pod security of n from falling below what flows in from above, and below what n has now: only a cluster
-// admin lowers a level, and the operator's cage says so too. What asked for less is named among the refused keys.
+// hold keeps the Pod Security level of n from falling below the inherited level and below the level that n has now: only a cluster
+// admin lowers a level, and the ValidatingAdmissionPolicies that confine the operator (its "cage") refuse such a write, too. A key
+// that asked for less is added to the refused keys.
 func (e *effective) hold(d side, n *Namespace, above map[string]string) {
 	labels, ours := e.standing(n), n.operatorKeys()
 	asked, own, fromAbove := levelOf(labels), levelOf(n.Labels), levelOf(above)
@@ -78,7 +80,7 @@ func (e *effective) hold(d side, n *Namespace, above map[string]string) {
 	}
 }
 
-// standing are the labels of pod security that n would have.
+// standing returns the Pod Security labels that n would have after e is written.
 func (e *effective) standing(n *Namespace) map[string]string {
 	labels, ours := map[string]string{}, n.operatorKeys()
 	for _, key := range []string{enforceLevel, enforceVersion} {
@@ -94,8 +96,8 @@ func (e *effective) standing(n *Namespace) map[string]string {
 	return labels
 }
 
-// keepLevel gives n, which leaves the forest, the labels of pod security that it had: what the operator lets go is no more open
-// than before.
+// keepLevel gives n, which leaves the forest, the Pod Security labels that it had: a namespace must not become more open because
+// the operator released it.
 func (n *Namespace) keepLevel(old *Namespace) {
 	if levelOf(old.Labels) == (podLevel{}) {
 		return

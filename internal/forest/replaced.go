@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Replaced are the values that somebody set on the namespace called name, and on those below it, and that what they
-// inherit would replace: "svc-1 team (z)", labels apart from annotations. It is asked of the forest as it would be.
+// Replaced returns the values that somebody set on the namespace called name, and on its descendants, and that inherited values
+// would replace: each as "svc-1 team (z)", labels apart from annotations. The snapshot must be the forest after the intended
+// change.
 func (s *Snapshot) Replaced(name string) (labels, annotations []string) {
 	var replaced [2][]string
 	for _, at := range append([]string{name}, slices.Collect(s.Below(name))...) {

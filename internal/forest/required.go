@@ -8,8 +8,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// UnmetChildren says what keeps the required children of the namespace called name from being there, one obstacle for each that
-// is not, in the order of their names.
+// UnmetChildren returns one obstacle for each required child of the namespace called name that doesn't exist yet, in the order of
+// their names.
 func (s *Snapshot) UnmetChildren(name string) []Obstacle {
 	h, n := s.Hierarchy(name), s.Namespace(name)
 	if h == nil || n == nil || n.Terminating {
@@ -24,7 +24,8 @@ func (s *Snapshot) UnmetChildren(name string) []Obstacle {
 	return obstacles
 }
 
-// childObstacle is what keeps one required child from being there, where so many others of the same parent are under way.
+// childObstacle returns what keeps one required child from existing. underWay counts the other children of the same parent that are
+// being created.
 func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
 	sub, child, place := s.Sub(parent, name), s.Namespace(name), s.Place(parent)
 	why := func(reason v1alpha1.Reason, message string) Obstacle {
@@ -61,8 +62,8 @@ func (s *Snapshot) childObstacle(parent, name string, underWay int) Obstacle {
 	return why(v1alpha1.ReasonChildPending, "SubNamespace "+parent+"/"+name+" is being created")
 }
 
-// awaitedByOthers says whether namespaces wait for a parent of that name that did not stand below place: whoever requires such a
-// child would get them, and nobody asks whether they may.
+// awaitedByOthers says whether namespaces wait for a parent of that name without having stood below place before. A required child
+// of that name would take them in, and nobody would have asked whether its maker may have them.
 func (s *Snapshot) awaitedByOthers(place Place, name string) bool {
 	path := strings.Join(append(slices.Clone(place.Path), name), "/")
 	return slices.ContainsFunc(s.Waiting(name), func(orphan string) bool {
@@ -70,7 +71,8 @@ func (s *Snapshot) awaitedByOthers(place Place, name string) bool {
 	})
 }
 
-// MissingChildren are the required children of parent that have no SubNamespace and that nothing stands in the way of.
+// MissingChildren returns the required children of parent that the operator is to create a SubNamespace for: those without one and
+// without an obstacle, and those whose name is taken outside of the tree.
 func (s *Snapshot) MissingChildren(parent string) []string {
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	if h == nil || n == nil || n.Terminating {
@@ -79,14 +81,15 @@ func (s *Snapshot) MissingChildren(parent string) []string {
 	var missing []string
 	underWay := 0
 	for _, name := range h.Required {
-		old := s.Namespace(name) // one that is going goes first
+		old := s.Namespace(name) // a namespace that is terminating must be gone before it is made again
 		if s.Sub(parent, name) != nil {
 			if old == nil && !s.Sub(parent, name).NameLost {
 				underWay++
 			}
 			continue
 		}
-		// A name that strangers have is asked for once, so that the SubNamespace remembers that it was lost.
+		// A SubNamespace is created once even for a name that is taken outside of the tree, so that its status records that the
+		// name was lost.
 		lost := s.NameObstacle(parent, name).Reason == v1alpha1.ReasonNameTaken && s.Place(parent).InTree()
 		if !lost && (old != nil && old.Terminating || s.childObstacle(parent, name, underWay).Reason != v1alpha1.ReasonChildPending) {
 			continue
