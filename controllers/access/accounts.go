@@ -23,9 +23,9 @@ type accountRecorder struct {
 	report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 }
 
-// rememberAccounts writes into the status which namespaces the listed service accounts live in, as far as that isn't there yet,
-// and returns what the status says then. An account gets nothing before its namespace is written down: a crash in between would
-// let the next start take a namespace that somebody made anew for the one that was meant.
+// rememberAccounts writes into the status the UIDs of the namespaces of the listed service accounts, as far as they aren't there
+// yet, and returns what the status says then. An account gets no access before its namespace is written down: after a crash in
+// between, the next start could mistake a namespace that somebody deleted and made anew for the one that was meant.
 func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1.LNamespace) ([]v1alpha1.ListedServiceAccount, error) {
 	before := tenant.Status.ServiceAccounts
 	if !tenant.DeletionTimestamp.IsZero() {
@@ -43,7 +43,7 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	}
 	var after []v1alpha1.ListedServiceAccount
 	err = r.report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
-		if s.ObservedGeneration <= tenant.Generation { // else these lists are old, and may lack an account that must not be forgotten
+		if s.ObservedGeneration <= tenant.Generation { // an older tenant's lists may lack an account that must stay in the status
 			s.ServiceAccounts = remember(s.ServiceAccounts)
 		}
 		after = s.ServiceAccounts
@@ -54,8 +54,8 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	return after, nil
 }
 
-// uidsOfNew looks at the namespaces of accounts that the status doesn't know yet. It reads live: what a manager has just made must
-// not be called missing.
+// uidsOfNew returns the UIDs of the namespaces of accounts that the status doesn't hold yet, by name; "" for a missing namespace.
+// It reads from the API server, because the cache may not know yet a namespace that a manager has just made.
 func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNamespace) (map[string]types.UID, error) {
 	uids := map[string]types.UID{}
 	for _, account := range grants.ServiceAccounts(tenant) {
@@ -80,8 +80,8 @@ func belongsTo(forest Forest, tenant *v1alpha1.LNamespace) func(namespace string
 	return func(namespace string) bool { return forest.BelongsTo(namespace, tenant.Name) }
 }
 
-// Listing asks for the tenants that list service accounts of these namespaces. It must not be called before the manager's cache of
-// LNamespaces has synced.
+// Listing returns requests for the tenants that list service accounts of these namespaces. The manager's cache of LNamespaces must
+// have synced.
 func (r *Reconciler) Listing(namespaces []string) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, namespace := range namespaces {
@@ -96,7 +96,7 @@ func (r *Reconciler) Listing(namespaces []string) []reconcile.Request {
 	return requests
 }
 
-// accountNamespaces are the values of indexAccounts.
+// accountNamespaces returns the values of indexAccounts for one LNamespace.
 func accountNamespaces(object client.Object) []string {
 	var namespaces []string
 	for _, account := range grants.ServiceAccounts(object.(*v1alpha1.LNamespace)) {

@@ -15,24 +15,24 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// outcome is what became of a plan.
+// outcome is the result of carrying out a plan.
 type outcome struct {
 	changes   []change
 	conflicts []grants.Key // someone else's objects under names of ours
-	forbidden []string     // what the API server doesn't let the operator do
-	contended []grants.Key // objects that others wrote faster than this pass could
-	busy      []grants.Key // shared objects that are being written for other tenants right now
-	rootless  bool         // the root Namespace takes no new objects
+	forbidden []string     // messages of the API server that refuse the operator a write
+	contended []grants.Key // objects that changed under each of several tries of this pass
+	busy      []grants.Key // shared objects that another worker is writing for another tenant
+	rootless  bool         // the root Namespace is missing or terminating, and so takes no new objects
 	errs      []error
 }
 
-// change is one write. before is nil for an object that was made, after for one that was deleted.
+// change is one write. before is nil for an object that was created, after for one that was deleted.
 type change struct {
 	key           grants.Key
 	before, after grants.Object
 }
 
-// conflictError says that someone else's object has the name.
+// conflictError says that an object that isn't the operator's has the name.
 type conflictError struct{ key grants.Key }
 
 func (e conflictError) Error() string {
@@ -42,24 +42,25 @@ func (e conflictError) Error() string {
 // errContended says that an object changed under each of several tries.
 var errContended = errors.New("the object has changed under each try")
 
-// errBusy says that another worker is writing the shared object. Waiting for it would keep this one from revoking what other
-// tenants have revoked; competing with it would cost both of them refused writes.
+// errBusy says that another worker is writing the shared object for another tenant. Waiting for that worker would delay the
+// revocations of this tenant; competing with it would cost both of them refused writes.
 var errBusy = errors.New("the object is being written for another tenant")
 
-// tries is how often a step is tried on an object that others write too: a shared pair may have many tenants at once. There is
-// no pause between them, since whoever was faster is done.
+// tries is how often a step is tried on an object that others write, too: a shared pair may belong to many tenants at once. No
+// pause comes between the tries, because the write that came first is complete.
 const tries = 6
 
-// stepRunner carries out plans: it lets one worker at a time write a shared object, and grants nothing to a tenant that is leaving.
+// stepRunner carries out plans. It lets only one worker at a time write a shared object, and grants nothing to a tenant for which
+// Withdraw was called.
 type stepRunner struct {
 	objects *objectStore
 	leaving *leavingTenants
 	clock   *revocationClock
-	writing sync.Map // keys of shared objects that a worker is at
+	writing sync.Map // keys of the shared objects that a worker is writing
 }
 
-// runSteps does the steps in order. One that fails holds up only what rests on it, except that nothing is granted while a
-// revocation has failed.
+// runSteps carries out the steps in order. A step that fails holds up only the steps that need its object, except that nothing is
+// granted while a revocation has failed.
 func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, plan grants.Plan, actual grants.Actual) *outcome {
 	done := &outcome{conflicts: plan.Conflicts}
 	unsound := map[grants.Key]bool{}
@@ -70,7 +71,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 		case !step.Revokes && !revoked, unsound[step.Needs], key.Namespace != "" && done.rootless:
 			continue
 		case step.Deed == grants.DeedEnsure && r.leaving.isLeaving(tenant):
-			continue // withdrawn since this pass began
+			continue // Withdraw was called since this pass began
 		}
 		changes, err := r.runStep(ctx, tenant.Name, step, actual)
 		done.changes = append(done.changes, changes...)
@@ -85,7 +86,7 @@ func (r *stepRunner) runSteps(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	return done
 }
 
-// noteFailure files an error about an object under what it takes to mend it.
+// noteFailure sorts an error about an object into the field of o by what it takes to resolve the error.
 func (o *outcome) noteFailure(key grants.Key, err error) {
 	switch {
 	case errors.As(err, &conflictError{}):
@@ -103,8 +104,8 @@ func (o *outcome) noteFailure(key grants.Key, err error) {
 	}
 }
 
-// runStep carries out one step on what exists, and again on what exists really where that turns out to be something else. actual is
-// kept up to date for the steps that follow.
+// runStep carries out one step on the object as actual knows it, and tries again on the object as the API server has it where the
+// write shows that actual is out of date. actual is updated for the steps that follow.
 func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Step, actual grants.Actual) ([]change, error) {
 	key := grants.KeyOf(step.Desired)
 	if grants.Shared(step.Desired) {
@@ -144,7 +145,7 @@ func (r *stepRunner) runStep(ctx context.Context, tenant string, step grants.Ste
 	return changes, fmt.Errorf("writing %s: %w", key, errContended)
 }
 
-// isStale says whether a write was refused because before isn't what exists.
+// isStale says whether a write was refused because the object isn't in the state before any more.
 func isStale(err error, before grants.Object) bool {
 	if before == nil {
 		return apierrors.IsAlreadyExists(err)
@@ -152,7 +153,7 @@ func isStale(err error, before grants.Object) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)
 }
 
-// tryStep makes at most one write. It returns what exists then, and whether the step is finished.
+// tryStep makes at most one write. It returns the object as it is after that (nil: none), and whether the step is finished.
 func (r *stepRunner) tryStep(ctx context.Context, tenant string, step grants.Step, existing grants.Object) (after grants.Object, finished bool, err error) {
 	next := grants.NextWrite(tenant, step, existing)
 	switch next.Verb {

@@ -16,20 +16,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// eventBytes is what the API server takes as an Event's message.
+// eventBytes is the longest message of an Event, in bytes, that the API server accepts.
 const eventBytes = 1024
 
 // announcer sends the Events about access.
 type announcer struct {
 	events record.EventRecorder
-	told   sync.Map // tenant → who binds its group elsewhere, as Events have said
+	told   sync.Map // tenant → the foreign bindings of its group that Events have named
 }
 
-// forgetTenant forgets what Events have said about the tenant's group.
+// forgetTenant forgets which foreign bindings of the tenant's group Events have named.
 func (a *announcer) forgetTenant(tenant string) { a.told.Delete(tenant) }
 
-// tellChanges sends one Event per list that has changed. settled says that the lists were in force before this pass, so that
-// whatever it wrote had drifted.
+// tellChanges sends one Event for each list of the LNamespace whose grants have changed. settled says that the lists were already
+// in force before this pass: every write of the pass then repaired an object that somebody had changed.
 func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, changes []change) {
 	first, last := map[grants.Key]grants.Object{}, map[grants.Key]grants.Object{}
 	var order []grants.Key
@@ -57,7 +57,8 @@ func (a *announcer) tellChanges(tenant *v1alpha1.LNamespace, settled bool, chang
 	}
 }
 
-// ownGroupAside leaves out the tenant's own group of sudoers, which is bound beside the managers and listed nowhere.
+// ownGroupAside returns names without the tenant's own group of sudoers: the operator binds that group beside the managers, and no
+// list holds it.
 func ownGroupAside(tenant string, names []string) []string {
 	group := v1alpha1.Subject{Kind: v1alpha1.SubjectGroup, Name: v1alpha1.SudoersGroup(tenant)}.String()
 	var listed []string
@@ -69,12 +70,12 @@ func ownGroupAside(tenant string, names []string) []string {
 	return listed
 }
 
-// tellList names as many subjects as an Event can hold.
+// tellList sends an Event that names as many subjects as its message can hold.
 func (a *announcer) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason, text string, names []string) {
 	if len(names) == 0 {
 		return
 	}
-	const room = eventBytes - 40 // for the count of those left out
+	const room = eventBytes - 40 // 40 bytes are for the count of the names left out
 	var b strings.Builder
 	b.WriteString(text)
 	for i, name := range names {
@@ -90,7 +91,7 @@ func (a *announcer) tellList(tenant *v1alpha1.LNamespace, reason v1alpha1.Reason
 	a.sendEvent(tenant, corev1.EventTypeNormal, reason, b.String())
 }
 
-// tellFindings warns of what the condition didn't say before.
+// tellFindings sends a warning for each finding that the condition before didn't mention. before is nil if there was no condition.
 func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Condition, found []finding) {
 	for _, f := range found {
 		if f.event != "" && (before == nil || !strings.Contains(before.Message, f.message)) {
@@ -99,8 +100,8 @@ func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Con
 	}
 }
 
-// tellBindings tells of others' bindings of the tenant's group, once for the same bindings: whoever looks at a binding, a cluster
-// admin, where it stands, and the tenant that there are such.
+// tellBindings sends Events about foreign bindings of the tenant's group, once for the same bindings: one on the LNamespace, for
+// the tenant, and one on each binding, for a cluster admin who looks at it.
 func (a *announcer) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
 	elsewhere := slices.Concat(seen.group.inTheWay, seen.group.gifts)
 	now := fmt.Sprint(elsewhere)

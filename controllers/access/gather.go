@@ -11,10 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// facts are all that one pass over a tenant decides upon.
+// facts hold everything on which one pass over a tenant decides.
 type facts struct {
 	deleting bool
-	own      bool // the root Namespace is this LNamespace's
+	own      bool // the root Namespace belongs to this LNamespace
 	settings Settings
 	mode     grants.Mode
 	roleless bool // the ClusterRole of users doesn't exist
@@ -22,37 +22,40 @@ type facts struct {
 	objects  grants.Objects
 	actual   grants.Actual
 	group    groupState
-	// unbounded says that nobody holds rights in the root yet, and that its template's copies are still to be made there.
+	// unbounded says that nobody holds rights in the root yet, and that the copies of its template are still to be made there.
+	// Grants wait for these copies, because they limit what the rights allow.
 	unbounded bool
-	// unremembered is why the namespaces of service accounts could not be written down; those accounts get nothing meanwhile.
+	// unremembered is the error of writing down the namespaces of service accounts. Accounts whose namespaces are not written down
+	// get nothing.
 	unremembered error
-	// unread is why the ClusterRole of users could not be looked for; nothing is granted meanwhile, and what left a list is revoked.
+	// unread is the error of reading the ClusterRole of users. Nothing is granted then, and subjects that left a list are revoked.
 	unread error
 }
 
-// withheldGrants says what the facts don't allow to be granted.
+// withheldGrants returns the grants that must not be made, judged by the facts.
 func (f *facts) withheldGrants() grants.Withheld {
 	return grants.Withheld{
 		Everything:    !f.own && !f.deleting,
 		Sudo:          f.groupInUse(),
 		Users:         f.roleless,
 		SudoAdditions: f.group.pending && f.mode.Forms.Legacy,
-		// Until its finalizer withdraws everything, a tenant that is being deleted keeps what it has; a list may still shrink.
+		// A tenant that is being deleted keeps what it has until its finalizer withdraws everything; a list may still shrink.
 		Additions: f.deleting || f.unread != nil,
 		Bindings:  f.unbounded,
 	}
 }
 
-// groupInUse says whether a first grant of sudo would give what somebody else bound to the group. In the constrained form alone it
-// ends at the edge of the tree, whatever is bound.
+// groupInUse says whether a first grant of sudo would also give the sudoers what somebody else bound to their group. Where only
+// constrained impersonation is granted it would not: that ends at the edge of the tree, whatever is bound outside.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
-// firstGrant says whether sudoers hold sudo now, with nobody else's binding in the way. From then on such bindings are gifts.
+// firstGrant says whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign bindings
+// are gifts (see groups).
 func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(grants.Subjects(f.actual[grants.KeyOf(f.objects.Sudo.Binding)])) > 0
 }
 
-// holdsRights says whether a binding of the tenant stands in its root.
+// holdsRights says whether a RoleBinding of the tenant exists in its root namespace.
 func (f *facts) holdsRights() bool {
 	for _, binding := range f.objects.RootBindings() {
 		if f.actual[grants.KeyOf(binding)] != nil {
@@ -62,7 +65,7 @@ func (f *facts) holdsRights() bool {
 	return false
 }
 
-// readTenant reads an LNamespace, and forgets it where it is gone.
+// readTenant reads an LNamespace. It returns nil, and forgets the tenant, if there is none.
 func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNamespace, error) {
 	tenant := &v1alpha1.LNamespace{}
 	err := r.Client.Get(ctx, client.ObjectKey{Name: name}, tenant)
@@ -119,7 +122,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	return f, err
 }
 
-// planInput takes what the desired objects depend on. accounts is what is remembered of the service accounts that are listed.
+// planInput returns what the desired objects depend on. accounts is what the status records of the listed service accounts.
 func planInput(forest Forest, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
@@ -135,7 +138,7 @@ func planInput(forest Forest, tenant *v1alpha1.LNamespace, accounts []v1alpha1.L
 	}
 }
 
-// readActual reads what exists under the names of objects, and the shared objects that the tenant owns.
+// readActual reads the objects that exist under the names of objects, and the shared objects that the tenant owns.
 func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace, objects grants.Objects) (grants.Actual, error) {
 	actual := grants.Actual{}
 	if err := r.objects.addOwnedPairs(ctx, tenant.Name, actual); err != nil {
@@ -145,7 +148,7 @@ func (r *Reconciler) readActual(ctx context.Context, tenant *v1alpha1.LNamespace
 	for _, key := range objects.Keys() {
 		object, err := r.objects.readCached(ctx, key)
 		if object == nil && err == nil && blocked[key] {
-			object, err = r.objects.readLive(ctx, key) // the cache doesn't hold what stood in the way
+			object, err = r.objects.readLive(ctx, key) // the cache holds no foreign object
 		}
 		if err != nil {
 			return nil, err

@@ -21,40 +21,41 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// groups knows who else binds the groups of sudoers. A binding of the group that is older than the tenant's first grant of sudo
-// would give whoever creates an LNamespace of the right name what that binding grants, so it stops the first grant. A later one is
-// a gift of its author, who must not be able to take anything away with it. status.sudoGrantedAt remembers the first grant.
+// groups knows who else binds the groups of sudoers. A foreign binding, one that the operator didn't write, may be older than the
+// tenant's first grant of sudo. Then whoever creates an LNamespace of the right name would get what that binding grants, so it
+// stops the first grant. A later foreign binding is called a gift of its author: it stops nothing, because its author must not be
+// able to take anything away with it. status.sudoGrantedAt remembers the first grant.
 //
-// ClusterRoleBindings are watched. RoleBindings would be too many to watch, so they are looked through now and then
-// (groupscan.go), and before a tenant's sudoers get their first right.
+// ClusterRoleBindings are watched. RoleBindings would be too many to watch, so all of them are listed from time to time, and before
+// a tenant's sudoers get their first right. One such pass over all RoleBindings is called a look (groupscan.go).
 type groups struct {
 	forest  Forest
 	timing  Timing
 	live    client.Reader
-	ours    client.Reader // the manager's cache: ClusterRoleBindings that carry the label of access objects
-	foreign cache.Cache   // all others, less what is of no interest here
+	ours    client.Reader // the manager's cache: ClusterRoleBindings with the label of access objects
+	foreign cache.Cache   // ClusterRoleBindings without that label, reduced to the groups of sudoers
 
 	recheck chan struct{}
 	table   *holderTable
 }
 
-// groupState is what others' bindings mean for a tenant's sudo.
+// groupState says what foreign bindings mean for a tenant's sudo.
 type groupState struct {
-	// inTheWay are bindings that name the group and are not ours, before the tenant's first grant. Sudo waits for them to go.
+	// inTheWay are foreign bindings that name the group, before the tenant's first grant. Sudo waits until they are deleted.
 	inTheWay []holder
-	// gifts are such bindings outside of the tree, after the first grant.
+	// gifts are foreign bindings that name the group and grant something outside of the tree, after the first grant.
 	gifts []holder
-	// pending says that no look has been finished since the tenant listed its first sudoer. The look asks for the tenant again.
+	// pending says that no look has finished since the tenant listed its first sudoer. The look requeues the tenant when it has.
 	pending bool
-	// forbidden says why looks are refused; empty if they are not.
+	// forbidden is the API server's message if it refuses looks to the operator; else "".
 	forbidden string
 }
 
-// holder is a binding that names the group of a tenant's sudoers and is not ours, or not that tenant's.
+// holder is a binding that names the group of a tenant's sudoers, and that the operator didn't write for this LNamespace.
 type holder struct {
 	key grants.Key
-	uid types.UID // so that its Events are found
-	// leftover says that the operator wrote it for an earlier LNamespace of the name.
+	uid types.UID // an Event on the binding needs it
+	// leftover says that the operator wrote the binding for an earlier LNamespace of the same name.
 	leftover bool
 }
 
@@ -68,7 +69,7 @@ func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
 	}
 }
 
-// lookAtGroup says what others' bindings mean for the tenant's sudo. desired is the pair of its sudoers, and actual what exists.
+// lookAtGroup returns what foreign bindings mean for the tenant's sudo. desired is the pair of its sudoers, and actual what exists.
 func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) (groupState, error) {
 	granted := grants.WasGranted(tenant, desired, actual)
 	if len(grants.Subjects(desired.Binding)) == 0 {
@@ -85,15 +86,15 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	return g.table.judgeTenant(tenant.Name, granted, holders, g.forest), nil
 }
 
-// requestRecheck wants another look at the RoleBindings that stand in the way of tenants.
+// requestRecheck asks for another read of the RoleBindings that stop the first grants of tenants. It doesn't block.
 func (g *groups) requestRecheck() {
 	select {
 	case g.recheck <- struct{}{}:
-	default: // one is due already
+	default: // a recheck is due already
 	}
 }
 
-// clusterWide names the ClusterRoleBindings of the group that are not ours.
+// clusterWide returns the foreign ClusterRoleBindings of the group.
 func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error) {
 	var elsewhere []holder
 	for _, reader := range []client.Reader{g.foreign, g.ours} {
@@ -111,7 +112,7 @@ func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error
 	return elsewhere, nil
 }
 
-// watchBindings sets up the cache of ClusterRoleBindings that are not ours.
+// watchBindings sets up the cache of ClusterRoleBindings without the label of access objects.
 func (g *groups) watchBindings(mgr ctrl.Manager) error {
 	unlabelled, err := labels.NewRequirement(v1alpha1.LabelAccess, selection.DoesNotExist, nil)
 	if err != nil {
@@ -132,7 +133,7 @@ func (g *groups) watchBindings(mgr ctrl.Manager) error {
 	return mgr.Add(ownCache{g.foreign})
 }
 
-// boundElsewhere asks for a tenant when a ClusterRoleBinding comes to name its group, or ceases to.
+// boundElsewhere requeues a tenant when a ClusterRoleBinding begins or ceases to name its group.
 func (g *groups) boundElsewhere() source.Source {
 	requests := func(_ context.Context, binding *rbacv1.ClusterRoleBinding) []reconcile.Request {
 		var requests []reconcile.Request
@@ -144,7 +145,7 @@ func (g *groups) boundElsewhere() source.Source {
 	return source.Kind(g.foreign, &rbacv1.ClusterRoleBinding{}, handler.TypedEnqueueRequestsFromMapFunc(requests))
 }
 
-// groupsOnly keeps of a ClusterRoleBinding what groupsOfSudoers wants to know; a cluster may have thousands.
+// groupsOnly reduces a ClusterRoleBinding to what groupsOfSudoers reads, since a cluster may have thousands of them.
 func groupsOnly(object any) (any, error) {
 	binding, ok := object.(*rbacv1.ClusterRoleBinding)
 	if !ok {
@@ -159,11 +160,11 @@ func groupsOnly(object any) (any, error) {
 	return slim, nil
 }
 
-// groupsOfSudoers are the values of indexGroup.
+// groupsOfSudoers returns the values of indexGroup for one binding.
 func groupsOfSudoers(binding client.Object) []string { return grants.GroupsOfSudoers(binding) }
 
 // ownCache makes the manager start a cache before the controllers, as it does with its own.
 type ownCache struct{ cache.Cache }
 
-// GetCache is what the manager knows a holder of a cache by.
+// GetCache is the method by which the manager recognises a cache.
 func (c ownCache) GetCache() cache.Cache { return c.Cache }

@@ -20,10 +20,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// scanPage is how many RoleBindings one request of a look asks for.
+// scanPage is the number of RoleBindings that one request of a look asks for.
 const scanPage = 500
 
-// scanUntilDone looks at RoleBindings from the start of the controller to its end, and asks for the tenants that it concerns.
+// scanUntilDone runs looks as long as the controller runs, and requeues the tenants that they concern.
 func (g *groups) scanUntilDone() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		go g.runLook(ctx, asking(queue))
@@ -31,15 +31,16 @@ func (g *groups) scanUntilDone() source.Source {
 	})
 }
 
-// asking is how a source of the controller asks for a tenant.
+// asking returns a function that adds a tenant to the controller's queue.
 func asking(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(tenant string) {
 	return func(tenant string) {
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: tenant}})
 	}
 }
 
-// runLook makes one look for all tenants that have asked meanwhile, and one every GroupScan. What stands in a tenant's way is
-// looked at again every GroupRetry, and when a watch says that it has changed. Looks that tenants ask for take a tenth of the time at most, however often they ask.
+// runLook makes one look for all tenants that have asked since the last one, and one every GroupScan. RoleBindings that stop a
+// tenant's first grant are read again every GroupRetry, and when a watch reports that one has changed. Looks that tenants ask for
+// take a tenth of the time at most, however often they ask.
 func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 	full := time.NewTicker(g.timing.GroupScan)
 	defer full.Stop()
@@ -47,7 +48,7 @@ func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 	defer again.Stop()
 	failing := g.backoff()
 	var retry <-chan time.Time
-	var rested time.Time // when the next look may begin
+	var rested time.Time // the earliest time of the next look that a tenant asks for
 	for {
 		look, scanning := g.scanBindings, true
 		select {
@@ -55,7 +56,7 @@ func (g *groups) runLook(ctx context.Context, enqueue func(tenant string)) {
 			return
 		case <-g.table.wake:
 			if retry != nil {
-				continue // the next try is due soon, and answers this one as well
+				continue // the next try is due soon, and serves this request as well
 			}
 			if rest := time.Until(rested); rest > 0 {
 				retry = time.After(rest)
@@ -90,7 +91,7 @@ func (g *groups) backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: g.timing.RetryMin, Cap: g.timing.RetryMax, Factor: 2, Jitter: 0.2, Steps: 32}
 }
 
-// scanBindings lists all RoleBindings. It returns the tenants that waited for it, and those for which something has changed.
+// scanBindings lists all RoleBindings. It returns the tenants that waited for a look, and those for which something has changed.
 func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	asked, needless := g.table.beginLook()
 	if needless {
@@ -103,8 +104,8 @@ func (g *groups) scanBindings(ctx context.Context) ([]string, error) {
 	return g.table.noteLook(asked, found), nil
 }
 
-// listBindings finds the RoleBindings that name a group of sudoers, by group. The operator's own copies are left out, unless they are of
-// an earlier LNamespace of the name.
+// listBindings returns the RoleBindings that name a group of sudoers, by group. The operator's own copies are left out, unless they
+// were written for an earlier LNamespace of the same name.
 func (g *groups) listBindings(ctx context.Context) (map[string][]holder, error) {
 	found := map[string][]holder{}
 	page := &rbacv1.RoleBindingList{}
@@ -131,16 +132,17 @@ func (g *groups) listBindings(ctx context.Context) (map[string][]holder, error) 
 	}
 }
 
-// ofAnother says whether the LNamespace that has the name of a copy's tenant is not the one that the copy is of.
+// ofAnother says whether a copy was written for another LNamespace than the one that bears the tenant's name now.
 func (g *groups) ofAnother(ctx context.Context, binding *rbacv1.RoleBinding) bool {
 	tenant := &v1alpha1.LNamespace{}
 	if err := g.ours.Get(ctx, client.ObjectKey{Name: binding.Labels[v1alpha1.LabelTenant]}, tenant); err != nil {
-		return false // there is none, whom it could give anything
+		return false // no LNamespace has the name, so the copy gives nobody anything
 	}
 	return binding.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(tenant.UID)
 }
 
-// recheckObstacles looks again at the RoleBindings that stand in the way of a tenant, and returns the tenants that are rid of one.
+// recheckObstacles reads again the RoleBindings that stop a tenant's first grant, and returns the tenants for which one of them is
+// gone.
 func (g *groups) recheckObstacles(ctx context.Context) ([]string, error) {
 	var concerned []string
 	var errs []error

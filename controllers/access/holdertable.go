@@ -11,17 +11,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// holderTable is what looks at RoleBindings have found about the groups of sudoers, and which tenants wait for a look.
+// holderTable holds what looks at RoleBindings have found about the groups of sudoers (see groups), and which tenants wait for a
+// look.
 type holderTable struct {
-	// wake has a value when a tenant waits for a look.
+	// wake has a value while a tenant waits for a look.
 	wake chan struct{}
 
 	mu        sync.Mutex          // guards all below; no request is sent while it is held
 	asked     map[string]bool     // tenants that wait for a look that has not begun yet
-	known     map[string]bool     // tenants that had sudoers when the last look began
+	known     map[string]bool     // tenants for which a look has finished since they listed their first sudoer
 	found     map[string][]holder // group → RoleBindings that name it, as of the last look
-	stopped   map[string][]holder // tenant → RoleBindings that its first grant waits for
-	forbidden string              // why the last look was refused; empty if it was not
+	stopped   map[string][]holder // tenant → RoleBindings that stop its first grant
+	forbidden string              // the API server's message if it refused the last look; else ""
 }
 
 func newHolderTable() *holderTable {
@@ -30,8 +31,9 @@ func newHolderTable() *holderTable {
 	}
 }
 
-// judgeTenant says what others' bindings mean for the sudo of a tenant that lists sudoers: clusterWide, and the RoleBindings that the last
-// look found. It notes which of these the first grant waits for, and wants a look if none has been finished for the tenant.
+// judgeTenant returns what foreign bindings mean for the sudo of a tenant that lists sudoers: those of clusterWide, and the
+// RoleBindings that the last look found. It records the RoleBindings that stop the first grant, and requests a look if none has
+// finished for the tenant.
 func (t *holderTable) judgeTenant(tenant string, granted bool, clusterWide []holder, forest Forest) groupState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,16 +62,16 @@ func (h holder) givesMore(tenant string, forest Forest) bool {
 	return !h.leftover && (h.key.Namespace == "" || !forest.BelongsTo(h.key.Namespace, tenant))
 }
 
-// requestLook wants a look for the tenant. The caller holds the lock.
+// requestLook requests a look for the tenant. The caller holds the lock.
 func (t *holderTable) requestLook(tenant string) {
 	t.asked[tenant] = true
 	select {
 	case t.wake <- struct{}{}:
-	default: // one is due already
+	default: // a look is due already
 	}
 }
 
-// forgetTenant forgets what was found about the tenant's group: its next sudoer counts as the first.
+// forgetTenant forgets what is known about the tenant's group: its next sudoer counts as the first.
 func (t *holderTable) forgetTenant(tenant string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +80,7 @@ func (t *holderTable) forgetTenant(tenant string) {
 	delete(t.stopped, tenant)
 }
 
-// beginLook returns the tenants that wait for the look that begins. The look is needless where no tenant has a sudoer.
+// beginLook returns the tenants that wait for the look that begins now. The look is needless where no tenant has a sudoer.
 func (t *holderTable) beginLook() (asked map[string]bool, needless bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +88,8 @@ func (t *holderTable) beginLook() (asked map[string]bool, needless bool) {
 	return asked, len(asked) == 0 && len(t.known) == 0
 }
 
-// noteFailedLook lets those who asked wait for the next look. It returns the tenants that have to say now why they wait.
+// noteFailedLook makes the tenants of asked wait for the next look. It returns the tenants to requeue, so that their conditions say
+// why they wait: all of asked when the API server begins to refuse looks, otherwise none.
 func (t *holderTable) noteFailedLook(asked map[string]bool, err error) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +97,7 @@ func (t *holderTable) noteFailedLook(asked map[string]bool, err error) []string 
 	refused := apierrors.IsForbidden(err) && t.forbidden == ""
 	for tenant := range asked {
 		t.asked[tenant] = true
-		concerned[tenant] = refused // so that they can say why they wait
+		concerned[tenant] = refused
 	}
 	if apierrors.IsForbidden(err) {
 		t.forbidden = err.Error()
@@ -102,7 +105,8 @@ func (t *holderTable) noteFailedLook(asked map[string]bool, err error) []string 
 	return trueKeys(concerned)
 }
 
-// noteLook replaces what earlier looks have found. It returns the tenants that waited, and those for which something has changed.
+// noteLook replaces what earlier looks have found. It returns the tenants that waited for the look, and those for which something
+// has changed.
 func (t *holderTable) noteLook(asked map[string]bool, found map[string][]holder) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,14 +125,14 @@ func (t *holderTable) noteLook(asked map[string]bool, found map[string][]holder)
 	return trueKeys(concerned)
 }
 
-// dropHolder forgets a binding that names the group no longer.
+// dropHolder forgets a binding that no longer names the group.
 func (t *holderTable) dropHolder(group string, gone holder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.found[group] = slices.DeleteFunc(slices.Clone(t.found[group]), func(other holder) bool { return other == gone })
 }
 
-// inTheWay lists by tenant the RoleBindings that its first grant waits for.
+// inTheWay returns, by tenant, the RoleBindings that stop its first grant.
 func (t *holderTable) inTheWay() map[string][]holder {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -44,7 +44,7 @@ func init() {
 	metrics.Registry.MustRegister(writes, conflicts, revocationSeconds, sudoMode, boundElsewhere, objectCount)
 }
 
-// objectCollector counts access objects in the cache when it is asked.
+// objectCollector counts the access objects in the cache at each scrape.
 type objectCollector struct {
 	desc   *prometheus.Desc
 	reader atomic.Pointer[client.Client] // nil until a manager is set up
@@ -53,7 +53,7 @@ type objectCollector struct {
 // Describe implements prometheus.Collector.
 func (c *objectCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector. A cache that isn't ready counts nothing.
+// Collect implements prometheus.Collector. It reports nothing while the cache isn't synced.
 func (c *objectCollector) Collect(out chan<- prometheus.Metric) {
 	reader := c.reader.Load()
 	if reader == nil {
@@ -93,7 +93,7 @@ func countByAccess(list client.ObjectList, counts map[string]float64) {
 	}
 }
 
-// obstacles remembers whose objects stand under names of ours, by tenant.
+// obstacles remembers, by tenant, the names of access objects that foreign objects have.
 type obstacles struct {
 	mu       sync.Mutex
 	byTenant map[string]map[grants.Key]bool
@@ -128,7 +128,7 @@ func (o *obstacles) set(tenant string, keys []grants.Key) {
 	o.byTenant[tenant] = found
 }
 
-// strangers counts others' bindings of the group of each tenant: those in the way of its first grant, and gifts.
+// strangers counts the foreign bindings of each tenant's group of sudoers: those that stop the first grant, and gifts (see groups).
 type strangers struct {
 	mu       sync.Mutex
 	byTenant map[string][2]int

@@ -15,11 +15,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// unavailable is what keeps mode Constrained from being in force.
+// unavailable says in a message why mode Constrained can't be in force.
 const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate ConstrainedImpersonation"
 
-// modes keeps the mode of sudo: it asks the API server now and then, follows the configuration, and ends a switch when the
-// rules and bindings of both forms are in place everywhere. It is a source of the controller, which waits for the first mode.
+// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, follows the
+// configuration, and ends a switch of modes when the rules and bindings of both forms, legacy and constrained, are in place
+// everywhere. It is a source of the controller, which waits until the first mode is known.
 type modes struct {
 	objects *objectStore
 	forest  Forest
@@ -42,7 +43,7 @@ func newModes(r *Reconciler) *modes {
 	}
 }
 
-// Reconfigured says that Config may answer something else about the mode of sudo.
+// Reconfigured must be called when Config may return another SudoMode.
 func (r *Reconciler) Reconfigured() {
 	if r.modes == nil {
 		return // not set up yet
@@ -50,7 +51,7 @@ func (r *Reconciler) Reconfigured() {
 	r.modes.requestLook()
 }
 
-// requestLook wants another look at the configuration.
+// requestLook asks for another look at the configuration. It doesn't block.
 func (m *modes) requestLook() {
 	select {
 	case m.wake <- struct{}{}:
@@ -87,7 +88,7 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 	answer := m.lookAtMode(ctx)
 	close(m.begun)
 	next := time.After(m.answerTTL(answer))
-	var began, settled time.Time // of the switch, and since when it is in place everywhere
+	var began, settled time.Time // began: first look of the switch; settled: since when it is in place everywhere
 	for {
 		before := m.currentMode()
 		var again <-chan time.Time
@@ -127,7 +128,7 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 	}
 }
 
-// beginWithRules takes the mode from the rules that exist. It is false if ctx ends before they could be read.
+// beginWithRules takes the mode from the ClusterRoles that exist. It returns false if ctx ends before they could be read.
 func (m *modes) beginWithRules(ctx context.Context) bool {
 	for {
 		var found grants.Forms
@@ -151,7 +152,7 @@ func (m *modes) beginWithRules(ctx context.Context) bool {
 	}
 }
 
-// lookAtMode follows the configuration, and the API server where it matters what that says.
+// lookAtMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
 func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
 	configured, answer := m.config().SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
@@ -166,7 +167,7 @@ func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
 	return answer
 }
 
-// answerTTL is how long an answer is good for.
+// answerTTL returns how long an answer holds until the API server is asked again.
 func (m *modes) answerTTL(answer grants.Answer) time.Duration {
 	if answer == grants.Unknown && m.config().SudoMode != v1alpha1.SudoLegacy {
 		return m.timing.ProbeRetry
@@ -187,7 +188,7 @@ func (m *modes) setMode(mode grants.Mode) {
 	}
 }
 
-// requeueTenants asks for every tenant.
+// requeueTenants requeues every tenant.
 func (m *modes) requeueTenants(ctx context.Context, enqueue func(tenant string)) {
 	mode := m.currentMode()
 	ctrl.Log.WithName("access").Info("the mode of sudo changes", "mode", mode.Told, "legacyRules", mode.Forms.Legacy, "constrainedRules", mode.Forms.Constrained)

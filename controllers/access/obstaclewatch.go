@@ -20,25 +20,26 @@ import (
 	"github.com/warren-tenancy/warren/internal/pause"
 )
 
-// mostObstacleWatches bounds the objects that are watched by name; of the others the back-off tells that they are gone.
+// mostObstacleWatches bounds the objects that are watched by name. For the rest, a retry with back-off finds out that they are
+// gone.
 const mostObstacleWatches = 100
 
-// obstacleWatch watches the metadata of what stands in the way of tenants, each object by its name, so that a tenant is looked at when
-// it goes, and not only when a back-off has passed.
+// obstacleWatch watches the metadata of foreign objects that stand in the way of tenants, each by its name, so that a tenant is
+// reconciled as soon as such an object is deleted or changed, and not only after a back-off.
 type obstacleWatch struct {
 	client metadata.Interface
 	pause  time.Duration // between two watches of one object
-	// recheck looks again at what keeps groups from being granted.
+	// recheck reads again the RoleBindings that stop first grants of sudo.
 	recheck func()
 
-	mu      sync.Mutex // guards all below; nothing is called while it is held
+	mu      sync.Mutex // guards all below; recheck and enqueue are not called while it is held
 	ctx     context.Context
 	enqueue func(tenant string)
-	wanted  map[string][]grants.Key           // by tenant
-	running map[grants.Key]context.CancelFunc // watches
+	wanted  map[string][]grants.Key           // by tenant: the objects in its way
+	running map[grants.Key]context.CancelFunc // one watch for each object
 }
 
-// source lets watches run as long as the controller does.
+// source ties the watches to the life of the controller: before it starts, follow does nothing.
 func (o *obstacleWatch) source() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		o.mu.Lock()
@@ -48,7 +49,7 @@ func (o *obstacleWatch) source() source.Source {
 	})
 }
 
-// follow watches what stands in the way of tenant, and what stood there no longer.
+// follow watches the objects of keys for tenant, and ends the watches that no tenant needs any more.
 func (o *obstacleWatch) follow(tenant string, keys []grants.Key) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -82,7 +83,8 @@ func (o *obstacleWatch) follow(tenant string, keys []grants.Key) {
 	}
 }
 
-// watchUntilDone watches one object until ctx is done. Each watch that begins counts as a change: what happened before it is unknown.
+// watchUntilDone watches one object until ctx is done. The begin of each watch counts as a change, because nobody knows what
+// happened before it.
 func (o *obstacleWatch) watchUntilDone(ctx context.Context, key grants.Key) {
 	resource := rbacv1.SchemeGroupVersion.WithResource(key.Resource())
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String()
@@ -96,7 +98,7 @@ func (o *obstacleWatch) watchUntilDone(ctx context.Context, key grants.Key) {
 			for event := range w.ResultChan() {
 				if event.Type == watch.Deleted || event.Type == watch.Modified {
 					o.tell(key)
-					_ = pause.For(ctx, o.pause/5) // somebody may change it all the time
+					_ = pause.For(ctx, o.pause/5) // limits the pace where somebody changes the object all the time
 				}
 			}
 			w.Stop()
@@ -109,7 +111,7 @@ func (o *obstacleWatch) backoff() *wait.Backoff {
 	return &wait.Backoff{Duration: o.pause, Cap: 30 * o.pause, Factor: 2, Jitter: 0.2, Steps: 32}
 }
 
-// tell has every tenant looked at in whose way the object stands.
+// tell requeues every tenant in whose way the object stands.
 func (o *obstacleWatch) tell(key grants.Key) {
 	o.recheck()
 	o.mu.Lock()

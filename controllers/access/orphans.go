@@ -21,8 +21,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// orphans deletes access objects that no tenant answers for any more: someone stripped their owners, or took the finalizer off
-// an LNamespace. Every object is looked at when the operator starts and whenever it changes.
+// orphans deletes access objects that belong to no tenant any more, because someone removed their owner references, or took the
+// finalizer off an LNamespace. Every access object is checked when the operator starts and whenever it changes.
 type orphans struct {
 	objects *objectStore
 }
@@ -53,12 +53,12 @@ func setupOrphans(mgr ctrl.Manager, objects *objectStore, timing Timing) error {
 	return nil
 }
 
-// objectsOf names the objects of an LNamespace that has gone.
+// objectsOf returns the keys of the access objects of an LNamespace that was deleted.
 func objectsOf(_ context.Context, tenant client.Object) []grants.Key {
 	return grants.For(&v1alpha1.LNamespace{ObjectMeta: metav1.ObjectMeta{Name: tenant.GetName()}}, grants.Facts{}).Keys()
 }
 
-// Reconcile deletes the object if it is ours and nobody's.
+// Reconcile deletes the object if the operator wrote it and no tenant claims it.
 func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, error) {
 	object, err := readObject(ctx, o.objects.client, key)
 	if err != nil || object == nil || object.GetDeletionTimestamp() != nil {
@@ -68,7 +68,7 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	if !ok || !grants.Removable(object, expected) {
 		return ctrl.Result{}, nil
 	}
-	// The cache answers nearly always; only the API server's word is enough to delete.
+	// The cache answers nearly every time, but only an answer of the API server is enough to delete.
 	for _, reader := range []client.Reader{o.objects.client, o.objects.live} {
 		claimed, err := isClaimed(ctx, reader, object)
 		if err != nil || claimed {
@@ -82,8 +82,8 @@ func (o orphans) Reconcile(ctx context.Context, key grants.Key) (ctrl.Result, er
 	return ctrl.Result{}, nil
 }
 
-// isClaimed says whether the object is left to others: to a tenant that it names and that lives, or to the garbage collector,
-// which has been told by a mark.
+// isClaimed says whether the object must be left alone: a tenant that it names exists, or a mark has already left it to the garbage
+// collector.
 func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) (bool, error) {
 	if grants.IsLeftToCollector(object) {
 		return true, nil
@@ -100,7 +100,7 @@ func isClaimed(ctx context.Context, reader client.Reader, object grants.Object) 
 	return false, nil
 }
 
-// ignoreConflict drops the error of a guarded write that came too late; the event of what came first asks again.
+// ignoreConflict drops the conflict of a guarded write: the event of the write that came first queues the object again.
 func ignoreConflict(err error) error {
 	if apierrors.IsConflict(err) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// addOwnedPairs adds the self pairs of which the tenant is an owner, of whatever users.
+// addOwnedPairs adds the self pairs that the tenant owns, of any user.
 func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual grants.Actual) error {
 	of := client.MatchingFields{indexTenant: tenant}
 	roles, bindings := &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}
@@ -39,7 +39,8 @@ func (s *objectStore) addOwnedPairs(ctx context.Context, tenant string, actual g
 	return nil
 }
 
-// readCached reads an object from the cache, or what was last written where that is later. It is nil if there is none.
+// readCached reads an object from the cache, or returns the operator's own last write where that is newer. It is nil if there is no
+// object.
 func (s *objectStore) readCached(ctx context.Context, key grants.Key) (grants.Object, error) {
 	object, err := readObject(ctx, s.client, key)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// recent remembers own writes until the watch has brought them, so that a tenant that is looked at again at once isn't
-// written again. It never waits: a memory that no watch confirms ends by itself, and costs at worst one refused write.
+// recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't write
+// the same again. It never waits: a write that no watch confirms is forgotten after lasts, which costs at worst one refused write.
 type recent struct {
 	lasts time.Duration
 
@@ -63,7 +63,7 @@ func (r *recent) remember(key grants.Key, w write) {
 	}
 }
 
-// isOver says whether a write is in the cache by now, or has been waited for long enough.
+// isOver says whether the cache holds the result of a write by now, or has been waited for long enough.
 func (r *recent) isOver(key grants.Key, w write) bool {
 	if time.Since(w.at) > r.lasts {
 		return true
@@ -72,7 +72,7 @@ func (r *recent) isOver(key grants.Key, w write) bool {
 	return w.object != nil && ok && !view.Newer(w.object.GetResourceVersion(), highest)
 }
 
-// latestOf is the later of what the cache holds, which may be nil, and what was written.
+// latestOf returns the newer of cached, which may be nil, and what was last written. It is nil if the object was deleted.
 func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 	r.mu.Lock()
 	defer r.mu.Unlock()

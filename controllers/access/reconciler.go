@@ -1,12 +1,17 @@
 // Package access keeps the RBAC objects of every tenant as internal/grants says they should be.
 //
-// One pass over a tenant gathers what is (gather.go), lets the pure planner say what to do, does it (act.go) and reports (report.go,
-// events.go). Withdraw takes everything back when a tenant goes. A second, small controller deletes objects whose tenant is gone
-// (orphans.go).
+// These "access objects" carry the label tenancy.warren.dev/access. They are RoleBindings in the tenant's root namespace and pairs,
+// each a ClusterRole and a ClusterRoleBinding of one name. A self pair, which lets one user impersonate that user, is shared by all
+// tenants that list the user as sudoer; each of them is an owner of it.
 //
-// Beside the Reconciler, each type owns its state: objectStore reads and writes access objects (read.go, writer.go), stepRunner carries
-// out plans, announcer sends Events, accountRecorder writes down where service accounts live, modes follows the mode of sudo, groups
-// and its holderTable know who else binds the groups of sudoers, and obstacleWatch watches what stands in a tenant's way.
+// One pass over a tenant gathers the facts (gather.go), lets the pure planner decide, carries out the plan (act.go) and reports
+// (report.go, events.go). Withdraw takes everything back when a tenant is deleted. A second, small controller deletes objects whose
+// tenant is gone (orphans.go).
+//
+// Beside the Reconciler, each type owns its state: objectStore reads and writes access objects (read.go, writer.go), stepRunner
+// carries out plans, announcer sends Events, accountRecorder writes down where service accounts live, modes follows the mode of
+// sudo, groups and its holderTable know who else binds the groups of sudoers, and obstacleWatch watches foreign objects that stand
+// in a tenant's way.
 package access
 
 import (
@@ -24,18 +29,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Forest answers what access depends on outside of RBAC.
+// Forest answers questions about namespaces that access depends on.
 type Forest interface {
 	// Owns says whether the Namespace root is the one that the LNamespace with this UID made or adopted.
 	Owns(root string, uid types.UID) bool
 	// InTree says whether namespace is root or a descendant of it.
 	InTree(namespace, root string) bool
-	// BelongsTo says whether namespace counts as part of the tree of root where something is refused because of that: also while
-	// it is halted, in a cycle or protected.
+	// BelongsTo says whether namespace counts as part of the tree of root when a request is refused: also while it is halted, in a
+	// cycle or protected.
 	BelongsTo(namespace, root string) bool
-	// UID is that of the namespace called name; "" if there is none.
+	// UID returns the UID of the namespace called name; "" if there is none.
 	UID(name string) types.UID
-	// Living are root and the namespaces below it that don't terminate.
+	// Living returns root and the namespaces below it that are not terminating.
 	Living(root string) []string
 }
 
@@ -51,22 +56,23 @@ type Settings struct {
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// RetryMin and RetryMax bound the back-off of a tenant that something stands in the way of.
+	// RetryMin and RetryMax bound the back-off of a tenant in whose way something stands.
 	RetryMin, RetryMax time.Duration
-	// ErrorMin bounds the back-off after an error from below; RetryMax does from above.
+	// ErrorMin is the shortest back-off after an error; RetryMax is the longest.
 	ErrorMin time.Duration
-	// RoleTrust is how long the ClusterRole of users is taken to exist without another look.
+	// RoleTrust is how long the ClusterRole of users, once seen, is taken to exist without being read again.
 	RoleTrust time.Duration
-	// GroupScan is the pause between two looks at all RoleBindings; GroupRetry that between looks at those that were found
-	// to name the group of a tenant from outside its tree.
+	// GroupScan is the pause between two looks at all RoleBindings (see groups). GroupRetry is the pause between two reads of the
+	// RoleBindings that stop a tenant's first grant.
 	GroupScan, GroupRetry time.Duration
-	// Recent is how long an own write is remembered that no watch has brought.
+	// Recent is how long an own write is remembered if no watch brings it.
 	Recent time.Duration
-	// Probe is the pause between two questions whether the API server knows constrained impersonation, ProbeRetry that after
-	// a question without an answer.
+	// Probe is the pause between two questions to the API server whether it offers constrained impersonation; ProbeRetry is the
+	// pause after a question without an answer.
 	Probe, ProbeRetry time.Duration
-	// SwitchLook is the pause between two looks whether a switch of the mode is in place everywhere; SwitchGrace is how long
-	// it has to be in place, for API servers see it a little later; SwitchLimit ends the wait.
+	// SwitchLook is the pause between two checks whether a switch of the mode is in place everywhere. SwitchGrace is how long it
+	// has to be in place before the switch ends, because API servers see RBAC objects a little later. SwitchLimit is the longest
+	// duration of a switch.
 	SwitchLook, SwitchGrace, SwitchLimit time.Duration
 }
 
@@ -87,23 +93,23 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Forest is asked from the moment when Changes has synced.
+	// Forest is asked only after Changes has synced.
 	Forest Forest
-	// Changes asks for a tenant when an answer of Forest about it may have changed: its root came, went or changed hands, or
-	// a namespace joined or left its tree. If it is a source.SyncingSource, nothing is reconciled before it has synced;
-	// it has to be one if Forest fills up in the background, or a restart takes all access back for a moment.
+	// Changes requeues a tenant when an answer of Forest about it may have changed: its root came, went or changed hands, or a
+	// namespace joined or left its tree. A Forest that fills up in the background needs a source.SyncingSource here: nothing is
+	// reconciled before the source has synced, and an empty Forest would have all access taken back for a moment after a restart.
 	Changes source.Source
-	// AwaitsRails says whether rights in the root are to wait for what is to hold them in bounds there, the copies of a template. It
-	// says so for a while at most. Nil: nothing is waited for.
+	// AwaitsRails says whether rights in the root are to wait for the copies of a template that limit these rights there (such as
+	// quotas and network policies). It says so for a limited time only. If it is nil, grants never wait.
 	AwaitsRails func(root string) bool
-	// Unvetted says what is dangerous among the rights that users hold, as sentences; Vetting asks for all tenants when that may
-	// have changed. Neither is required.
+	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed.
+	// Neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
-	// Config returns the settings in force. Reconfigured has to be called when another SudoMode is.
+	// Config returns the settings in force. The caller calls Reconfigured after a change of SudoMode.
 	Config func() Settings
-	// Probe asks the API server whether it knows constrained impersonation. SetupWithManager asks with the manager's own
-	// connection if it is nil.
+	// Probe asks the API server whether it offers constrained impersonation. If it is nil, SetupWithManager makes one from the
+	// manager's connection.
 	Probe func(context.Context) grants.Answer
 	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
@@ -112,7 +118,8 @@ type Reconciler struct {
 	// Workers is how many tenants are worked on at once; 4 if it is 0.
 	Workers int
 
-	// What follows owns its state; no lock of it is taken under another. checkComplete makes what is a pointer, and patience.
+	// Each type below owns its state, and no lock of one is taken under the lock of another. checkComplete sets the pointers, and
+	// patience.
 	objects   *objectStore
 	steps     *stepRunner
 	groups    *groups
@@ -124,13 +131,13 @@ type Reconciler struct {
 	clock     *revocationClock
 	patience  workqueue.TypedRateLimiter[string]
 	blocked   obstacles
-	// obstacles watches what is blocked, and what keeps groups from being granted.
+	// obstacles watches the objects of blocked, and RoleBindings that stop first grants of sudo.
 	obstacles *obstacleWatch
-	// elsewhere counts others' bindings of the groups of sudoers.
+	// elsewhere counts foreign bindings of the groups of sudoers.
 	elsewhere strangers
 }
 
-// Reconcile brings the access objects of one tenant to what its LNamespace says.
+// Reconcile brings the access objects of one tenant to what its LNamespace says. It does nothing for a missing LNamespace.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	tenant, err := r.readTenant(ctx, request.Name)
 	if err != nil || tenant == nil {

@@ -19,20 +19,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// quietTries is how often a tenant whose objects others write at the same time is looked at again before that is reported.
+// quietTries is how many passes a tenant gets whose objects others write at the same time, before the conflict is reported.
 const quietTries = 3
 
 // finding is something that keeps AccessReady from being True.
 type finding struct {
 	reason  v1alpha1.Reason
 	message string
-	// event is the reason of the Event that tells of it; empty: the condition alone does.
+	// event is the reason of the Event that reports the finding; "" if only the condition does.
 	event v1alpha1.Reason
-	// retry says that no event will tell when it is over.
+	// retry says that no event of a watch will show that the finding is over, so the tenant is requeued with back-off.
 	retry bool
 }
 
-// listFindings lists what is wrong, the gravest first.
+// listFindings returns what is wrong, the gravest first.
 func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []finding {
 	var found []finding
 	if !seen.own || done.rootless {
@@ -68,21 +68,21 @@ func listFindings(tenant *v1alpha1.LNamespace, seen *facts, done *outcome) []fin
 	}
 	for _, refusal := range seen.input.Refused {
 		f := finding{reason: v1alpha1.ReasonSubjectRefused, event: v1alpha1.ReasonSubjectRefused, message: refusal.Why}
-		if !slices.Contains(found, f) { // a subject may be on several lists
+		if !slices.Contains(found, f) { // a subject may stand on several lists
 			found = append(found, f)
 		}
 	}
 	return found
 }
 
-// reportAccess writes the condition and status.sudo, sends Events, and says when to look again.
+// reportAccess writes the condition AccessReady and status.sudo, sends Events, and returns when to reconcile the tenant again.
 func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespace, seen *facts, done *outcome) (ctrl.Result, error) {
 	if len(done.errs) > 0 {
 		return ctrl.Result{}, errors.Join(done.errs...)
 	}
 	r.clock.forgetTenant(tenant.Name)
 	if seen.deleting {
-		return ctrl.Result{}, nil // its finalizer reports
+		return ctrl.Result{}, nil // Withdraw, called by the LNamespace's finalizer, reports
 	}
 	if len(done.busy) > 0 {
 		r.announcer.tellChanges(tenant, false, done.changes)
@@ -90,7 +90,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	}
 	if seen.unbounded {
 		r.announcer.tellChanges(tenant, false, done.changes)
-		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // not granted yet, nor refused
+		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // neither granted nor refused yet
 	}
 	if len(done.contended) > 0 && r.patience.NumRequeues(tenant.Name) < quietTries {
 		r.patience.When(tenant.Name) // counts
@@ -103,7 +103,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
 		r.announcer.tellChanges(tenant, false, done.changes)
-		return ctrl.Result{}, nil // not granted yet, nor refused: the look at others' bindings calls again
+		return ctrl.Result{}, nil // neither granted nor refused yet: the look at foreign bindings requeues the tenant
 	}
 	status := metav1.ConditionTrue
 	reason, message := grantedCondition(r.Unvetted)
@@ -129,7 +129,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		seen.rememberGrant(s)
 	})
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // the LNamespace is being written all the time
+		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil // others keep writing the LNamespace
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
@@ -137,7 +137,7 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 	return r.lookAgainAfter(tenant.Name, found), nil
 }
 
-// namespaced are the keys of the holders in namespaces: those of the others are in a cache.
+// namespaced returns the keys of the holders that are RoleBindings. ClusterRoleBindings are in a cache, and need no watch by name.
 func namespaced(holders []holder) []grants.Key {
 	var keys []grants.Key
 	for _, h := range holders {
@@ -148,19 +148,19 @@ func namespaced(holders []holder) []grants.Key {
 	return keys
 }
 
-// rememberGrant writes down when sudoers first held sudo with nothing in the way.
+// rememberGrant records when sudoers first held sudo with no foreign binding that stopped it.
 func (f *facts) rememberGrant(s *v1alpha1.LNamespaceStatus) {
 	if s.SudoGrantedAt == nil && f.firstGrant() {
 		s.SudoGrantedAt = ptr.To(metav1.Now().Rfc3339Copy())
 	}
 }
 
-// modeChanged says whether sudo is granted in another mode than the tenant was told.
+// modeChanged says whether sudo is granted in another mode than the tenant's status says.
 func modeChanged(tenant *v1alpha1.LNamespace, seen *facts) bool {
 	return tenant.Status.Sudo != nil && tenant.Status.Sudo.Mode != seen.mode.Told
 }
 
-// lookAgainAfter paces further looks at what no event will tell of.
+// lookAgainAfter requeues the tenant with back-off while there is a finding whose end no watch reports.
 func (r *Reconciler) lookAgainAfter(tenant string, found []finding) ctrl.Result {
 	for _, f := range found {
 		if f.retry {
@@ -171,7 +171,7 @@ func (r *Reconciler) lookAgainAfter(tenant string, found []finding) ctrl.Result 
 	return ctrl.Result{}
 }
 
-// joinFindings makes one message of all findings, within what a condition holds.
+// joinFindings joins all findings to one message of at most 8 KiB, which a condition can hold.
 func joinFindings(found []finding) string {
 	messages := make([]string, 0, len(found))
 	for _, f := range found {

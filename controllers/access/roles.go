@@ -12,13 +12,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// userRoles says whether the ClusterRole of users exists. It is not ours, so no cache holds it.
+// userRoles says whether the ClusterRole of users exists. No cache holds it, because it lacks the label of access objects.
 type userRoles struct {
 	live  client.Reader
 	trust time.Duration
 
 	mu   sync.Mutex
-	seen map[string]time.Time // when a role was last seen to exist
+	seen map[string]time.Time // when a role was last seen to exist, by name
 }
 
 func (u *userRoles) exists(ctx context.Context, name string) (bool, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree what the constrained
-// one needs there. What can't be told is not in place.
+// inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree the RoleBinding that the
+// constrained form needs there. If that can't be found out, it is not in place.
 func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	err := m.checkInPlace(ctx, mode)
 	if err != nil {
@@ -23,14 +23,14 @@ func (m *modes) inPlace(ctx context.Context, mode grants.Mode) bool {
 	return err == nil
 }
 
-// checkInPlace looks at what the cache holds first, the rules and the roots of all tenants. The copies below the roots are in no cache:
-// they are listed when nothing else is missing.
+// checkInPlace checks the rules and the roots of all tenants first, because the cache holds them. The copies below the roots are in
+// no cache: they are listed only when nothing else is missing.
 func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 	tenants := &v1alpha1.LNamespaceList{}
 	if err := m.objects.client.List(ctx, tenants); err != nil {
 		return fmt.Errorf("listing LNamespaces: %w", err)
 	}
-	granted := map[string]grants.Object{} // by tenant with sudoers: the binding of its sudoers
+	granted := map[string]grants.Object{} // by tenant with sudoers: the ClusterRoleBinding of its sudoers
 	for i := range tenants.Items {
 		binding, err := m.checkSwitched(ctx, &tenants.Items[i], mode)
 		if err != nil {
@@ -46,8 +46,8 @@ func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 	return m.checkCopies(ctx, granted)
 }
 
-// checkSwitched is nil if the tenant's rules and its root can do without the form that isn't wanted any more. It returns the binding
-// of its sudoers; nil if it has none.
+// checkSwitched returns nil if the tenant's rules and its root don't need the old form any more. granted is the binding of its
+// sudoers; nil if it has none.
 func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
 	if !tenant.DeletionTimestamp.IsZero() || !m.forest.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
@@ -55,7 +55,7 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	objects := grants.For(tenant, planInput(m.forest, tenant, tenant.Status.ServiceAccounts, m.config(), mode))
 	granted, err := m.objects.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
-		return nil, err // nobody could be interrupted
+		return nil, err // without sudoers, the switch interrupts nobody
 	}
 	for _, pair := range slices.Concat([]grants.Pair{objects.Sudo}, objects.Self) {
 		role, err := m.objects.readCached(ctx, grants.KeyOf(pair.Role))
@@ -80,9 +80,10 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	return granted, nil
 }
 
-// checkCopies is nil if every namespace below the roots of these tenants has the copy that lets its sudoers use the constrained form.
+// checkCopies returns nil if every namespace below the roots of these tenants has the copy that lets its sudoers use the
+// constrained form.
 func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
-	there := map[string]grants.Object{} // by namespace
+	there := map[string]grants.Object{} // copies by namespace
 	page := &rbacv1.RoleBindingList{}
 	for {
 		err := m.objects.live.List(ctx, page, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo},

@@ -10,7 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// leavingTenants are those for which Withdraw was called. What a pass over such a tenant has planned to grant is not granted any more.
+// leavingTenants holds the tenants for which Withdraw was called. A pass that planned to grant something to such a tenant must not
+// grant it any more.
 type leavingTenants struct {
 	uids sync.Map // tenant → UID of the LNamespace
 }
@@ -24,15 +25,15 @@ func (l *leavingTenants) isLeaving(tenant *v1alpha1.LNamespace) bool {
 
 func (l *leavingTenants) forgetTenant(tenant string) { l.uids.Delete(tenant) }
 
-// revocationClock measures from the change of an LNamespace to the first write that takes a right away.
+// revocationClock measures the time from the change of an LNamespace to the first write that takes a right away.
 type revocationClock struct {
-	changed sync.Map // tenant → time.Time of the change of its LNamespace that hasn't been acted on yet
+	changed sync.Map // tenant → time.Time of the first change of its LNamespace that no pass has finished with
 }
 
-// noteChange begins to measure, unless an earlier change hasn't been acted on yet.
+// noteChange begins a measurement, unless one has begun already.
 func (c *revocationClock) noteChange(tenant string) { c.changed.LoadOrStore(tenant, time.Now()) }
 
-// timeRevocation ends the measurement if the changes take a right away.
+// timeRevocation ends the measurement and records it if one of the changes takes a right away.
 func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	for _, one := range changes {
 		if len(grants.Minus(one.before, one.after)) == 0 {
@@ -44,5 +45,5 @@ func (c *revocationClock) timeRevocation(tenant string, changes []change) {
 	}
 }
 
-// forgetTenant ends the measurement without a figure.
+// forgetTenant ends the measurement without recording it.
 func (c *revocationClock) forgetTenant(tenant string) { c.changed.Delete(tenant) }

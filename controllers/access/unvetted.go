@@ -13,8 +13,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// grantedCondition is what AccessReady says where nothing is wrong: also whether the ClusterRole of users grants what is dangerous.
-// unvettedRights may be nil: nothing is known to be dangerous then.
+// grantedCondition returns the reason and message of AccessReady where no finding stands against it; they also say whether the
+// ClusterRole of users grants dangerous rights. unvettedRights may be nil: then none are known to be dangerous.
 func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) {
 	const everything = "everything that the lists say is granted"
 	if unvettedRights == nil {
@@ -28,7 +28,7 @@ func grantedCondition(unvettedRights func() []string) (v1alpha1.Reason, string) 
 		everything, strings.Join(unvetted, "; ")), 1024)
 }
 
-// sourceOrNone is the source, or one that never asks for anything if it is nil.
+// sourceOrNone returns the source, or one that never requeues anything if wanted is nil.
 func sourceOrNone(wanted source.Source) source.Source {
 	if wanted != nil {
 		return wanted

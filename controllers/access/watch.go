@@ -24,13 +24,14 @@ import (
 
 // Field indexes of the manager's cache.
 const (
-	indexTenant = "warren-access-tenant" // of cluster-scoped access objects: every tenant that they are of
+	indexTenant = "warren-access-tenant" // of cluster-scoped access objects: every tenant that they belong to
 	indexGroup  = "warren-access-group"  // of ClusterRoleBindings: groups of sudoers among the subjects
 	// of LNamespaces: the namespaces of listed service accounts
 	indexAccounts = "warren-access-accounts"
 )
 
-// SetupWithManager registers the reconciler, the one for orphans, and the looks at who else binds the groups of sudoers.
+// SetupWithManager registers the reconciler, the controller of orphans, and the looks at who else binds the groups of sudoers (see
+// groups).
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.checkComplete(mgr); err != nil {
 		return err
@@ -122,7 +123,8 @@ func indexFields(mgr ctrl.Manager) error {
 	return nil
 }
 
-// specChanged lets through what changes the lists, and notes when, so that revocations can be timed.
+// specChanged lets through updates that change the lists of an LNamespace, and notes when they came, so that revocations can be
+// timed.
 func specChanged(clock *revocationClock) predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -135,13 +137,13 @@ func specChanged(clock *revocationClock) predicate.Predicate {
 	}
 }
 
-// notCopied drops the events of propagated copies; they are not of this controller's making.
+// notCopied drops the events of propagated copies, which controllers/propagation writes.
 func notCopied(object client.Object) bool {
 	return !grants.IsCopied(object)
 }
 
-// handleObjects requeues every tenant that an access object is of, or was. One exception keeps a pair of many tenants from costing
-// the square of their number: where only owners have changed, it asks for those whose ownership has.
+// handleObjects requeues every tenant that an access object belongs to, or belonged to. Where only owners of a shared pair have
+// changed, it requeues only the tenants whose ownership has, because otherwise a pair of n tenants would cost n² requests.
 func handleObjects(seen *recent) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
 		seen.observe(object)
@@ -163,11 +165,12 @@ func handleObjects(seen *recent) handler.EventHandler {
 	}
 }
 
-// tenantsOf maps an event on an access object to every tenant that it is of. The caller does so for the old and the new object.
+// tenantsOf returns requests for every tenant that an access object belongs to. The caller calls it for the old and the new object
+// of an update.
 func tenantsOf(object client.Object) []reconcile.Request {
 	tenants := grants.Tenants(object)
 	if namespace := object.GetNamespace(); namespace != "" {
-		tenants = append(tenants, namespace) // its labels may be what someone changed
+		tenants = append(tenants, namespace) // also by namespace, as someone may have changed the labels that name the tenant
 	}
 	requests := make([]reconcile.Request, 0, len(tenants))
 	for _, tenant := range tenants {

@@ -10,11 +10,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Withdraw takes back everything that the tenant was granted, for a tenant that is being deleted: sudo first, by an update,
-// then the shared pairs, of which those without another owner are deleted, then the tenant's own objects. It may be called
-// again at any time, and then writes only what is left. remaining names the objects that are still there, held by a
-// foreign finalizer or being written for another tenant at this moment, so that the caller comes again; what someone else
-// made under such a name is not among them and is never touched.
+// Withdraw takes back everything that was granted to a tenant that is being deleted: sudo first, by an update, then the shared
+// pairs, of which those without another owner are deleted, then the tenant's own objects. It may be called again at any time, and
+// then writes only what is left. remaining names the objects that still exist because of a foreign finalizer, or because another
+// tenant's worker is writing them, so that the caller calls again. Foreign objects under such names are never touched, and never in
+// remaining.
 func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) (remaining []string, err error) {
 	r.leaving.note(tenant)
 	objects := grants.For(tenant, planInput(r.Forest, tenant, tenant.Status.ServiceAccounts, r.Config(), r.modes.currentMode()))
@@ -44,7 +44,7 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	return remaining, nil
 }
 
-// err joins whatever went wrong, for a caller that doesn't care how it heals.
+// err joins all errors of the outcome but conflicts and busy objects, for a caller that treats them alike.
 func (o *outcome) err() error {
 	errs := o.errs
 	for _, message := range o.forbidden {

@@ -15,8 +15,8 @@ import (
 
 const owner = client.FieldOwner(v1alpha1.OperatorName)
 
-// objectStore reads and writes access objects, one request each, and knows its own writes before the watch brings them. Its lock is that
-// of recent.
+// objectStore reads and writes access objects, one request each, and knows its own writes before the watch brings them. Its only
+// lock is the one in recent.
 type objectStore struct {
 	// client writes, and reads from the manager's cache; live reads from the API server.
 	client client.Client
@@ -33,7 +33,7 @@ func (s *objectStore) createObject(ctx context.Context, desired grants.Object) (
 	return object, nil
 }
 
-// updateObject is one PUT of an object as it was read, so its UID and resourceVersion guard it.
+// updateObject sends one PUT of an object as it was read, so that the object's UID and resourceVersion guard the write.
 func (s *objectStore) updateObject(ctx context.Context, object grants.Object) (grants.Object, error) {
 	if err := countWrite(object, "update", s.client.Update(ctx, object, owner)); err != nil {
 		return nil, fmt.Errorf("updating %s: %w", grants.KeyOf(object), err)
