@@ -16,11 +16,12 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// managedBy marks the objects that the operator makes for users.
+// managedBy labels the objects that the operator creates on a user's behalf.
 var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName}
 
-// requireChildren makes the SubNamespaces that a HierarchyConfiguration requires and that nothing stands in the way of.
-// What is required no longer stays. Where the API server refuses one, requireChildren returns when to try again.
+// requireChildren creates the SubNamespaces that the HierarchyConfiguration in parent requires and that no obstacle forbids. A
+// SubNamespace that is no longer required stays. Where the API server refuses one, requireChildren returns how long to wait before
+// the next try.
 func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again time.Duration, err error) {
 	s := r.Index.Snapshot()
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
@@ -50,7 +51,7 @@ func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again 
 	return r.noteRefusal(ctx, &r.refused, parent, asked, errors.Join(refused...)), errors.Join(failed...)
 }
 
-// requireChild makes the SubNamespace of one required child.
+// requireChild creates the SubNamespace of one required child. One that exists already is no error.
 func (r *Reconciler) requireChild(ctx context.Context, h *forest.Hierarchy, name string) error {
 	parent := h.Namespace
 	sub := &v1alpha1.SubNamespace{ObjectMeta: metav1.ObjectMeta{Namespace: parent, Name: name, Labels: managedBy, Finalizers: []string{v1alpha1.FinalizerSubNamespace}}}

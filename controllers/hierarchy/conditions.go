@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finding is one condition before it is written.
+// finding is one condition of a HierarchyConfiguration before it is written.
 type finding struct {
 	kind    v1alpha1.ConditionType
 	status  metav1.ConditionStatus
@@ -18,11 +18,12 @@ type finding struct {
 	message string
 }
 
-// wrong says whether it tells of something that is wrong, here or below; bad, whether that makes the namespace unready.
+// wrong says whether the finding reports something wrong, in this namespace or below it; bad says whether it makes the namespace
+// unready.
 func (f finding) wrong() bool { return wrong(f.kind, f.status) }
 
-// ofNamespace says whether something is wrong with this namespace, not with a kind in the whole cluster, which is no reason to
-// make an object in each namespace.
+// ofNamespace says whether something is wrong with this namespace. A kind that isn't observed concerns the whole cluster, so it is
+// no reason to create a HierarchyConfiguration in each namespace.
 func (f finding) ofNamespace() bool { return f.wrong() && f.reason != v1alpha1.ReasonNotObserved }
 
 func (f finding) bad() bool {
@@ -37,8 +38,8 @@ func bad(kind v1alpha1.ConditionType, reason v1alpha1.Reason, message string) fi
 	return finding{kind, metav1.ConditionFalse, reason, message}
 }
 
-// listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected is what the
-// API server said when it refused its keys, refused when it refused its required children.
+// listFindings returns the conditions of the namespace called name, in the order in which they decide Ready. rejected is the API
+// server's message if it refused the namespace's keys, refused its message if it refused required children; else "".
 func listFindings(s *forest.Snapshot, name, rejected, refused string) []finding {
 	return []finding{haltedCondition(s, name), parentApplied(s, name, rejected), metadataSynced(s, name, rejected), childrenReady(s, name, refused)}
 }
@@ -121,7 +122,7 @@ func joinSentences(obstacles []forest.Obstacle) string {
 	return forest.First(texts, forest.Named, "; ")
 }
 
-// readyCondition is Ready: the first of the other conditions that is bad or unknown, or that all is well.
+// readyCondition returns condition Ready: the first of the other conditions that is bad or unknown, or else that all is well.
 func readyCondition(s *forest.Snapshot, name string, all []finding) finding {
 	for _, f := range all {
 		if f.bad() || f.status == metav1.ConditionUnknown {

@@ -10,18 +10,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Copies tells what is wrong with copies.
+// Copies answers what is wrong with copies of propagated objects. controllers/propagation implements it.
 type Copies interface {
-	// Known says whether everything that concerns a namespace was looked at since the start. Before that, nobody knows what is in
-	// order there.
+	// Known says whether everything that concerns a namespace has been looked at since the start. Before that, a missing trouble
+	// says nothing.
 	Known(namespace string) bool
-	// UnobservedIn is a sentence for each kind of whose copies in a namespace nothing is known now.
+	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
 	UnobservedIn(namespace string) []string
-	// Troubles are what keeps copies in these namespaces from being what they should be, in alphabetical order.
+	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
 }
 
-// mostCopies are how many copies a message names.
+// mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
 // propagated says whether the copies in the namespace called name, and in those below it, are what they should be.
@@ -38,9 +38,9 @@ func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 	}
 	below := copies.Troubles(s.Below(name))
 	text := locate
-	if s.KindOf(s.Namespace(name)) == forest.Template { // what else goes wrong in its trees is no matter of a template
+	if s.KindOf(s.Namespace(name)) == forest.Template { // a template is no ancestor: only its own sources matter to it
 		below = slices.DeleteFunc(below, func(t propagate.Trouble) bool { return t.From != name })
-		text = nameSource // the trees are strangers' to who reads this
+		text = nameSource // readers of the template may have no right to know these trees
 	}
 	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
 		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
@@ -48,7 +48,7 @@ func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 	return good(kind, v1alpha1.ReasonInSync, "the copies here and below are what their sources say")
 }
 
-// told are the texts of the troubles with that reason.
+// told returns the texts of the troubles that have that reason.
 func told(troubles []propagate.Trouble, reason v1alpha1.Reason, text func(propagate.Trouble) string) []string {
 	var texts []string
 	for _, t := range troubles {
@@ -67,7 +67,7 @@ func locate(t propagate.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
 }
 
-// nameSource names a source whose copy something stands in the way of, and not where.
+// nameSource names the source of a copy that a foreign object keeps out, but not the namespace.
 func nameSource(t propagate.Trouble) string {
 	return fmt.Sprintf("%s %q can't be copied into a namespace below, where an object of that name is", t.Slot.Kind.Kind, t.Slot.Name)
 }

@@ -12,11 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// mostRoles is how many ClusterRoles are read to find out who holds one namespace.
+// mostRoles is how many roles are read at most to find out who holds one namespace: who can administer it through a RoleBinding of
+// its own.
 const mostRoles = 50
 
-// recordHolders adds to a change that places a namespace in a tenant's tree who of the tenant's lists holds it by bindings of its own:
-// once none of them is listed any more, it leaves the tree. It reads the namespace's bindings live, before the tenant's arrive.
+// recordHolders adds to change, which places n below parent in a tenant's tree, the annotation that names the subjects of the
+// tenant's lists who hold n. Once the tenant lists none of them any more, n leaves the tree. The RoleBindings are read from the API
+// server, before those of the tenant are copied there.
 func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *forest.Namespace, parent string, change *forest.Change) error {
 	tenant, needed := s.NeedsHolders(n.Name, parent)
 	if !needed {
@@ -35,8 +37,8 @@ func (r *Reconciler) recordHolders(ctx context.Context, s *forest.Snapshot, n *f
 	return nil
 }
 
-// gatherHolders names those whom the tenant lists and whom a binding of the namespace's own, none of the operator's, allows to change
-// RoleBindings there.
+// gatherHolders returns the subjects that the tenant lists and that a RoleBinding of the namespace allows to change RoleBindings
+// there. RoleBindings that the operator wrote don't count.
 func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant *forest.Tenant) ([]string, error) {
 	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.RoleList{}
 	for _, list := range []client.ObjectList{bindings, roles} {
@@ -65,8 +67,8 @@ func (r *Reconciler) gatherHolders(ctx context.Context, namespace string, tenant
 	return holders, nil
 }
 
-// findPower says whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more ClusterRoles
-// than mostRoles: more are bound only by somebody who wants to delay the operator.
+// findPower says whether a role lets its holder change RoleBindings. It remembers the answers in powers, and reads no more
+// ClusterRoles once powers has mostRoles answers: only somebody who wants to delay the operator binds more.
 func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bool, ref rbacv1.RoleRef) (bool, error) {
 	power, known := powers[ref]
 	if known || ref.Kind != "ClusterRole" || len(powers) >= mostRoles {
@@ -80,7 +82,8 @@ func (r *Reconciler) findPower(ctx context.Context, powers map[rbacv1.RoleRef]bo
 	return powers[ref], nil
 }
 
-// listedSubjects are the subjects of a binding that the tenant lists, as its lists name them; none of a binding of the operator's.
+// listedSubjects returns the subjects of a binding that the tenant lists, each as the String of its Subject; none of a binding that
+// the operator wrote.
 func listedSubjects(binding *rbacv1.RoleBinding, tenant *forest.Tenant) []string {
 	if binding.Labels[v1alpha1.LabelAccess] != "" || binding.Labels[v1alpha1.LabelInheritedFrom] != "" {
 		return nil

@@ -19,7 +19,7 @@ var moves = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(moves) }
 
-// countMoves counts the namespaces that have another parent than before.
+// countMoves counts the namespaces whose parent differs between the two snapshots of c.
 func countMoves(c view.Change) {
 	for _, name := range c.Namespaces {
 		if via := movedVia(c.Old.Namespace(name), c.New.Namespace(name)); via != "" {
@@ -28,7 +28,7 @@ func countMoves(c view.Change) {
 	}
 }
 
-// movedVia says who gave a namespace another parent; "" where nobody did.
+// movedVia says who gave a namespace another parent; "" if its parent is the same, or the namespace is new, gone or replaced.
 func movedVia(old, now *forest.Namespace) string {
 	switch {
 	case old == nil || now == nil || old.UID != now.UID || old.Parent() == now.Parent():
@@ -43,7 +43,7 @@ func movedVia(old, now *forest.Namespace) string {
 	return "label"
 }
 
-// condition counts the conditions of the cache that are bad, when it is asked.
+// troubled counts the bad conditions of the HierarchyConfigurations in the cache at each scrape.
 type troubled struct{ client client.Reader }
 
 var conditionsDesc = prometheus.NewDesc("warren_hierarchy_conditions", "Namespaces with a condition that is bad.", []string{"type", "reason"}, nil)
@@ -70,7 +70,7 @@ func (t troubled) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// wrong says whether a condition of that type and status tells of something that is wrong.
+// wrong says whether a condition of that type and status reports something wrong.
 func wrong[T ~string](kind T, status metav1.ConditionStatus) bool {
 	if string(kind) == string(v1alpha1.ConditionHalted) {
 		return status == metav1.ConditionTrue

@@ -1,5 +1,5 @@
-// Package hierarchy keeps the metadata of managed namespaces (tree labels, ancestry, what they inherit), carries out what
-// HierarchyConfigurations ask for, and reports what is wrong with a namespace.
+// Package hierarchy keeps the metadata of managed namespaces (tree labels, ancestry, inherited keys), carries out the requests of
+// HierarchyConfigurations, and reports what is wrong with a namespace.
 package hierarchy
 
 import (
@@ -28,20 +28,20 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, none at
-// rest; then the children that it requires.
+// Reconciler brings one namespace to what the forest derives for it: its place and all its keys in one write, and no write where
+// nothing differs. After that it creates the required children.
 type Reconciler struct {
 	Client      client.Client
 	Namespaces  *namespaces.Writer
 	Index       *view.View
 	Events      record.EventRecorder
 	Concurrency int
-	// RetryMax caps the back-off of what the API server refuses.
+	// RetryMax caps the back-off after refusals of the API server.
 	RetryMax time.Duration
 
-	moving   sync.Mutex         // held while a namespace is placed elsewhere
-	rejected apianswer.Refusals // of the keys of namespaces
-	refused  apianswer.Refusals // of the required children of namespaces
+	moving   sync.Mutex         // held while a namespace is placed elsewhere, so that two moves can't form a cycle
+	rejected apianswer.Refusals // refusals to write the keys of namespaces
+	refused  apianswer.Refusals // refusals to create the required children of namespaces
 	waiting  waiting
 }
 
@@ -54,7 +54,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// listConcerned lists the namespaces that changed, those whose required children did, and those that wait for any change.
+// listConcerned returns requests for the namespaces that changed, for those whose required children did, and for those that wait
+// (see waiting).
 func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
@@ -77,13 +78,14 @@ func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	return requests
 }
 
-// Waiting are the namespaces that ask for what can't be given yet, if a change may make a difference to them.
+// Waiting returns the namespaces whose request is refused, or whose required children are missing, if a change may make a
+// difference to them.
 func (r *Reconciler) Waiting(c view.Change) iter.Seq[string] { return r.waiting.concernedBy(c) }
 
-// Rejected is what the API server said when it refused the keys of a namespace, or "".
+// Rejected returns the API server's message if it refused the keys of a namespace, or "".
 func (r *Reconciler) Rejected(namespace string) string { return r.rejected.Of(namespace) }
 
-// Refused is what it said when it refused required children of a namespace, or "".
+// Refused returns the API server's message if it refused required children of a namespace, or "".
 func (r *Reconciler) Refused(namespace string) string { return r.refused.Of(namespace) }
 
 // Reconcile brings one namespace to what it should be.
@@ -94,25 +96,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	switch {
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write comes sooner
+		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write usually requeues it sooner
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, nil
 	}
 	return ctrl.Result{RequeueAfter: again}, err
 }
 
-// noteRefusal remembers what the API server refused, has it reported and logged once, and says when to ask again.
+// noteRefusal remembers a refusal of the API server, has it reported and logged once, and returns how long to wait before the next
+// try.
 func (r *Reconciler) noteRefusal(ctx context.Context, of *apianswer.Refusals, namespace string, request uint64, err error) time.Duration {
 	again, news := of.Note(namespace, request, err, r.RetryMax)
 	if news {
 		log.FromContext(ctx).Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or what it asks for changes",
 			"refusal", err.Error())
-		r.Index.Touch(namespace) // its SubNamespace and its HierarchyConfiguration say so
+		r.Index.Touch(namespace) // so that the statuses of its SubNamespace and its HierarchyConfiguration report the refusal
 	}
 	return again
 }
 
-// clearRefusal forgets a refusal, and has it reported that there is none any more.
+// clearRefusal forgets a refusal, and has the statuses updated if there was one.
 func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	if of.Clear(namespace) {
 		r.Index.Touch(namespace)
@@ -120,11 +123,12 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 }
 
 // writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
-// HierarchyConfiguration asks for another place, writeNamespace judges and writes that alone, by a forest that holds the operator's
-// last writes, so that requests can never form a cycle. It returns when to try again what the API server refused, else 0.
+// HierarchyConfiguration asks for another place, writeNamespace holds moving and judges the request by a snapshot with the
+// operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what the API
+// server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.Index.Snapshot().Hierarchy(name) != nil {
-		r.waiting.add(name) // from here on, every change that may concern it asks again
+		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
 	}
 	s := r.Index.Snapshot()
 	request := s.Request(name)
@@ -172,7 +176,8 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	return 0, nil
 }
 
-// announceReleased tells the people of the namespace, and of the tenant, that the namespace was let go.
+// announceReleased sends an Event to the namespace's people, and one to the tenant's, that the namespace was released from the
+// tree.
 func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, tenant *forest.Tenant) {
 	message := fmt.Sprintf("namespace %s has left the tree of tenant %s: the tenant lists nobody any more of those who held the namespace when it was placed (%s); "+
 		"what came from the tenant is taken away there, everything else stays", n.Name, tenant.Name, forest.Few(n.HeldBy()))
@@ -187,7 +192,8 @@ func (r *Reconciler) announceReleased(s *forest.Snapshot, n *forest.Namespace, t
 	}
 }
 
-// announceChange tells a tenant that the shape of its root was put back, and those who asked that a namespace was placed.
+// announceChange sends the Event that the operator repaired the label type of a tenant's root, or that a namespace was placed as
+// its HierarchyConfiguration asked.
 func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, change forest.Change) {
 	_, shape := change.Labels[v1alpha1.LabelType]
 	_, moved := change.Annotations[v1alpha1.AnnotationAppliedParent]
@@ -201,7 +207,7 @@ func (r *Reconciler) announceChange(s *forest.Snapshot, n *forest.Namespace, cha
 	}
 }
 
-// lnamespaceReference is the object that tenant was taken from, as far as Events need it.
+// lnamespaceReference returns the LNamespace of tenant as far as Events need it.
 func lnamespaceReference(tenant *forest.Tenant) *v1alpha1.LNamespace {
 	return &v1alpha1.LNamespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace"},
@@ -209,7 +215,7 @@ func lnamespaceReference(tenant *forest.Tenant) *v1alpha1.LNamespace {
 	}
 }
 
-// placeName is a parent in a sentence.
+// placeName returns the words for a parent in a sentence.
 func placeName(parent string) string {
 	if parent == "" {
 		return "no parent"
@@ -217,7 +223,7 @@ func placeName(parent string) string {
 	return fmt.Sprintf("%q", parent)
 }
 
-// referenceOf is the object that h was taken from, as far as Events need it.
+// referenceOf returns the HierarchyConfiguration of h as far as Events need it.
 func referenceOf(h *forest.Hierarchy) *v1alpha1.HierarchyConfiguration {
 	return &v1alpha1.HierarchyConfiguration{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "HierarchyConfiguration"},

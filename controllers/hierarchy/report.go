@@ -29,31 +29,32 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// mostChildren are how many children a status names.
+// mostChildren is how many children a status names at most.
 const mostChildren = 1000
 
-// Reporter writes the status of HierarchyConfigurations, and makes one where a namespace has something to report and none.
+// Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report and no
+// HierarchyConfiguration.
 type Reporter struct {
 	Client client.Client
 	Index  *view.View
 	Events record.EventRecorder
-	// Rejected is what the API server said when it refused the keys of a namespace, or "".
+	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
 	Rejected func(namespace string) string
-	// Refused is what it said when it refused required children of a namespace, or "".
+	// Refused returns the API server's message if it refused required children of a namespace, or "".
 	Refused func(namespace string) string
-	// Waiting are the namespaces to which any change may make a difference.
+	// Waiting returns the namespaces whose refused requests a change may concern (see Reconciler.Waiting).
 	Waiting func(view.Change) iter.Seq[string]
-	// Copies tells what is wrong with copies; nil where nothing is propagated.
+	// Copies answers what is wrong with copies; nil where nothing is propagated.
 	Copies      Copies
 	Concurrency int
-	// Pace is the least time between two looks at one namespace, and so between two writes, and how long something must be wrong with a namespace
-	// before it gets an object that says so.
+	// Pace is the least time between two reports on one namespace. It is also how long something must be wrong with a namespace
+	// before the operator creates a HierarchyConfiguration there to report it.
 	Pace time.Duration
 
-	queue   atomic.Pointer[queue] // once it is there
+	queue   atomic.Pointer[queue] // nil until the controller starts
 	written atomic.Int64          // when somebody last wrote a HierarchyConfiguration, in Unix nanoseconds
-	last    sync.Map              // name of a namespace → when it was looked at
-	wanting sync.Map              // name of a namespace → since when it needs an object, or a place
+	last    sync.Map              // name of a namespace → when it was last reported on
+	wanting sync.Map              // name of a namespace → since when it has needed a HierarchyConfiguration, or has waited to be placed
 }
 
 // SetupWithManager runs the reporter with mgr.
@@ -77,11 +78,12 @@ func (r *Reporter) listen(_ context.Context, q queue) error {
 	return nil
 }
 
-// Again looks at namespaces again because of their copies, when it is likely that what passes by itself has passed.
+// Again reports on namespaces again because of their copies, one Pace later, when troubles that pass by themselves are likely to be
+// over.
 func (r *Reporter) Again(namespaces ...string) {
 	q := r.queue.Load()
 	if q == nil {
-		return // not the leader yet: everything is looked at when it becomes one
+		return // not the leader yet; a new leader reports on every namespace
 	}
 	for _, name := range namespaces {
 		(*q).AddAfter(requestOf(name), r.Pace)
@@ -92,8 +94,8 @@ func requestOf(namespace string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}}
 }
 
-// listReported lists the namespaces whose status a change may show in: those that changed, their parents, those that want their
-// names for a child, and those that wait.
+// listReported returns requests for the namespaces in whose status a change may show: those that changed, their parents, the
+// parents of SubNamespaces of their names, and those that wait.
 func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for name := range r.Waiting(c) {
@@ -135,10 +137,10 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		return r.createConfiguration(ctx, s, n.Name)
 	}
 	if err != nil || !s.Hierarchy(n.Name).Is(forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)) {
-		return ctrl.Result{}, err // the forest is yet to learn of it, and then asks again
+		return ctrl.Result{}, err // the view doesn't hold this version of it yet, and requeues the namespace when it does
 	}
 	if request := s.Request(n.Name); request.Asked && len(request.Obstacles) == 0 && r.Rejected(n.Name) == "" {
-		if left := r.since(n.Name); left > 0 { // it is about to be placed
+		if left := r.since(n.Name); left > 0 { // the namespace is about to be placed
 			return ctrl.Result{RequeueAfter: left}, nil
 		}
 	} else {
@@ -162,7 +164,8 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return apianswer.AfterWrite(err)
 }
 
-// wait is how long the next look must wait; where it need not, the time is noted. What answers a user waits less.
+// wait returns how long the next report on a namespace must wait; where it is 0, the time is recorded. A report that answers a
+// user's change of the spec (asked) waits a tenth of the pace.
 func (r *Reporter) wait(namespace string, asked bool) time.Duration {
 	pace := r.Pace
 	if asked {
@@ -177,21 +180,22 @@ func (r *Reporter) wait(namespace string, asked bool) time.Duration {
 	return 0
 }
 
-// since is how long a namespace must still wait before it is told that something is not as it should be.
+// since returns what is left of the Pace that a namespace must wait before a trouble, or a pending move, is reported. The first
+// call starts the time.
 func (r *Reporter) since(name string) (left time.Duration) {
 	first, _ := r.wanting.LoadOrStore(name, time.Now())
 	return r.Pace - time.Since(first.(time.Time))
 }
 
-// asks says whether somebody asks for anything in h: the objects that the operator makes are empty.
+// asks says whether a person wrote h: the HierarchyConfigurations that the operator creates have an empty spec.
 func asks(h *forest.Hierarchy) bool {
 	return h != nil && !h.Is(forest.HierarchyOf(h.Namespace, h.UID, v1alpha1.HierarchyConfigurationSpec{}))
 }
 
-// createConfiguration makes a HierarchyConfiguration in a namespace that has had something to report for a while, and not while somebody is writing such objects:
-// who applies a directory of them would find the name taken.
+// createConfiguration creates a HierarchyConfiguration in a namespace that has had something to report for a while. It waits while
+// somebody writes such objects elsewhere: a person who applies a directory of them would find the name taken.
 func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, name string) (ctrl.Result, error) {
-	if len(s.Children(name)) > 0 { // else a look costs nothing
+	if len(s.Children(name)) > 0 { // without children, a check is cheap and needs no pace
 		if wait := r.wait(name, false); wait > 0 {
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
@@ -215,14 +219,16 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 	return ctrl.Result{}, nil
 }
 
-// hasUnboundChild says whether there is a child that no SubNamespace shows to those who may not list namespaces.
+// hasUnboundChild says whether the namespace has a child without a SubNamespace. People who may not list namespaces see such a
+// child in the status of a HierarchyConfiguration only.
 func hasUnboundChild(s *forest.Snapshot, name string) bool {
 	return slices.ContainsFunc(s.Children(name), func(child string) bool { return !s.Namespace(child).Bound() })
 }
 
-// untilQuiet is how long an object must wait because somebody has written others of its kind a moment ago and may be about to write
-// this one too: the pace, and three times that at most, where something is wrong; five times the pace, and thirty times that at most,
-// where it would merely list children, as it would in each parent of a tree that is applied from its leaves upwards.
+// untilQuiet returns how long the creation of a HierarchyConfiguration must wait because somebody has just written others and may
+// be about to write this one, too. Where something is wrong, it waits for one pace without such writes, three paces at most. Where
+// the object would merely list children, as in each parent of a tree that is applied from its leaves upwards, it waits for five
+// paces, thirty at most.
 func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	quiet, most := 5*r.Pace, 30*r.Pace
 	if wrong {
@@ -235,7 +241,7 @@ func (r *Reporter) untilQuiet(name string, wrong bool) time.Duration {
 	return time.Until(end)
 }
 
-// fillStatus writes into the status what is true now.
+// fillStatus fills in the status as it should be now.
 func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfiguration) {
 	name, status := hc.Namespace, &hc.Status
 	children, place := s.Children(name), s.Place(name)
@@ -255,8 +261,8 @@ func (r *Reporter) fillStatus(s *forest.Snapshot, hc *v1alpha1.HierarchyConfigur
 	}
 }
 
-// listFindings returns all conditions of a namespace. Until every copy was looked at after a start, what its conditions say of copies is what
-// was reported before it, if anything.
+// listFindings returns all conditions of a namespace. Until all its copies have been looked at after a start, condition Propagated
+// stays as it was reported before (was, which may be nil).
 func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Condition) []finding {
 	all := listFindings(s, name, r.Rejected(name), r.Refused(name))
 	switch {
@@ -269,7 +275,7 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	return all
 }
 
-// announceTransitions tells of conditions that became bad, and of a namespace that goes on.
+// announceTransitions sends Events for conditions that became bad, and for a namespace that is no longer halted.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), wrong(c.Type, c.Status)
@@ -291,5 +297,5 @@ func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfigurat
 	}
 }
 
-// toldAsIs are the reasons of conditions that are reasons of Events too.
+// toldAsIs are the reasons of bad conditions that are sent as the reasons of Events, too.
 var toldAsIs = []v1alpha1.Reason{v1alpha1.ReasonLabelChanged, v1alpha1.ReasonTemplateMissing, v1alpha1.ReasonChildConflict, v1alpha1.ReasonNotObserved}
