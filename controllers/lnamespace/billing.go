@@ -12,8 +12,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// dateBilling returns who pays for the tenant, and since when: nil where nothing is billed. It is stamped once for each change, by the
-// API server's clock, so that the ledger gets the same instant after any restart.
+// dateBilling returns who pays for the tenant, and since when; nil where nothing is billed. settled says that the root namespace is
+// ready: before that, the status stays as it was. Each change of the payer is dated once, by the API server's clock, so that the
+// ledger gets the same instant after any restart.
 func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {
 	if !r.Bills() {
 		return nil, nil
@@ -27,10 +28,10 @@ func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, 
 		return was, fmt.Errorf("reading LNamespace %s to date its billing: %w", lns.Name, err)
 	}
 	if live.UID != lns.UID || payerOf(live) != is {
-		return was, nil // it is being changed; the event of that comes
+		return was, nil // the LNamespace is being changed, and the event of the change requeues it
 	}
 	if known := live.Status.Billing; known != nil && known.CostCenter == is.CostCenter && known.Owner == is.Owner {
-		return known, nil // written already, by a pass that this one's cache doesn't know of
+		return known, nil // an earlier pass wrote it, and the cache doesn't hold that yet
 	}
 	since, err := r.dateOfChange(ctx, live)
 	if err != nil {
@@ -47,15 +48,15 @@ func payerOf(lns *v1alpha1.LNamespace) v1alpha1.BillingStatus {
 	return v1alpha1.BillingStatus{CostCenter: lns.Spec.Billing.CostCenter, Owner: lns.Spec.Billing.Owner}
 }
 
-// dateOfChange is when the LNamespace came to be billed as it is now, by the API server's clock: its creation where it never
-// was billed and never was ready, else the moment at which the operator saw the change, and never before the date that it
-// replaces. managedFields don't tell: whoever may update the LNamespace may write any time there.
+// dateOfChange returns when the present payer began to pay for the LNamespace, by the API server's clock: the creation of an
+// LNamespace that was never billed and never ready, otherwise the moment at which the operator sees the change, but no earlier than
+// the date that it replaces. managedFields are no source, because whoever may update the LNamespace may write any time there.
 func (r *Reconciler) dateOfChange(ctx context.Context, lns *v1alpha1.LNamespace) (metav1.Time, error) {
 	was := lns.Status.Billing
 	if was == nil && !meta.IsStatusConditionTrue(lns.Status.Conditions, string(v1alpha1.ConditionReady)) {
 		return lns.CreationTimestamp, nil
 	}
-	// The answer to a SelfSubjectReview is the cheapest that holds a time of the API server.
+	// The answer to a SelfSubjectReview is the cheapest one that holds the API server's time.
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := r.Client.Create(ctx, review); err != nil {
 		return metav1.Time{}, fmt.Errorf("asking the API server for its time to date the billing of LNamespace %s: %w", lns.Name, err)

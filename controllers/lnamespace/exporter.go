@@ -17,28 +17,31 @@ import (
 
 // ExporterTiming holds the time constants of ExporterWatch.
 type ExporterTiming struct {
-	// Look is the time between two looks at the exporter's Lease, Patience how long it may go unrenewed.
+	// Look is the time between two reads of the exporter's Lease. Patience is how long the Lease may go unrenewed before the
+	// exporter counts as gone.
 	Look, Patience time.Duration
 }
 
-// DefaultExporterTiming is what production uses. A Lease is renewed every two seconds, and taken over after fifteen.
+// DefaultExporterTiming is what production uses. An exporter renews its Lease every two seconds, and another replica takes over
+// after fifteen.
 func DefaultExporterTiming() ExporterTiming {
 	return ExporterTiming{Look: 5 * time.Second, Patience: 20 * time.Second}
 }
 
-// ExporterWatch says in the status of every tenant that its bills are exported by nobody: a billing driver is configured, and no
-// exporter renews its Lease. All else in condition BillingExported is the exporter's to write.
+// ExporterWatch sets condition BillingExported of every tenant to False while nobody exports its bills: a billing driver is
+// configured, and no exporter renews its Lease. The exporter writes every other state of that condition.
 type ExporterWatch struct {
 	// Tenants reads from a cache, Live without one.
 	Tenants, Live client.Reader
 	Report        *Reporter
 	// Bills says whether a billing driver is configured.
 	Bills func() bool
-	// Lease of the exporter.
+	// Lease is the name of the exporter's Lease.
 	Lease  client.ObjectKey
 	Timing ExporterTiming
 
-	// renewed is the Lease's last renewal, and signAt when we saw it: the two clocks needn't agree.
+	// renewed is the Lease's last renewal by the exporter's clock, and signAt the time by our own clock when we saw it: the clocks
+	// needn't agree.
 	renewed time.Time
 	signAt  time.Time
 }
@@ -68,7 +71,7 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) error {
 		})
 	}
 	lease := &coordinationv1.Lease{}
-	// The right to read the Lease comes with the exporter's component: without it, nobody runs.
+	// The operator may read the Lease only where the exporter's component is deployed, so a refusal means that no exporter runs.
 	if err := w.Live.Get(ctx, w.Lease, lease); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("reading Lease %s: %w", w.Lease, err)
 	}
@@ -84,7 +87,7 @@ func (w *ExporterWatch) reportExporter(ctx context.Context) error {
 	})
 }
 
-// reportEach changes the status of every tenant whose condition must differ.
+// reportEach applies change to the status of every tenant whose condition BillingExported must differ.
 func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LNamespaceStatus, int64)) error {
 	var tenants v1alpha1.LNamespaceList
 	if err := w.Tenants.List(ctx, &tenants, client.UnsafeDisableDeepCopy); err != nil {

@@ -17,7 +17,8 @@ import (
 )
 
 // finalizeTenant ends a tenant: it takes the rights away first, deletes the namespace, and removes the finalizer last. Where the
-// namespace has sub-namespaces and nobody has allowed cascading deletion, finalizeTenant touches nothing.
+// namespace has sub-namespaces and nobody has allowed cascading deletion, finalizeTenant changes nothing. Where the kind LNamespace
+// itself is being removed, it removes the finalizer and keeps the namespace.
 func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(lns, v1alpha1.FinalizerLNamespace) {
 		return ctrl.Result{}, nil
@@ -49,7 +50,8 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 	return r.removeFinalizer(ctx, lns)
 }
 
-// deleteRoot deletes the root if it is this LNamespace's own, and says whether it is gone.
+// deleteRoot deletes the root namespace if this LNamespace owns it. gone says that this LNamespace owns no namespace any more; else v
+// says what the deletion waits for.
 func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s *forest.Snapshot) (v verdict, gone bool) {
 	n := s.Namespace(lns.Name)
 	switch {
@@ -58,12 +60,13 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	case n.Terminating:
 		return r.describeTermination(ctx, lns.Name), false
 	case s.Protected(lns.Name):
-		// What is protected is never deleted, and a glob that names it by mistake can be taken back.
+		// A protected namespace is never deleted: an admin who protected it by mistake, with a glob, can still correct the
+		// configuration.
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " is protected, by its name in protectedNamespaces of the configuration or by its label, " +
 			"so it isn't deleted: lift the protection, or remove finalizer " + v1alpha1.FinalizerLNamespace + " to keep the namespace", again: 30 * time.Second}, false
 	}
 	err := r.Namespaces.Delete(ctx, n.Name, n.UID, n.ResourceVersion)
-	if apierrors.IsConflict(err) { // it changed since it was judged
+	if apierrors.IsConflict(err) { // the namespace changed since the snapshot
 		return verdict{reason: v1alpha1.ReasonDeleting, message: "namespace " + n.Name + " has just been changed by somebody else: the operator decides again in a moment", again: 200 * time.Millisecond}, false
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -72,7 +75,7 @@ func (r *Reconciler) deleteRoot(ctx context.Context, lns *v1alpha1.LNamespace, s
 	return verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + n.Name + " is being terminated", again: 15 * time.Second}, false
 }
 
-// removeFinalizer lets the API server delete the LNamespace, and forgets it.
+// removeFinalizer lets the API server delete the LNamespace, and drops what the reconciler remembers of it.
 func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespace) (ctrl.Result, error) {
 	err := finalizers.Remove(ctx, r.Client, lns, v1alpha1.FinalizerLNamespace)
 	if err == nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// labelVerdict is what is true of the labels that say, on each namespace of a tenant's tree, who pays. Without a reason there is
-// nothing to say: the configuration names no such labels.
+// labelVerdict is condition BillingLabelled of a tenant: whether the labels that say who pays are on each namespace of its tree. An
+// empty reason means that the configuration names no such labels, and that there is no condition.
 type labelVerdict struct {
 	reason  v1alpha1.Reason
 	message string
 }
 
-// judgeBillingLabels says which of the configured labels the namespaces of the tenant can't have, and why.
+// judgeBillingLabels returns which of the configured labels the namespaces of the tenant can't have, and why.
 func judgeBillingLabels(s *forest.Snapshot, lns *v1alpha1.LNamespace) labelVerdict {
 	if s.Rules().Billing == (forest.BillingKeys{}) || !s.Owns(lns.Name, string(lns.UID)) {
 		return labelVerdict{}
@@ -60,7 +60,7 @@ func (v labelVerdict) writeTo(status *v1alpha1.LNamespaceStatus, generation int6
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionBillingLabelled, labelled, v.reason, v.message)
 }
 
-// announceBillingLabels tells the tenant of a label that its namespaces can't have, when that is new.
+// announceBillingLabels sends an Event when the tenant's namespaces can't have a label for a new reason.
 func (r *Reconciler) announceBillingLabels(lns *v1alpha1.LNamespace, v labelVerdict) {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingLabelled)
 	if !v.good() && (was == nil || was.Reason != string(v.reason)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// population counts the LNamespaces of the cache when it is asked.
+// population counts the LNamespaces in the cache at each scrape.
 type population struct{ client client.Reader }
 
 var lnamespaces = prometheus.NewDesc("warren_lnamespaces", "LNamespaces by their condition Ready.", []string{"ready"}, nil)

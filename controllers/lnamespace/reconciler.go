@@ -1,5 +1,5 @@
-// Package lnamespace makes, adopts and deletes the root namespaces of LNamespaces. What a tenant's people may do there is
-// package access's.
+// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces. Package access decides what the people of a
+// tenant may do there.
 package lnamespace
 
 import (
@@ -29,7 +29,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Withdrawer takes everything back that a tenant was granted. remaining names what could not be taken back yet.
+// Withdrawer takes back everything that a tenant was granted. remaining names the objects that still exist.
 type Withdrawer interface {
 	Withdraw(ctx context.Context, lns *v1alpha1.LNamespace) (remaining []string, err error)
 }
@@ -37,29 +37,30 @@ type Withdrawer interface {
 // Reconciler brings the root namespace of one LNamespace to what it should be.
 type Reconciler struct {
 	Client client.Client
-	// Live reads without a cache.
+	// Live reads from the API server, without a cache.
 	Live       client.Reader
 	Namespaces *namespaces.Writer
 	Index      *view.View
 	Events     record.EventRecorder
-	// Reserved says whether a name may not be taken by a new LNamespace.
+	// Reserved says whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
-	// MaxPerCreator is how many LNamespaces may count for one maker; 0 for no limit.
+	// MaxPerCreator returns how many LNamespaces may count for one maker; 0 is no limit.
 	MaxPerCreator func() int
-	// Asked says that webhooks have asked whoever made an LNamespace for what its reconciler can't ask any more.
+	// Asked says that webhooks run: they have checked the rights of the user who made an LNamespace, which the reconciler can't
+	// check any more.
 	Asked bool
 	// Bills says whether tenants are billed.
 	Bills       func() bool
 	Access      Withdrawer
 	Report      *Reporter
 	Concurrency int
-	// RetryMax caps the back-off of namespaces that the API server refuses to make.
+	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
 
-	// refusals are, by UID of the LNamespace, what the API server said when it refused to make its root.
+	// refusals holds, by UID of the LNamespace, the API server's message when it refused to create the root.
 	refusals apianswer.Refusals
-	// making is held from the judgement that a maker may have one more namespace until the view knows of it: of two LNamespaces
-	// that are looked at at once, each would find the last place free.
+	// making is held from the check of MaxPerCreator until the view knows the new namespace: two LNamespaces that are reconciled at
+	// the same time would otherwise both find the last place free.
 	making sync.Mutex
 }
 
@@ -74,13 +75,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesRawSource(r.Index.Source(Concerned)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency,
-			// An error is an outage here, for what is refused is reported.
+			// Refusals are reported and not returned, so an error that is returned means an outage.
 			RateLimiter: apianswer.RetryAfterOutage(),
 		}).
 		Complete(r)
 }
 
-// Concerned are the LNamespaces whose root or tree changed.
+// Concerned returns requests for the LNamespaces whose root or tree changed, and, where an LNamespace was deleted, for those whose
+// root waits for a place within the limit of their maker.
 func Concerned(c view.Change) []reconcile.Request {
 	found := map[string]bool{}
 	for _, name := range c.Namespaces {
@@ -93,7 +95,7 @@ func Concerned(c view.Change) []reconcile.Request {
 	}
 	for name := range maps.Clone(found) {
 		if gone := c.Old.Tenant(name); gone != nil && gone.Creator != "" && c.New.Tenant(name) == nil {
-			for t := range c.New.Tenants() { // there is room for one of them
+			for t := range c.New.Tenants() { // one of them may be within the limit of its maker now
 				found[t.Name] = found[t.Name] || t.Creator != "" && !c.New.Owns(t.Name, t.UID)
 			}
 		}
@@ -107,7 +109,7 @@ func Concerned(c view.Change) []reconcile.Request {
 	return requests
 }
 
-// Reconcile brings one LNamespace and its root to what they should be: what there is, what is to be done, do it, say so.
+// Reconcile brings one LNamespace and its root namespace to what they should be, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	lns := &v1alpha1.LNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, lns); err != nil {
@@ -141,17 +143,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: v.again}, nil
 }
 
-// verdict is what is true of a root namespace.
+// verdict is condition NamespaceReady of an LNamespace before it is written.
 type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	ready   bool
-	// template is why its template gives nothing, or "".
+	// template says why nothing is inherited from the root's template, or "".
 	template string
-	again    time.Duration // when to look again where no event will tell
+	again    time.Duration // how long to wait before the next pass, where no event will cause one; 0: not at all
 }
 
-// ensureRoot makes, adopts or waits for the root namespace.
+// ensureRoot creates or adopts the root namespace, or says why it can't be had now.
 func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
 	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.Index.Snapshot().Owns(lns.Name, tenant.UID) {
@@ -187,11 +189,11 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	return r.adoptRoot(ctx, lns, n, s.Adoption(tenant))
 }
 
-// nameWithheld is why an LNamespace doesn't get a name that is free now, or "": namespaces wait for it that would become its
-// own, or somebody else had it when the LNamespace asked.
+// nameWithheld says why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
+// would become its own, or somebody else had the name when the LNamespace asked for it.
 func (r *Reconciler) nameWithheld(s *forest.Snapshot, lns *v1alpha1.LNamespace) string {
 	if lns.Status.Namespace == lns.Name {
-		return "" // it had the name before
+		return "" // the LNamespace owned a namespace of this name before
 	}
 	if len(s.Waiting(lns.Name)) > 0 && !r.Asked {
 		return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
@@ -208,8 +210,8 @@ func nameLost(name string) string {
 		"this LNamespace, or deletes it and makes it again, while the name is free"
 }
 
-// reportOwned is the verdict on a namespace that is ours; writeTo keeps on saying how it became so. A template that gives nothing makes
-// it none the less ready: what came from it stays.
+// reportOwned returns the verdict on a root that this LNamespace owns. (writeTo keeps reason Adopted where it was reported.) A
+// template from which nothing can be inherited doesn't make the root unready, because the keys that came from the template stay.
 func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) verdict {
 	v := verdict{reason: v1alpha1.ReasonCreated, message: "namespace " + lns.Name + " belongs to this LNamespace", ready: true, template: s.TemplateProblem(lns.Name)}
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
@@ -219,8 +221,8 @@ func (r *Reconciler) reportOwned(lns *v1alpha1.LNamespace, s *forest.Snapshot) v
 	return v
 }
 
-// createRoot makes the root namespace. A request that the API server refused is sent again when its back-off ends, whatever event asks sooner:
-// the report of the refusal is one.
+// createRoot creates the root namespace. A request that the API server refused is sent again only after its back-off, whatever
+// event requeues the LNamespace sooner: the report of the refusal causes such an event itself.
 func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, root *forest.Namespace) (verdict, error) {
 	key, asked := string(lns.UID), apianswer.RequestOf(lns.Generation, root.Labels, root.Annotations)
 	if wait := r.refusals.Wait(key, asked); wait > 0 {
@@ -241,14 +243,15 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 	return r.reportOwned(lns, r.Index.Snapshot()), nil
 }
 
-// reportRefusal is the verdict that the API server refuses to make the root; the next try comes after again, which grows up to RetryMax.
+// reportRefusal returns the verdict that the API server refuses to create the root. The next try comes after again, which grows up
+// to RetryMax.
 func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
 	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+", and is asked again: "+r.refusals.Of(string(lns.UID)))
 	v.again = again
 	return v
 }
 
-// lookAgain reads the namespace whose name was taken meanwhile: the operator may have made it itself, before a restart.
+// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	v := verdict{reason: v1alpha1.ReasonPending, message: "namespace " + lns.Name + " has just appeared or gone: the operator reads it before it decides", again: 200 * time.Millisecond}
 	if err := r.Namespaces.Reread(ctx, lns.Name); err != nil {
@@ -280,7 +283,7 @@ func adoptedMessage(name string) string {
 	return "namespace " + name + " was adopted by this LNamespace"
 }
 
-// warnOnce is the verdict with that reason and message, and sends an Event when the reason is new.
+// warnOnce returns the verdict with that reason and message, and sends an Event when the reason is new.
 func (r *Reconciler) warnOnce(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, message string) verdict {
 	was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady)
 	if was == nil || was.Reason != string(reason) {
@@ -288,12 +291,12 @@ func (r *Reconciler) warnOnce(lns *v1alpha1.LNamespace, reason v1alpha1.Reason, 
 	}
 	v := verdict{reason: reason, message: message}
 	if reason == v1alpha1.ReasonLimitExceeded {
-		v.again = 30 * time.Second // no event tells that the configuration allows more
+		v.again = 30 * time.Second // no event shows that the configuration allows more
 	}
 	return v
 }
 
-// describeTermination is the verdict on a namespace that is being deleted, and passes on what the namespace controller says of it.
+// describeTermination returns the verdict on a namespace that is being deleted, with what the namespace controller says of it.
 func (r *Reconciler) describeTermination(ctx context.Context, name string) verdict {
 	v := verdict{reason: v1alpha1.ReasonTerminating, message: "namespace " + name + " is being terminated", again: 15 * time.Second}
 	namespace, err := r.readLive(ctx, name)

@@ -17,17 +17,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Reporter writes the status of LNamespaces, for all who have something to say in it.
+// Reporter writes the status of LNamespaces, for all controllers that report in it.
 type Reporter struct {
 	Client client.Client
-	// Live reads without a cache.
+	// Live reads from the API server, without a cache.
 	Live client.Reader
 
 	written sync.Map // UID of an LNamespace → resourceVersion of the last status that was written
 }
 
-// Report applies change to the status, works out Ready, and writes if anything differs. Several reconcilers share one
-// status: whoever comes second reads what the first wrote, even if the cache doesn't have it yet.
+// Report applies change to the status, derives condition Ready, and writes the status if anything differs. Several reconcilers
+// share one status: the second one reads what the first wrote, even if the cache doesn't hold that yet.
 func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		seen := lns
@@ -49,7 +49,7 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 		case err == nil:
 			r.written.Store(lns.UID, now.ResourceVersion)
 		case apierrors.IsConflict(err):
-			r.written.Store(lns.UID, newest) // somebody wrote since: read live
+			r.written.Store(lns.UID, newest) // somebody else has written it since, so the next try reads from the API server
 		}
 		return err
 	})
@@ -59,13 +59,14 @@ func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change 
 	return nil
 }
 
-// newest is a resourceVersion that none exceeds.
+// newest is a resourceVersion higher than any real one.
 const newest = "99999999999999999999"
 
-// forget drops what is known of an LNamespace that is gone.
+// forget drops what is remembered of a deleted LNamespace.
 func (r *Reporter) forget(uid types.UID) { r.written.Delete(uid) }
 
-// summariseConditions derives Ready from the conditions that it sums up. It speaks of the oldest generation that they speak of.
+// summariseConditions derives condition Ready from NamespaceReady and AccessReady; where neither is True, NamespaceReady decides. The
+// observedGeneration of Ready is the older one of theirs.
 func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.KeepConditions(&status.Conditions, v1alpha1.ConditionReady, v1alpha1.ConditionNamespaceReady, v1alpha1.ConditionAccessReady,
 		v1alpha1.ConditionBillingExported, v1alpha1.ConditionBillingLabelled)
@@ -85,7 +86,7 @@ func summariseConditions(status *v1alpha1.LNamespaceStatus, generation int64) {
 	v1alpha1.SetCondition(&status.Conditions, generation, v1alpha1.ConditionReady, ready, reason, message)
 }
 
-// writeTo is the change that reports v.
+// writeTo returns the change of the status that reports v. s says whether the LNamespace owns its root.
 func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1alpha1.LNamespaceStatus) {
 	return func(status *v1alpha1.LNamespaceStatus) {
 		status.Namespace, status.SubNamespaces = "", 0
@@ -98,7 +99,7 @@ func (v verdict) writeTo(lns *v1alpha1.LNamespace, s *forest.Snapshot) func(*v1a
 			ready = metav1.ConditionTrue
 		}
 		reason, message := v.reason, v.message
-		// The status that is written knows of an adoption that the cache may not have brought yet.
+		// The status that is written may know of an adoption that the cache doesn't hold yet.
 		if was := v1alpha1.FindCondition(status.Conditions, v1alpha1.ConditionNamespaceReady); v.ready && was != nil && was.Reason == string(v1alpha1.ReasonAdopted) {
 			reason, message = v1alpha1.ReasonAdopted, adoptedMessage(lns.Name)
 		}
