@@ -5,21 +5,22 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// verdict is what is true of a SubNamespace, and whether its namespace is to be made.
+// verdict is condition Ready of a SubNamespace before it is written, and whether its namespace is to be created.
 type verdict struct {
 	reason  v1alpha1.Reason
 	message string
 	stalled bool // a human must act
 	create  bool
-	tooDeep bool // may change with the limits of the tree
-	inLine  bool // waits for room in its tree
+	tooDeep bool // waits for the tree's limit of depth to change
+	inLine  bool // waits in line for room in its tree
 }
 
 func (v verdict) ready() bool { return v.reason == v1alpha1.ReasonNamespaceActive }
 
 var active = verdict{reason: v1alpha1.ReasonNamespaceActive, message: "the namespace exists and belongs to this SubNamespace"}
 
-// orActive is the verdict on a namespace that was made a moment ago and that the index may not hold yet.
+// orActive returns the verdict on a namespace that the operator has just created: a view that doesn't hold the namespace yet would
+// have it created again.
 func (v verdict) orActive() verdict {
 	if v.create {
 		return active
@@ -27,8 +28,9 @@ func (v verdict) orActive() verdict {
 	return v
 }
 
-// decide asks whether the name was lost to strangers, then about the parent, then about the name, and where the namespace
-// would be made, about what the configuration and the tenant allow; the first obstacle decides. Admission asks the same (webhooks/subnamespace_rules.go).
+// decide judges, in this order: whether the name was lost to strangers, the parent, the name, and, where the namespace is still to
+// be created, the naming policies and the depth. The first obstacle decides. Admission judges by the same rules
+// (webhooks/subnamespace_rules.go).
 func decide(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	parent, name := sub.Namespace, sub.Name
 	if sub.NameLost() && !s.Namespace(name).BoundTo(parent) {
@@ -57,8 +59,8 @@ func decide(s *forest.Snapshot, sub *v1alpha1.SubNamespace) verdict {
 	return verdict{reason: v1alpha1.ReasonCreating, message: "the namespace is being made", create: true}
 }
 
-// blocked is the verdict on a SubNamespace with an obstacle in its way. What terminates goes by itself; of the rest
-// somebody must take care.
+// blocked returns the verdict on a SubNamespace with an obstacle in its way. A terminating namespace goes by itself; any other
+// obstacle needs a person.
 func blocked(o forest.Obstacle) verdict {
 	waits := o.Reason == v1alpha1.ReasonParentTerminating || o.Reason == v1alpha1.ReasonNamespaceTerminating
 	return verdict{reason: o.Reason, message: o.Message, stalled: !waits}

@@ -16,8 +16,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// finalize deletes the namespace of a SubNamespace that is being deleted, or leaves it, and lets the SubNamespace go. It
-// doesn't wait for the namespace to be gone, so that a namespace that hangs never blocks its parent.
+// finalize deletes the namespace of a SubNamespace that is being deleted, or keeps it, and removes the finalizer. It doesn't wait
+// until the namespace is gone, so that a namespace that hangs never blocks its parent.
 func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		return ctrl.Result{}, nil
@@ -51,7 +51,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	return apianswer.AfterWrite(finalizers.Remove(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace))
 }
 
-// delete asks for the deletion of a namespace if it is still the one that was seen.
+// delete deletes the namespace n, if it still is the version of the snapshot.
 func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) error {
 	resourceVersion, err := r.bequeath(ctx, s, n)
 	if err != nil {
@@ -60,7 +60,8 @@ func (r *Reconciler) delete(ctx context.Context, s *forest.Snapshot, n *forest.N
 	return client.IgnoreNotFound(r.Namespaces.Delete(ctx, n.Name, n.UID, resourceVersion))
 }
 
-// bequeath writes on a namespace that goes with sub-namespaces below it that they may go too.
+// bequeath writes on n the permission to delete the sub-namespaces below it (see forest.Snapshot.Bequest), and returns the
+// resourceVersion of n after that.
 func (r *Reconciler) bequeath(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (resourceVersion string, err error) {
 	change := s.Bequest(n)
 	if change.Empty() {

@@ -12,8 +12,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// reserve takes a place in the tree for a namespace that is about to be made, so that the tree never holds one too many,
-// not for a moment. The oldest SubNamespaces that wait come first. release is nil where there is no room.
+// reserve takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
+// SubNamespaces that wait in line come first. release gives the place back once the namespace is in the view, or couldn't be
+// created; it is nil where there is no room, and v then says why.
 func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,15 +45,15 @@ func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verd
 	}, verdict{}
 }
 
-// full says that a tree had no room for so many more namespaces, in one snapshot and with so many under way.
+// full records that a tree had no room for adding more namespaces, in one snapshot and with reserved ones being created.
 type full struct {
 	snapshot         *forest.Snapshot
 	reserved, adding int
 	text             string
 }
 
-// noRoom says why there is no room, as forest.Snapshot.NoRoom does, and walks the tree once for all that ask about the same snapshot:
-// where there is no room for so many, there is none for more. The caller holds the lock.
+// noRoom says why there is no room, as forest.Snapshot.NoRoom does. It walks the tree once for all that ask about the same
+// snapshot: where there is no room for some number, there is none for more. The caller holds the lock.
 func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
 	if last := r.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
 		return last.text
@@ -66,8 +67,8 @@ func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding in
 	return text
 }
 
-// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and has those look again that stood behind it:
-// nothing in the forest need have changed for them.
+// leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those behind it: nothing in the
+// forest need have changed, so no event would.
 func (r *Reconciler) leaveLine(key types.NamespacedName) {
 	r.mu.Lock()
 	root := r.lines.leave(key)
@@ -77,11 +78,11 @@ func (r *Reconciler) leaveLine(key types.NamespacedName) {
 	}
 }
 
-// lookAgainInLine queues all that limits of the tree of root hold back.
+// lookAgainInLine requeues all SubNamespaces that limits of the tree of root hold back.
 func (r *Reconciler) lookAgainInLine(root string) {
 	q := r.queue.Load()
 	if q == nil {
-		return // the controller has not started: it looks at everything when it does
+		return // the controller has not started, and reconciles everything when it does
 	}
 	r.mu.Lock()
 	keys := r.lines.of(root)
@@ -98,12 +99,12 @@ func (r *Reconciler) listen(_ context.Context, q queue) error {
 	return nil
 }
 
-// listWaiting lists the SubNamespaces that wait for room in the trees that a change concerns.
+// listWaiting returns the SubNamespaces that wait for limits of the trees that a change concerns.
 func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName) {
 	r.mu.Lock()
 	nobody := r.lines.isEmpty()
 	r.mu.Unlock()
-	if nobody { // whoever joins from now on looks at the newest snapshot once more
+	if nobody { // a SubNamespace that joins a line later is judged by the newest snapshot once more
 		return nil
 	}
 	concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
@@ -115,8 +116,8 @@ func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName)
 	return waiting
 }
 
-// concerned are the SubNamespaces that a change of the forest matters to: those in the namespaces that changed, those
-// that want their names, and those that wait for room in their trees.
+// concerned returns requests for the SubNamespaces to which a change of the forest matters: those in the namespaces that changed,
+// those that want their names, and those that wait for limits of their trees.
 func (r *Reconciler) concerned(c view.Change) []reconcile.Request {
 	found := map[types.NamespacedName]bool{}
 	for _, name := range c.Namespaces {

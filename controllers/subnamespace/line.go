@@ -21,16 +21,16 @@ func waiterOf(sub *v1alpha1.SubNamespace) waiter {
 	return waiter{key: client.ObjectKeyFromObject(sub), created: sub.CreationTimestamp.Time}
 }
 
-// older orders SubNamespaces as forest.Older does.
+// older compares SubNamespaces as forest.Older does.
 func older(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// lines hold the SubNamespaces that limits hold back, each in the one line of the tree that it would grow. Whoever guards the lines
-// keeps in them only those that nothing but the limit stands in the way of: every other one would hold back those that are younger.
+// lines hold the SubNamespaces that limits hold back, each in the one line of the tree that it would grow. The callers keep only
+// SubNamespaces there that nothing but the limit stands in the way of: any other one would hold back younger ones without need.
 type lines struct {
 	rootOf map[types.NamespacedName]string   // by SubNamespace
-	tooLow map[string][]types.NamespacedName // by root: those for which the tree is not deep enough
+	tooLow map[string][]types.NamespacedName // by root: those that would exceed the tree's limit of depth
 	forest map[string][]waiter               // by root: those that wait for room, oldest first
 }
 
@@ -38,10 +38,10 @@ func newLines() *lines {
 	return &lines{rootOf: map[types.NamespacedName]string{}, tooLow: map[string][]types.NamespacedName{}, forest: map[string][]waiter{}}
 }
 
-// isEmpty says whether no limit holds anything back.
+// isEmpty says whether no limit holds any SubNamespace back.
 func (l *lines) isEmpty() bool { return len(l.rootOf) == 0 }
 
-// ahead is how many older ones wait for room in the tree of root.
+// ahead returns how many older SubNamespaces wait for room in the tree of root.
 func (l *lines) ahead(root string, w waiter) int {
 	n, _ := slices.BinarySearchFunc(l.forest[root], w, older)
 	return n
@@ -58,7 +58,7 @@ func (l *lines) waitForRoom(root string, w waiter) {
 	l.forest[root], l.rootOf[w.key] = slices.Insert(line, n, w), root
 }
 
-// waitForDepth notes that w waits for a limit of depth of the tree of root.
+// waitForDepth records that w waits for a higher limit of depth of the tree of root.
 func (l *lines) waitForDepth(root string, w waiter) {
 	if l.rootOf[w.key] == root && slices.Contains(l.tooLow[root], w.key) {
 		return
@@ -85,7 +85,7 @@ func (l *lines) leave(key types.NamespacedName) (root string) {
 	return root
 }
 
-// of are all that a limit of the tree of root holds back.
+// of returns all SubNamespaces that a limit of the tree of root holds back.
 func (l *lines) of(root string) []types.NamespacedName {
 	keys := slices.Clone(l.tooLow[root])
 	for _, w := range l.forest[root] {

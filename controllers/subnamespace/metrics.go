@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// population counts the SubNamespaces of the cache when it is asked.
+// population counts the SubNamespaces in the cache at each scrape.
 type population struct{ client client.Reader }
 
 var subNamespaces = prometheus.NewDesc("warren_subnamespaces", "SubNamespaces by their condition Ready.", []string{"ready", "reason"}, nil)

@@ -1,4 +1,7 @@
-// Package subnamespace makes, watches over and deletes the namespaces of SubNamespaces.
+// Package subnamespace creates, keeps and deletes the namespaces of SubNamespaces.
+//
+// Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds back stands
+// in line: when a place in the tree is free, the oldest one gets it.
 package subnamespace
 
 import (
@@ -26,24 +29,24 @@ import (
 // Reconciler brings the namespace of one SubNamespace to what it should be.
 type Reconciler struct {
 	Client client.Client
-	// Live reads without a cache.
+	// Live reads from the API server, without a cache.
 	Live       client.Reader
 	Namespaces *namespaces.Writer
 	Index      *view.View
 	Events     record.EventRecorder
-	// Rejected is what the API server said when it refused the keys of a namespace, or "".
+	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
 	Rejected    func(namespace string) string
 	Concurrency int
-	// RetryMax caps the back-off of what is refused.
+	// RetryMax caps the back-off after the API server refused to create a namespace.
 	RetryMax time.Duration
 
-	queue   atomic.Pointer[queue] // once the controller runs
-	refused apianswer.Refusals    // by parent/name: what could not be made
+	queue   atomic.Pointer[queue] // nil until the controller runs
+	refused apianswer.Refusals    // by parent/name: why the namespace could not be created
 
 	mu      sync.Mutex        // guards all below
-	room    map[string]string // namespaces that are being made → the root of the tree against whose limits they count
-	lines   *lines            // what limits hold back
-	full    map[string]full   // by root: the last time that its tree had no room
+	room    map[string]string // namespaces that are being created → the root of the tree against whose limits they count
+	lines   *lines            // the SubNamespaces that limits hold back
+	full    map[string]full   // by root: the last answer that its tree has no room
 	written map[string]string // by parent/name: resourceVersions of own writes that the cache has not shown yet
 }
 
@@ -62,13 +65,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// reset makes the reconciler forget what it knows of other times.
+// reset makes the maps, empty.
 func (r *Reconciler) reset() {
 	r.room, r.lines, r.full = map[string]string{}, newLines(), map[string]full{}
 	r.written = map[string]string{}
 }
 
-// Reconcile brings one SubNamespace and its namespace to what they should be: what there is, what is to be done, do it, say so.
+// Reconcile brings one SubNamespace and its namespace to what they should be, and reports.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	sub := &v1alpha1.SubNamespace{}
 	if err := r.Client.Get(ctx, req.NamespacedName, sub); err != nil {
@@ -80,14 +83,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !r.seen(req.String(), sub.ResourceVersion) {
-		return ctrl.Result{}, nil // what we wrote last is still to come, and asks again
+		return ctrl.Result{}, nil // the cache will bring our last write, and requeue the SubNamespace
 	}
 	if !sub.DeletionTimestamp.IsZero() {
 		r.leaveLine(req.NamespacedName)
 		return r.finalize(ctx, sub)
 	}
 	if r.Index.Snapshot().Namespace(sub.Namespace) == nil {
-		return ctrl.Result{}, nil // its namespace exists, the watch is yet to bring it, and then it asks again
+		return ctrl.Result{}, nil // the watch of Namespaces is behind: it will bring the namespace, and requeue the SubNamespace
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		if err := finalizers.Add(ctx, r.Client, sub, v1alpha1.FinalizerSubNamespace); err != nil {
@@ -103,14 +106,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: delay}, nil
 }
 
-// wrote notes how far our own writes have brought a SubNamespace. To look at an older version would report it again.
+// wrote records the resourceVersion of our own last write of a SubNamespace, so that no older version of it is reconciled and
+// reported again.
 func (r *Reconciler) wrote(key, resourceVersion string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.written[key] = resourceVersion
 }
 
-// seen says whether the cache has caught up with our own writes; "" says that the object is gone.
+// seen says whether the cache has caught up with our own writes; resourceVersion "" says that the object is gone.
 func (r *Reconciler) seen(key, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,13 +125,14 @@ func (r *Reconciler) seen(key, resourceVersion string) bool {
 	return true
 }
 
-// settle decides and acts. It returns what is to be reported, and when to look again where no event will tell.
+// settle judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait
+// before the next pass where no event will cause one (0: not at all).
 func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
 	v = decide(r.Index.Snapshot(), sub)
 	if v.create {
 		v, again = r.create(ctx, sub)
 		if place := r.Index.Snapshot().Place(sub.Namespace); !v.ready() && !v.inLine && place.InTree() {
-			r.lookAgainInLine(place.Path[0]) // its place is free again, and nothing in the forest has changed
+			r.lookAgainInLine(place.Path[0]) // its place is free again, though nothing in the forest has changed
 		}
 	}
 	if v.reason != v1alpha1.ReasonCreateFailed {
@@ -137,7 +142,7 @@ func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v 
 	return v, again
 }
 
-// keepLine has a SubNamespace stand in a line only where nothing but a limit of its tree stands in its way.
+// keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stands in its way, and takes it out otherwise.
 func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	place := r.Index.Snapshot().Place(sub.Namespace)
 	switch {
@@ -146,15 +151,15 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 		r.lines.waitForDepth(place.Path[0], waiterOf(sub))
 		r.mu.Unlock()
 		if !r.Index.Snapshot().DepthObstacle(sub.Namespace).Exists() {
-			r.lookAgainInLine(place.Path[0]) // the limit has changed since the SubNamespace was judged, when it stood in no line
+			r.lookAgainInLine(place.Path[0]) // the limit was raised after the SubNamespace was judged and before it joined the line
 		}
 	case !v.inLine:
 		r.leaveLine(client.ObjectKeyFromObject(sub))
 	}
 }
 
-// create makes the namespace. Where that failed, the same request is sent again when its time has come, whatever event asks sooner:
-// the report of the failure is one.
+// create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
+// SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
 	key, child := sub.Namespace+"/"+sub.Name, r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
@@ -183,13 +188,13 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	return decide(r.Index.Snapshot(), sub).orActive(), 0
 }
 
-// createFailed is the verdict on a namespace that could not be made a moment ago, as it was reported then.
+// createFailed returns the verdict on a namespace that could not be created a moment ago, as it was reported then.
 func createFailed(sub *v1alpha1.SubNamespace, text string) verdict {
 	stalled := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionStalled)
 	return verdict{reason: v1alpha1.ReasonCreateFailed, message: text, stalled: stalled != nil}
 }
 
-// lookAgain reads the namespace whose name was taken meanwhile: the operator may have made it itself, before a restart.
+// lookAgain reads the namespace that took the name since the snapshot: the operator may have created it itself, before a restart.
 func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) verdict {
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server did not answer the request to create the namespace: it is asked again"}

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// report writes the status if it changed, and an Event if it changed for the worse.
+// report writes the status if it changed, and sends an Event if the SubNamespace is stalled for a new reason.
 func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v verdict) error {
 	before := sub.DeepCopy()
 	if rejected := r.Rejected(sub.Name); v.ready() && rejected != "" {
@@ -48,7 +48,7 @@ func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v v
 	return nil
 }
 
-// reportMetadata says whether the namespace carries what spec asks for.
+// reportMetadata sets condition MetadataSynced: whether the namespace carries the keys that the spec and the ancestors give it.
 func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	s := r.Index.Snapshot()
 	set := func(status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
@@ -73,22 +73,23 @@ func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
 	}
 }
 
-// announceCreated tells of a namespace that came back. That a first one was made is no Event: condition Ready says it.
+// announceCreated sends an Event if the namespace existed before and had been deleted. The first creation needs none: condition
+// Ready reports it.
 func (r *Reconciler) announceCreated(sub *v1alpha1.SubNamespace) {
 	if synced := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced); synced != nil || wasActive(sub) {
 		r.Events.Event(sub, corev1.EventTypeWarning, string(v1alpha1.ReasonNamespaceRecreated), "namespace "+sub.Name+" had been deleted and was created again, without the objects that it held")
 	}
 }
 
-// wasActive says whether the last report told of a namespace that existed.
+// wasActive says whether the last report was about a namespace that existed.
 func wasActive(sub *v1alpha1.SubNamespace) bool {
 	ready := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Reason == string(v1alpha1.ReasonNamespaceTerminating) ||
 		ready.Reason == string(v1alpha1.ReasonMetadataRejected))
 }
 
-// announceEnd says what became of the namespace of a SubNamespace that goes. In a terminating namespace the API server
-// takes no Events, and nobody is left to read them.
+// announceEnd sends an Event that says what became of the namespace of a deleted SubNamespace. It sends none where the parent is
+// terminating: the API server takes no Events there.
 func (r *Reconciler) announceEnd(sub *v1alpha1.SubNamespace, reason v1alpha1.Reason, message string) {
 	if message == "" {
 		return
