@@ -1,5 +1,10 @@
-// Package grants says which RBAC objects a tenant implies, whether an object that exists is one of them, and in which
-// order what is becomes what should be. It decides; controllers/access reads and writes.
+// Package grants says which RBAC objects a tenant implies, whether an existing object is one of them, and in which order the
+// existing ones become the desired ones. It decides; controllers/access reads and writes.
+//
+// Sudo means that a sudoer impersonates the group <tenant>-sudoers, which is bound to cluster-admin in the tenant's tree. The RBAC
+// rules for that come in two forms: the legacy form (verb impersonate) and the constrained form of Kubernetes 1.36 (verbs
+// impersonate:user-info and impersonate-on:user-info:<verb>). An owner of an access object is a tenant that an owner reference of
+// the object names; a shared object has several.
 package grants
 
 import (
@@ -16,15 +21,15 @@ type Object interface {
 	runtime.Object
 }
 
-// Facts are what the objects of a tenant depend on besides its LNamespace.
+// Facts hold what the objects of a tenant depend on besides its LNamespace.
 type Facts struct {
-	// Mode is what sudoers are told. While the mode is switched, it is the one that is left.
+	// Mode is the mode in status.sudo.mode. During a switch of modes, it is the old one.
 	Mode v1alpha1.SudoMode
-	// Forms are those that the rules hold.
+	// Forms are the forms of impersonation that the rules contain.
 	Forms Forms
-	// UserClusterRole is what users are bound to.
+	// UserClusterRole is the name of the ClusterRole that users are bound to.
 	UserClusterRole string
-	// Refused are subjects that are listed and get nothing; see Refusals.
+	// Refused are listed subjects that get nothing; see Refusals.
 	Refused []Refusal
 }
 
@@ -34,13 +39,12 @@ type Pair struct {
 	Binding *rbacv1.ClusterRoleBinding
 }
 
-// Objects are all access objects of one tenant. In a self pair the only owner is this tenant; the pair that exists may have
-// more.
+// Objects are all access objects of one tenant. In a self pair here this tenant is the only owner; the existing pair may have more.
 type Objects struct {
 	Forms   Forms
 	Sudoers *rbacv1.RoleBinding
 	Users   *rbacv1.RoleBinding
-	// SudoOn lets sudoers use the constrained form in the tree. It is wanted only if the rules hold that form.
+	// SudoOn lets sudoers use the constrained form in the tree. It is desired only if Forms contains that form.
 	SudoOn *rbacv1.RoleBinding
 	Sudo   Pair
 	Edit   Pair
@@ -70,8 +74,8 @@ func For(tenant *v1alpha1.LNamespace, facts Facts) Objects {
 	return objects
 }
 
-// SudoStatus tells sudoers what to type. Nobody but a User can impersonate itself: a Group or a ServiceAccount becomes
-// SudoUser instead.
+// SudoStatus returns status.sudo, which tells sudoers what to type. Only a User can impersonate itself; a Group or a ServiceAccount
+// becomes SudoUser instead.
 func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	sudoers := grantedSubjects(tenant.Spec.Sudoers, ListSudoers, facts.Refused)
 	group := v1alpha1.SudoersGroup(tenant.Name)
@@ -89,10 +93,10 @@ func SudoStatus(tenant *v1alpha1.LNamespace, facts Facts) *v1alpha1.SudoStatus {
 	return status
 }
 
-// pairs lists all pairs in the order in which they are written.
+// pairs returns all pairs in the order in which they are written.
 func (o Objects) pairs() []Pair { return append([]Pair{o.Sudo, o.Edit}, o.Self...) }
 
-// all lists every object; a role stands before its binding, the sudoers' RoleBinding before the users'.
+// all returns every object; a role comes before its binding, the sudoers' RoleBinding before the users'.
 func (o Objects) all() []Object {
 	objects := o.RootBindings()
 	for _, pair := range o.pairs() {
@@ -101,10 +105,10 @@ func (o Objects) all() []Object {
 	return objects
 }
 
-// RootBindings are those in the root, which give rights there and are copied to the tree.
+// RootBindings returns the RoleBindings in the root namespace, which give rights there and are copied to the tree.
 func (o Objects) RootBindings() []Object { return []Object{o.Sudoers, o.Users, o.SudoOn} }
 
-// Keys names every object of the tenant, whether it exists or not.
+// Keys returns the key of every object of the tenant, whether the object exists or not.
 func (o Objects) Keys() []Key {
 	objects := o.all()
 	keys := make([]Key, 0, len(objects))

@@ -9,12 +9,14 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// A service account is a name in a namespace, and a namespace is a name that anybody may take when it is free. So an account is
-// listed for the namespace that had the name at that moment: its UID is remembered in the status, which only the operator writes.
+// A service account is a name in a namespace, and anybody may take a free namespace name. So a listed account is tied to the
+// namespace that had the name when the account was listed: the namespace's UID is remembered in the status, which only the operator
+// writes.
 
-// RememberAccounts is what the status says of the service accounts that the tenant lists: what it remembers already, and the
-// namespaces of those that are new there, as uidOf finds them. An account whose namespace came into the tree lost its UID for
-// good, because the users of the tree could make tokens that outlive its stay there. What is on no list is forgotten.
+// RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists: the UIDs that remembered holds,
+// and those that uidOf returns for accounts that are new there. An account whose namespace has been in the tree gets an empty UID
+// for good, because the users of the tree could make tokens that outlive the namespace's stay. Accounts that no list holds any more
+// are left out.
 func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedServiceAccount, inTree func(namespace string) bool,
 	uidOf func(namespace string) types.UID) []v1alpha1.ListedServiceAccount {
 	var accounts []v1alpha1.ListedServiceAccount
@@ -33,7 +35,7 @@ func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedS
 	return accounts
 }
 
-// ServiceAccounts are those of the three lists, each once.
+// ServiceAccounts returns the service accounts on the three lists, each once.
 func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	var accounts []v1alpha1.Subject
 	for _, list := range Lists() {
@@ -46,7 +48,8 @@ func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	return accounts
 }
 
-// DoubtAccount says why an account gets nothing, where the namespace that has its name now is not the one that is remembered.
+// DoubtAccount says why an account gets nothing where the namespace that has its name now, with UID uidNow, is not the remembered
+// one; else "".
 func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceAccount, uidNow types.UID) string {
 	known := slices.IndexFunc(remembered, isAccount(account))
 	if known >= 0 && uidNow != "" && remembered[known].NamespaceUID == uidNow {

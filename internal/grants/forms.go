@@ -10,21 +10,21 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Forms are the forms of impersonation that the rules of sudo hold: one, or both while one takes the other's place. The API
-// server tries the constrained form first, and the legacy one where that doesn't allow a request.
+// Forms are the forms of impersonation that the rules of sudo contain: one, or both during a switch of modes. The API server tries
+// the constrained form first, and the legacy form where the constrained one doesn't allow a request.
 type Forms struct{ Legacy, Constrained bool }
 
-// FormsOf is the one form of a mode.
+// FormsOf returns the one form of a mode.
 func FormsOf(mode v1alpha1.SudoMode) Forms {
 	return Forms{Legacy: mode != v1alpha1.SudoConstrained, Constrained: mode == v1alpha1.SudoConstrained}
 }
 
-// Or returns the forms that either has.
+// Or returns the forms that f or other has.
 func (f Forms) Or(other Forms) Forms {
 	return Forms{Legacy: f.Legacy || other.Legacy, Constrained: f.Constrained || other.Constrained}
 }
 
-// FormsIn says which forms the rules of an existing role hold.
+// FormsIn returns the forms that the rules of an existing role contain.
 func FormsIn(role *rbacv1.ClusterRole) Forms {
 	var f Forms
 	for _, rule := range role.Rules {
@@ -36,23 +36,24 @@ func FormsIn(role *rbacv1.ClusterRole) Forms {
 	return f
 }
 
-// GrantsSudo says whether role is one of ours that holds forms.
+// GrantsSudo says whether role is one of ours that allows impersonation.
 func GrantsSudo(role *rbacv1.ClusterRole) bool {
 	kind := role.Labels[v1alpha1.LabelAccess]
 	return kind == v1alpha1.AccessSudo || kind == v1alpha1.AccessSelf
 }
 
-// Verbs of both forms. The second constrained one is followed by the verb of the request that is made as somebody else.
+// Verbs of both forms. onVerb is followed by the verb of the request that the sudoer makes as somebody else.
 const (
 	legacyVerb      = "impersonate"
 	constrainedVerb = "impersonate:user-info"
 	onVerb          = "impersonate-on:user-info:"
 )
 
-// reasonExtra is the user-extra key in which a sudoer may say why; it ends up in the audit log.
+// reasonExtra is the user-extra key in which a sudoer may give a reason; the API server writes it to the audit log.
 const reasonExtra = "userextras/" + v1alpha1.Domain + "/reason"
 
-// impersonate always names exactly one user or group: without a name the rule would let its holder become anybody.
+// impersonate returns rules that allow to impersonate exactly one user or group: without a resource name, a rule would let its
+// holder become anybody.
 func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	add := func(group, verb string) {
@@ -67,7 +68,7 @@ func (f Forms) impersonate(resource, name string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// sudo are the rules with which sudoers become the group of their tenant, and a user if one of them is no User.
+// sudo returns the rules by which sudoers become the group of their tenant, and SudoUser if a sudoer is not a User (needsUser).
 func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	become := func(one Forms, verb string) []rbacv1.PolicyRule {
 		rules := one.impersonate("groups", v1alpha1.SudoersGroup(tenant))
@@ -88,8 +89,8 @@ func (f Forms) sudo(tenant string, needsUser bool) []rbacv1.PolicyRule {
 	return rules
 }
 
-// onNothingNamespaced are the requests outside of namespaces that sudo may make in the constrained form: for its LNamespace,
-// and those without which kubectl itself fails. What it may do in the tree is bound there.
+// onNothingNamespaced returns the rules for requests outside of namespaces that sudo may make in the constrained form: those for
+// its LNamespace, and those without which kubectl itself fails. RoleBindings in the tree allow the requests there.
 func onNothingNamespaced(tenant string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.Domain}, Resources: []string{"lnamespaces"}, ResourceNames: []string{tenant}, Verbs: []string{onVerb + "get", onVerb + "update", onVerb + "patch"}},

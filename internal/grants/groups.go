@@ -10,8 +10,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// GroupsOfSudoers names the groups among a binding's subjects that may be those of a tenant. The user that a tenant's sudoers
-// become who are a group or a service account stands for its group: what is bound to the one is as good as bound to the other.
+// GroupsOfSudoers returns the groups among a binding's subjects that may be the sudoers of a tenant. SudoUser, which sudoers who
+// are a Group or a ServiceAccount become, counts as its tenant's group: a right bound to that user is as good as one bound to the
+// group.
 func GroupsOfSudoers(binding metav1.Object) []string {
 	object, ok := binding.(Object)
 	if !ok {
@@ -32,7 +33,7 @@ func GroupsOfSudoers(binding metav1.Object) []string {
 	return names
 }
 
-// IsSudoersCopy says whether a RoleBinding is the operator's own copy of what the sudoers of that group hold in their root.
+// IsSudoersCopy says whether a RoleBinding is the operator's own copy of the RoleBinding of that group's sudoers.
 func IsSudoersCopy(binding *rbacv1.RoleBinding, group string) bool {
 	labels := binding.Labels
 	return binding.Name == SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
@@ -45,8 +46,8 @@ func IsOurs(binding Object) bool {
 	return ok && Removable(binding, expected)
 }
 
-// WasGranted says whether sudoers of this LNamespace ever had a right by a check of these bindings, or had it in the legacy form
-// before the operator wrote down when.
+// WasGranted says whether sudo was granted to sudoers of this LNamespace before: the status says when, or, for a grant older than
+// that field, the existing pair grants it in the legacy form. desired is the pair of the tenant's sudoers.
 func WasGranted(tenant *v1alpha1.LNamespace, desired Pair, actual Actual) bool {
 	if tenant.Status.SudoGrantedAt != nil {
 		return true
@@ -59,20 +60,21 @@ func WasGranted(tenant *v1alpha1.LNamespace, desired Pair, actual Actual) bool {
 	return own && FormsIn(role.(*rbacv1.ClusterRole)).Legacy
 }
 
-// StopsGrant says whether somebody else's binding of the tenant's group, which stands in namespace or in none, stands in the way of
-// the tenant's first grant of sudo: everywhere but in the tree as it is soundly. A halted namespace is another LNamespace's of the same
-// name, as likely as not, and so is what the operator left there: a leftover.
+// StopsGrant says whether a foreign binding of the tenant's group stops the tenant's first grant of sudo. namespace is that of the
+// binding, "" for a ClusterRoleBinding. Only a binding in the tree, on a sound path, doesn't stop it: a halted namespace may as
+// well belong to an earlier LNamespace of the same name. A leftover, which the operator wrote for such an earlier LNamespace, stops
+// it everywhere.
 func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace string) bool) bool {
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }
 
-// IsCopied says whether an access object is a copy below a root, which is propagation's to write.
+// IsCopied says whether an access object is a copy below a root, which controllers/propagation writes.
 func IsCopied(object metav1.Object) bool {
 	labels := object.GetLabels()
 	return labels[v1alpha1.LabelInheritedFrom] != "" && object.GetNamespace() != labels[v1alpha1.LabelTenant]
 }
 
-// IsLeftToCollector says whether a tenant has given the object up by a mark, so that the garbage collector takes it.
+// IsLeftToCollector says whether a tenant has released the object by a mark (see Marked), so that the garbage collector deletes it.
 func IsLeftToCollector(object Object) bool {
 	return slices.ContainsFunc(Owners(object), func(o metav1.OwnerReference) bool { return o.UID == Marked })
 }

@@ -9,16 +9,16 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Verdict is what an object that exists is to the one that should exist under its name.
+// Verdict says how an existing object compares to the desired one of its name.
 type Verdict string
 
 // The verdicts of Judge.
 const (
-	// Equal: ours, and as it should be.
+	// Equal: the object is ours, and as it should be.
 	Equal Verdict = "Equal"
-	// Drift: ours, and something differs that is put back.
+	// Drift: the object is ours, and differs from what it should be.
 	Drift Verdict = "Drift"
-	// Conflict: someone else's. It is never written.
+	// Conflict: the object is someone else's. The operator never writes it.
 	Conflict Verdict = "Conflict"
 )
 
@@ -36,14 +36,14 @@ func Judge(existing, desired Object) Verdict {
 	return Drift
 }
 
-// Removable says whether an object may be deleted where it is no longer wanted. It asks less than Judge, since the subjects
-// of an object whose owner is gone can't be told any more: our labels, and an owner or the desired rules or roleRef, the rules in
-// whichever form of impersonation.
+// Removable says whether an object that is no longer wanted may be deleted. It asks less than Judge, because without an owner
+// nobody knows the subjects any more: our labels, and an owner, or the desired rules (in either form of impersonation) or roleRef.
 func Removable(existing, desired Object) bool {
 	return labelledAlike(existing, desired) && (len(Owners(existing)) > 0 || grantsAlike(existing, desired) || roleOfAnotherForm(existing))
 }
 
-// roleOfAnotherForm says whether existing is a role as the operator writes it in some form, be it not the one that is in force.
+// roleOfAnotherForm says whether existing is a role as the operator writes it in either form of impersonation, even if that form is
+// not in force.
 func roleOfAnotherForm(existing Object) bool {
 	role, ok := existing.(*rbacv1.ClusterRole)
 	if !ok {
@@ -53,7 +53,7 @@ func roleOfAnotherForm(existing Object) bool {
 	return ok && grantsAlike(role, expected)
 }
 
-// labelledAlike compares the labels that say what the object is. The others may drift.
+// labelledAlike compares the labels that say what the object is. Other labels may differ.
 func labelledAlike(existing, desired Object) bool {
 	for _, key := range []string{v1alpha1.LabelAccess, v1alpha1.LabelTenant} {
 		if existing.GetLabels()[key] != desired.GetLabels()[key] {
@@ -63,7 +63,7 @@ func labelledAlike(existing, desired Object) bool {
 	return true
 }
 
-// grantsAlike compares what the objects grant, whoever gets it.
+// grantsAlike compares the rules or roleRefs of the objects, and leaves their subjects out.
 func grantsAlike(existing, desired Object) bool {
 	if role, ok := existing.(*rbacv1.ClusterRole); ok {
 		return role.AggregationRule == nil && equality.Semantic.DeepEqual(role.Rules, desired.(*rbacv1.ClusterRole).Rules)
@@ -71,15 +71,17 @@ func grantsAlike(existing, desired Object) bool {
 	return !MustRecreate(existing, desired)
 }
 
-// MustRecreate says whether existing has another roleRef than desired, which is immutable.
+// MustRecreate says whether existing has another roleRef than desired. A roleRef is immutable, so such an object has to be deleted
+// and created anew.
 func MustRecreate(existing, desired Object) bool {
 	before, bound := roleRef(existing)
 	after, _ := roleRef(desired)
 	return bound && *before != *after
 }
 
-// Restore returns existing with everything put back that is ours: rules, subjects, owners, and the labels and annotations of
-// our domain. Others' labels and annotations stay, but for labels that would add the rules to a ClusterRole of the server's.
+// Restore returns existing with everything put back that is ours: rules, subjects, owners, and the labels and annotations of our
+// domain. Others' labels and annotations stay, except labels by which the API server would aggregate the rules into one of its own
+// ClusterRoles.
 func Restore(existing, desired Object) Object {
 	restored := existing.DeepCopyObject().(Object)
 	restored.SetLabels(restoreKeys(existing.GetLabels(), desired.GetLabels()))
@@ -113,9 +115,9 @@ func restoreKeys(existing, desired map[string]string) map[string]string {
 	return restored
 }
 
-// Expected is the object that the operator writes under the name and labels of existing, as far as these tell: only the tenant
-// knows a binding's subjects, the ClusterRole of users, and whether a Group or a ServiceAccount is among the sudoers. It is
-// false for an object of another name, or that only looks like one of ours.
+// Expected returns the object that the operator writes under the name and labels of existing, as far as these say: only the tenant
+// knows a binding's subjects, the ClusterRole of users, and whether a Group or a ServiceAccount is among the sudoers. It returns
+// false for an object that has another name, or only looks like one of ours.
 func Expected(existing Object) (Object, bool) {
 	if user, ok := SelfUser(existing.GetName()); ok {
 		self := selfPair(user, nil, formsOf(existing))
@@ -133,7 +135,7 @@ func Expected(existing Object) (Object, bool) {
 	return sameKey(existing, For(tenant, facts).all())
 }
 
-// formsOf are the forms that a role holds, so that it is known in each; the legacy one where it holds none.
+// formsOf returns the forms that a role contains, so that the role is recognised in each; the legacy form where it contains none.
 func formsOf(existing Object) Forms {
 	role, ok := existing.(*rbacv1.ClusterRole)
 	if ok && FormsIn(role) != (Forms{}) {

@@ -2,39 +2,40 @@ package grants
 
 import v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 
-// Answer is what the API server says to a harmless request in the constrained form.
+// Answer is the API server's answer to a harmless request in the constrained form.
 type Answer string
 
 // The answers of a probe.
 const (
 	// Yes: the API server knows the constrained form.
 	Yes Answer = "yes"
-	// No: it doesn't.
+	// No: the API server doesn't know the constrained form.
 	No Answer = "no"
-	// Unknown: it gave no answer, or one that says nothing.
+	// Unknown: the API server gave no answer, or one that allows no conclusion.
 	Unknown Answer = "unknown"
 )
 
-// patience is how many times in a row the API server has to say no before sudo that is granted in the constrained form is
-// taken to work no longer.
+// patience is how many times in a row the API server has to answer No before sudo that is granted in the constrained form is taken
+// to have stopped working.
 const patience = 3
 
-// Mode is the form in which sudo is granted, to all tenants at once: the pair of a sudoer belongs to several. A switch goes
-// by rules of both forms, so that sudo is never interrupted. The zero Mode is that of an operator which nothing was asked yet.
+// Mode is the form in which sudo is granted, to all tenants at once, because the self pair of a sudoer belongs to several tenants.
+// During a switch the rules contain both forms, so that sudo is never interrupted. The zero Mode is that of an operator that has
+// not decided yet.
 type Mode struct {
 	// Told is what status.sudo.mode says: Legacy or Constrained. It follows Forms when a switch is over.
 	Told v1alpha1.SudoMode
-	// Forms are those that rules hold now; none before the first Next of an operator that found none.
+	// Forms are the forms that the rules contain now; none before the first Next of an operator that found no rules.
 	Forms Forms
-	// Unavailable says that the constrained form alone is wanted and the API server doesn't know it. Then nothing is switched,
-	// and nobody gets sudo who doesn't have it.
+	// Unavailable says that the configuration wants the constrained form alone and that the API server doesn't know it. Then
+	// nothing is switched, and nobody gets sudo anew.
 	Unavailable bool
 
 	target  v1alpha1.SudoMode
 	refused int // answers No in a row
 }
 
-// ModeOf is the mode of an operator that found rules of these forms.
+// ModeOf returns the mode of an operator that found rules of these forms.
 func ModeOf(found Forms) Mode {
 	m := Mode{Forms: found, Told: v1alpha1.SudoLegacy}
 	if found == FormsOf(v1alpha1.SudoConstrained) {
@@ -43,8 +44,8 @@ func ModeOf(found Forms) Mode {
 	return m
 }
 
-// Next is the mode after the configuration was looked at (Legacy, Constrained, or anything else for whatever the API server
-// can do), and the API server asked, where its answer matters.
+// Next returns the mode after a look at the configuration and, where it matters, an answer of the API server. configured is Legacy,
+// Constrained, or any other value for the best that the API server offers.
 func (m Mode) Next(configured v1alpha1.SudoMode, answer Answer) Mode {
 	switch answer {
 	case Yes:
@@ -90,18 +91,18 @@ func (m Mode) halted() Mode {
 	return m
 }
 
-// Same says whether tenants have the same rules in both modes, and are told the same.
+// Same says whether tenants have the same rules, and the same status, in both modes.
 func (m Mode) Same(other Mode) bool {
 	return m.Told == other.Told && m.Forms == other.Forms && m.Unavailable == other.Unavailable
 }
 
-// Switching says whether rules hold both forms until they are in place everywhere; Finish ends it.
+// Switching says whether the rules contain both forms until both are in place everywhere. Finish ends the switch.
 func (m Mode) Switching() bool { return !m.Unavailable && m.Forms != FormsOf(m.target) }
 
-// Towards is the mode that a switch leads to.
+// Towards returns the mode that a switch leads to.
 func (m Mode) Towards() v1alpha1.SudoMode { return m.target }
 
-// Finish drops the form that isn't wanted.
+// Finish returns the mode after the switch, without the old form.
 func (m Mode) Finish() Mode {
 	m.Forms, m.Told = FormsOf(m.target), m.target
 	return m

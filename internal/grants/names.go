@@ -9,8 +9,9 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Names of the RoleBindings in a root, and of the ClusterRoles that sudoers hold in the tree: as their group, and as
-// themselves for the constrained form of impersonation. The second is shipped in config/rbac and never written.
+// Names of the RoleBindings in a root, and of the ClusterRoles that sudoers hold in the tree: cluster-admin as their group, and
+// ImpersonateOnRole as themselves, for the constrained form of impersonation. ImpersonateOnRole is shipped in config/rbac, and the
+// operator never writes it.
 const (
 	UsersBinding   = "warren:users"
 	SudoersBinding = "warren:sudoers"
@@ -26,7 +27,7 @@ const (
 	selfPrefix = "warren:self:"
 )
 
-// A single pass over the name is the same as the replacements one after the other, because only ~ is written twice over.
+// A single pass over the name gives the same as the replacements one after the other, because only ~ occurs in a replacement.
 var (
 	escaper   = strings.NewReplacer("~", "~0", "/", "~1", "%", "~2")
 	unescaper = strings.NewReplacer("~0", "~", "~1", "/", "~2", "%")
@@ -35,17 +36,18 @@ var (
 // SudoName is the name of the pair that lets sudoers impersonate the group of their tenant.
 func SudoName(tenant string) string { return sudoPrefix + tenant }
 
-// SudoUser is the powerless user that Groups and ServiceAccounts impersonate. No one can be listed by that name.
+// SudoUser is the user without rights of its own that Groups and ServiceAccounts impersonate. The name is reserved, so no list can
+// hold it.
 func SudoUser(tenant string) string { return sudoPrefix + tenant }
 
 // EditName is the name of the pair that lets managers and sudoers edit their LNamespace.
 func EditName(tenant string) string { return editPrefix + tenant }
 
-// SelfName is the name of the pair that lets user impersonate itself. RBAC names may hold anything but / and %; two users
-// never have the same name.
+// SelfName returns the name of the pair that lets user impersonate that user. RBAC names may hold any character but / and %, which
+// are escaped; two users never have the same name.
 func SelfName(user string) string { return selfPrefix + escaper.Replace(user) }
 
-// SelfUser is the user of a self pair's name, or false if it is not one that SelfName makes.
+// SelfUser returns the user of a self pair's name; false if SelfName doesn't make that name.
 func SelfUser(name string) (string, bool) {
 	escaped, ok := strings.CutPrefix(name, selfPrefix)
 	if !ok || escaped == "" {
@@ -62,7 +64,7 @@ type Key struct {
 	Name      string
 }
 
-// String is how messages name the object: "ClusterRole warren:sudo:payments", "RoleBinding payments/warren:users".
+// String returns the object's name for messages: "ClusterRole warren:sudo:payments", "RoleBinding payments/warren:users".
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + " " + k.Name
@@ -70,10 +72,10 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
-// Resource is the plural by which the API server knows the kind.
+// Resource returns the name of the kind in the URLs of the API server.
 func (k Key) Resource() string { return strings.ToLower(k.Kind) + "s" }
 
-// KeyOf names object, whatever its TypeMeta says. It panics on a kind that no access object has.
+// KeyOf returns the key of object, whatever the object's TypeMeta says. It panics on a kind that no access object has.
 func KeyOf(object Object) Key {
 	return Key{Kind: kindOf(object), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
@@ -118,10 +120,10 @@ const (
 	ListSudoers  List = "sudoers"
 )
 
-// Lists are all of them.
+// Lists returns all three.
 func Lists() []List { return []List{ListUsers, ListManagers, ListSudoers} }
 
-// Of are the subjects that the tenant has on this list.
+// Of returns the subjects that the tenant has on this list.
 func (l List) Of(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	switch l {
 	case ListUsers:
@@ -133,7 +135,7 @@ func (l List) Of(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 	}
 }
 
-// ListOf says of which list the subjects of a binding are; "" for objects that bind no list as such.
+// ListOf returns the list whose subjects a binding has; "" for an object that binds no list as such.
 func ListOf(key Key, tenant string) List {
 	switch key {
 	case Key{Kind: kindRoleBinding, Namespace: tenant, Name: UsersBinding}:
@@ -146,8 +148,8 @@ func ListOf(key Key, tenant string) List {
 	return ""
 }
 
-// Tenants names the tenants that an access object is of: those that its owner references name, living or not, and its
-// label's.
+// Tenants returns the tenants that an access object belongs to: those that its owner references name, existing or not, and the one
+// that its label names.
 func Tenants(object Object) []string {
 	var tenants []string
 	for _, reference := range Owners(object) {

@@ -60,7 +60,8 @@ func roleBinding(tenant *v1alpha1.LNamespace, name, access, role string, subject
 	return &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: tenant.Name, Name: name, Labels: labels,
-			// Copies carry it too: what outlives its LNamespace means nothing to another one of the same name.
+			// Copies carry the annotation, too: a copy that outlives its LNamespace must mean nothing to another one of the same
+			// name.
 			Annotations:     map[string]string{v1alpha1.AnnotationLNamespaceUID: string(tenant.UID)},
 			OwnerReferences: []metav1.OwnerReference{Reference(tenant)},
 		},
@@ -81,7 +82,7 @@ func toClusterRole(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kindClusterRole, Name: name}
 }
 
-// boundSubjects writes subjects as RBAC does, in the same order.
+// boundSubjects returns subjects as RBAC writes them, in the same order.
 func boundSubjects(subjects []v1alpha1.Subject) []rbacv1.Subject {
 	result := make([]rbacv1.Subject, 0, len(subjects))
 	for _, s := range subjects {

@@ -12,21 +12,21 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Marked is the UID of a reference that a tenant has given up. No object has it, so the garbage collector drops the
-// reference, and the object with its last one.
+// Marked is the UID that a tenant writes into its owner reference to give up a shared object. No object has that UID, so the
+// garbage collector drops the reference, and deletes the object with its last one.
 const Marked types.UID = "mark-for-deletion"
 
 const kindLNamespace = "LNamespace"
 
-// Reference is how the tenant owns its access objects: neither as controller, for a shared pair would have several, nor
-// blocking the owner's deletion, for that needs a right that clusters may ask for.
+// Reference returns the reference by which the tenant owns its access objects. It is no controller reference, because a shared pair
+// has several owners, and doesn't block the owner's deletion, because clusters may ask for a right for that.
 func Reference(tenant *v1alpha1.LNamespace) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindLNamespace, Name: tenant.Name, UID: tenant.UID,
 	}
 }
 
-// Owners are the references of object to LNamespaces of any version, marked ones included.
+// Owners returns the references of object to LNamespaces of any version, marked ones included.
 func Owners(object Object) []metav1.OwnerReference {
 	var owners []metav1.OwnerReference
 	for _, reference := range object.GetOwnerReferences() {
@@ -42,13 +42,13 @@ func ownsAsLNamespace(reference metav1.OwnerReference) bool {
 	return err == nil && gv.Group == v1alpha1.Domain && reference.Kind == kindLNamespace
 }
 
-// Shared says whether the object is one that several tenants may own.
+// Shared says whether several tenants may own the object.
 func Shared(object Object) bool {
 	return object.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessSelf
 }
 
-// withOwner puts own among references, in the place of one of the same tenant whatever its UID, and once. Others'
-// references to LNamespaces stay on a shared object only.
+// withOwner returns references with own in the place of the tenant's reference, whatever its UID, or at the end. References to
+// other LNamespaces stay on a shared object only.
 func withOwner(references []metav1.OwnerReference, own metav1.OwnerReference, shared bool) []metav1.OwnerReference {
 	result := make([]metav1.OwnerReference, 0, len(references)+1)
 	placed := false
@@ -66,8 +66,8 @@ func withOwner(references []metav1.OwnerReference, own metav1.OwnerReference, sh
 	return result
 }
 
-// Release returns the shared object without the tenant's ownership, its reference marked, or false if it owns nothing
-// there. A tenant's marked reference is left as it is; what it holds beside that is dropped.
+// Release returns the shared object with the tenant's reference marked, or false if that changes nothing. A second reference of the
+// same tenant is dropped.
 func Release(existing Object, tenant string) (Object, bool) {
 	references := make([]metav1.OwnerReference, 0, len(existing.GetOwnerReferences()))
 	marked := false
@@ -89,8 +89,8 @@ func Release(existing Object, tenant string) (Object, bool) {
 	return released, true
 }
 
-// OwnersChanged names the tenants whose ownership of a shared object differs between two versions of it. It is false if the
-// object isn't shared or anything else differs, which concerns all of its tenants.
+// OwnersChanged returns the tenants whose ownership of a shared object differs between two versions of it. It returns false if the
+// object isn't shared, or if anything else differs, since that concerns all its tenants.
 func OwnersChanged(before, after Object) ([]string, bool) {
 	if !Shared(before) {
 		return nil, false
@@ -115,7 +115,7 @@ func OwnersChanged(before, after Object) ([]string, bool) {
 
 func sameReference(a, b metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// LastOwner says whether no one but the tenant owns the object, marked references aside.
+// LastOwner says whether nobody but the tenant owns the object, marked references aside.
 func LastOwner(existing Object, tenant string) bool {
 	for _, reference := range existing.GetOwnerReferences() {
 		if reference.UID != Marked && (!ownsAsLNamespace(reference) || reference.Name != tenant) {

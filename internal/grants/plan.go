@@ -20,40 +20,42 @@ const (
 	DeedEnsure Deed = "ensure"
 )
 
-// Step is one deed on one object. What exists is looked up when it is done, for an earlier step may have written it.
+// Step is one deed on one object. The existing object is looked up when the step is carried out, because an earlier step may have
+// written it.
 type Step struct {
 	Deed    Deed
 	Desired Object
-	// Needs names the ClusterRole that must be as desired before this binding to it is written. Zero: none.
+	// Needs is the ClusterRole that must be as desired before this binding to it is written; the zero Key for none.
 	Needs Key
-	// Last says that a shared object is deleted rather than marked where no one else owns it.
+	// Last says that a shared object that nobody else owns is deleted rather than marked.
 	Last bool
-	// Revokes says that the step takes a right away. Nothing is granted before all of these have succeeded.
+	// Revokes says that the step takes a right away. Nothing is granted before all steps that revoke have succeeded.
 	Revokes bool
 }
 
-// Plan takes a tenant's objects from what is to what should be: first all that takes a right away, then roles before their
+// Plan brings a tenant's existing objects to the desired ones: first all steps that take a right away, then roles before their
 // bindings. It is empty where nothing is to be done.
 type Plan struct {
 	Steps     []Step
-	Conflicts []Key // names that someone else's object holds
+	Conflicts []Key // names that someone else's objects have
 }
 
-// Withheld says what of a tenant's access is not granted at present. What of it exists is taken back.
+// Withheld says what of a tenant's access is not granted at present. Existing objects that grant it are deleted.
 type Withheld struct {
 	Everything bool
-	Sudo       bool // the pair that lets sudoers become their group, and what lets them use it in the tree
+	Sudo       bool // the pair that lets sudoers become their group, and SudoOn
 	Users      bool // the users' RoleBinding
-	// SudoAdditions: the pair keeps what it has, less who left the list. Additions: so does every object.
+	// SudoAdditions: the sudo pair gets no new subjects, and loses those that left the list. Additions: the same for every object.
 	SudoAdditions, Additions bool
-	// Bindings: those in the root, where none stands yet, come later: first what is to hold their subjects in bounds.
+	// Bindings: RoleBindings in the root that don't exist yet are created later, when the objects that limit their subjects are
+	// there.
 	Bindings bool
 }
 
-// Actual is what exists, by name.
+// Actual holds the existing objects, by key.
 type Actual map[Key]Object
 
-// Put notes what exists under the name, nil for nothing.
+// Put records the object that exists under the key, nil for none.
 func (a Actual) Put(key Key, object Object) {
 	if object == nil {
 		delete(a, key)
@@ -62,7 +64,7 @@ func (a Actual) Put(key Key, object Object) {
 	a[key] = object
 }
 
-// Judge is the verdict on what exists under the name of desired; absent is Drift.
+// Judge returns the verdict on the object that exists under the key of desired; Drift where there is none.
 func (a Actual) Judge(desired Object) Verdict {
 	existing, ok := a[KeyOf(desired)]
 	if !ok {
@@ -71,8 +73,8 @@ func (a Actual) Judge(desired Object) Verdict {
 	return Judge(existing, desired)
 }
 
-// PlanFor plans for one tenant. actual must hold all that exists under the names of objects, and every self pair of which the
-// tenant is an owner.
+// PlanFor returns the plan for one tenant. actual must hold all existing objects under the keys of objects, and every self pair
+// that the tenant owns.
 func PlanFor(tenant string, objects Objects, withheld Withheld, actual Actual) Plan {
 	p := planner{tenant: tenant, objects: objects, withheld: withheld, actual: actual, planned: map[Key]bool{}}
 	if withheld.Everything {
@@ -98,7 +100,8 @@ type planner struct {
 
 func (p *planner) add(steps ...Step) { p.plan.Steps = append(p.plan.Steps, steps...) }
 
-// planRevocation comes before everything else: whoever left a list has its right no longer than one write takes.
+// planRevocation plans what takes rights away, before everything else: a subject that left a list loses its right with the next
+// write.
 func (p *planner) planRevocation() {
 	p.revokeFrom(p.objects.Sudo.Binding, p.objects.Sudo.Role, p.withheld.Sudo)
 	p.revokeFrom(p.objects.SudoOn, nil, p.withheld.Sudo || !p.objects.Forms.Constrained)
@@ -116,7 +119,7 @@ func (p *planner) planRevocation() {
 	}
 }
 
-// revokeFrom plans what takes rights from one binding. role is nil where it is not ours to write.
+// revokeFrom plans the steps that take rights from one binding. role is nil where the operator doesn't write it.
 func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	existing, ok := p.actual[KeyOf(binding)]
 	if !ok {
@@ -145,7 +148,7 @@ func (p *planner) revokeFrom(binding, role Object, withheld bool) {
 	}
 }
 
-// frozen says whether an object may only lose rights.
+// frozen says whether an object may lose rights, but get none.
 func (p *planner) frozen(binding Object) bool {
 	return p.withheld.Additions || (p.withheld.SudoAdditions && slices.Contains([]string{p.objects.Sudo.Binding.Name, SudoOnBinding}, binding.GetName()))
 }
@@ -165,7 +168,7 @@ func (p *planner) planGrants() {
 	}
 }
 
-// grantInRoot plans the RoleBindings in the root, from which they are copied to the tree.
+// grantInRoot plans the RoleBindings in the root, from which propagation copies them to the tree.
 func (p *planner) grantInRoot() {
 	p.planObject(p.objects.Sudoers, nil) // first, so that no user can take its name
 	if !p.withheld.Users {
@@ -176,7 +179,7 @@ func (p *planner) grantInRoot() {
 	}
 }
 
-// planObject plans to make object as desired, once, unless it is so or is someone else's.
+// planObject plans to make object as desired, once, unless it is so already or is someone else's.
 func (p *planner) planObject(object, role Object) {
 	key := KeyOf(object)
 	if p.planned[key] {
@@ -201,7 +204,7 @@ func (p *planner) planRemoval(object Object) {
 	}
 }
 
-// releaseSelfPairs gives up the pairs of users who are no sudoers (any more): all that the tenant owns if it is leaving.
+// releaseSelfPairs plans to release the self pairs of users who are not sudoers; all that the tenant owns if it is leaving.
 func (p *planner) releaseSelfPairs(leaving bool) {
 	kept := map[Key]bool{}
 	if !leaving {
@@ -228,7 +231,8 @@ func (p *planner) releaseSelfPairs(leaving bool) {
 	}
 }
 
-// ownsMarked says that the tenant marked its reference earlier. When it leaves for good it doesn't wait for the collector.
+// ownsMarked says whether the tenant marked its reference earlier and nobody else owns the object. A tenant that is being deleted
+// deletes such an object itself, without waiting for the garbage collector.
 func ownsMarked(existing Object, tenant string) bool {
 	for _, owner := range Owners(existing) {
 		if owner.Name == tenant && owner.UID == Marked {
@@ -238,8 +242,8 @@ func ownsMarked(existing Object, tenant string) bool {
 	return false
 }
 
-// planWithdrawal takes everything back. The sudo binding loses its subjects by an update first: that one write ends sudo, whatever
-// becomes of the others. edit goes last, so that managers keep their way in as long as possible.
+// planWithdrawal plans to take everything back. An update first takes all subjects from the sudo binding: that one write ends sudo,
+// whatever becomes of the other steps. The edit pair goes last, so that managers can edit their LNamespace as long as possible.
 func (p *planner) planWithdrawal() {
 	sudo := p.objects.Sudo.Binding
 	if existing, ok := p.actual[KeyOf(sudo)]; ok && len(Subjects(existing)) > 0 && Removable(existing, sudo) {

@@ -7,26 +7,28 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Refusal is a subject that is listed and gets nothing.
+// Refusal is a listed subject that gets nothing.
 type Refusal struct {
 	List    List
 	Subject v1alpha1.Subject
-	// Why is a sentence for whoever edits the list; it begins with the subject.
+	// Why is a sentence for the person who edits the list; it begins with the subject.
 	Why string
 }
 
-// Surroundings are what decides on a subject besides its name.
+// Surroundings hold what decides on a subject besides its name.
 type Surroundings struct {
-	// OperatorNamespace is where the operator runs.
+	// OperatorNamespace is the namespace that the operator runs in.
 	OperatorNamespace string
 	// InTree says whether a namespace counts as part of the tree of this tenant, sound or halted.
 	InTree func(namespace string) bool
-	// Doubt says why the namespace of a service account isn't the one that was meant when the account was listed; "" where it is.
+	// Doubt says why the namespace of a service account may not be the one that was meant when the account was listed; "" where it
+	// is.
 	Doubt func(account v1alpha1.Subject) string
 }
 
-// Refusals are the subjects of the three lists that get nothing. One that the operator's cage would refuse has to be left out
-// here, for the cage refuses the whole binding with it.
+// Refusals returns the subjects of the three lists that get nothing. It leaves out every subject that the
+// ValidatingAdmissionPolicies on the operator's own writes (its "cage") refuse, because they would refuse the whole binding with
+// it.
 func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	var refusals []Refusal
 	for _, list := range Lists() {
@@ -39,7 +41,7 @@ func Refusals(tenant *v1alpha1.LNamespace, around Surroundings) []Refusal {
 	return refusals
 }
 
-// refuse says why the subject of a list gets nothing; "" where nothing speaks against it.
+// refuse says why the subject of a list gets nothing; "" where it gets what the list grants.
 func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.Subject) string {
 	if s.Kind != v1alpha1.SubjectServiceAccount {
 		return refuseName(s)
@@ -48,7 +50,7 @@ func (a Surroundings) refuse(tenant *v1alpha1.LNamespace, list List, s v1alpha1.
 	case s.Namespace == a.OperatorNamespace || strings.HasPrefix(s.Namespace, "kube-"):
 		return fmt.Sprintf("%s lives in a namespace of the system, whose service accounts can't be listed", s)
 	case a.InTree(s.Namespace):
-		// Users of the tree may create tokens of its service accounts, and act as them.
+		// The users of the tree may create tokens of its service accounts, and act as them.
 		return fmt.Sprintf("%s lives in the tree of %s, whose users can all act as it, so it can't be among the %s: "+
 			"list an account of another namespace, or bind this one to a Role", s, tenant.Name, list)
 	}
@@ -66,7 +68,7 @@ func refuseName(s v1alpha1.Subject) string {
 	return ""
 }
 
-// grantedSubjects are the subjects of a list that are not refused, in its order. The result is a slice of its own.
+// grantedSubjects returns the subjects of a list that are not refused, in the list's order, in a slice of its own.
 func grantedSubjects(subjects []v1alpha1.Subject, list List, refused []Refusal) []v1alpha1.Subject {
 	result := make([]v1alpha1.Subject, 0, len(subjects)+1)
 next:

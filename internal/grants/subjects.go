@@ -8,7 +8,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Subjects are those of a binding; a ClusterRole has none.
+// Subjects returns the subjects of a binding; none for a ClusterRole.
 func Subjects(object Object) []rbacv1.Subject {
 	switch binding := object.(type) {
 	case *rbacv1.ClusterRoleBinding:
@@ -41,7 +41,8 @@ func roleRef(object Object) (*rbacv1.RoleRef, bool) {
 // SameSubjects says whether both have the same subjects in the same order.
 func SameSubjects(a, b Object) bool { return slices.Equal(Subjects(a), Subjects(b)) }
 
-// Narrow returns the binding without the subjects that desired doesn't have, or false if there is none. Nothing else changes.
+// Narrow returns the binding without the subjects that desired doesn't have, or false if it has no such subject. Nothing else
+// changes.
 func Narrow(existing, desired Object) (Object, bool) {
 	keep := Subjects(desired)
 	narrowed := slices.DeleteFunc(slices.Clone(Subjects(existing)), func(s rbacv1.Subject) bool { return !slices.Contains(keep, s) })
@@ -53,7 +54,7 @@ func Narrow(existing, desired Object) (Object, bool) {
 	return binding, true
 }
 
-// Holding returns the tenant with those of its sudoers who can sudo by what exists.
+// Holding returns the tenant with only those sudoers who can sudo by the existing sudo binding.
 func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
 	var holders []rbacv1.Subject
 	if binding := actual[Key{Kind: kindClusterRoleBinding, Name: SudoName(tenant.Name)}]; binding != nil {
@@ -66,14 +67,15 @@ func Holding(tenant *v1alpha1.LNamespace, actual Actual) *v1alpha1.LNamespace {
 	return holding
 }
 
-// Without returns the binding with no subject at all.
+// Without returns the binding without any subject.
 func Without(binding Object) Object {
 	empty := binding.DeepCopyObject().(Object)
 	setSubjects(empty, nil)
 	return empty
 }
 
-// Minus names the subjects of one binding that the other doesn't have, as in "ServiceAccount ci/deployer". Either may be nil.
+// Minus returns the names of the subjects that one has and other doesn't, as in "ServiceAccount ci/deployer". Either binding may be
+// nil.
 func Minus(one, other Object) []string {
 	var names []string
 	for _, s := range Subjects(one) {

@@ -1,9 +1,9 @@
 package grants
 
-// WriteVerb is what a Write does to an object.
+// WriteVerb is the kind of request that a Write sends.
 type WriteVerb string
 
-// The verbs of a Write. WriteConflict is none: somebody else's object has the name, so the step can't be done.
+// The verbs of a Write. WriteConflict sends nothing: somebody else's object has the name, so the step can't be done.
 const (
 	WriteNothing  WriteVerb = ""
 	WriteCreate   WriteVerb = "create"
@@ -12,24 +12,24 @@ const (
 	WriteConflict WriteVerb = "conflict"
 )
 
-// Write is what one step sends to the API server next.
+// Write is the next request of one step to the API server.
 type Write struct {
 	Verb WriteVerb
-	// Object is what is written; where it is deleted, what exists.
+	// Object is what is written; for a deletion, the existing object.
 	Object Object
-	// Unchanged says that a deletion is meant for this version of the object only, and not for what it becomes meanwhile.
+	// Unchanged says that a deletion is meant for this version of the object only.
 	Unchanged bool
-	// Unfinished says that the step goes on after this write.
+	// Unfinished says that the step needs another request after this one.
 	Unfinished bool
 }
 
-// NextWrite is the one write that a step of the tenant takes now; existing is what stands under the name, or nil.
+// NextWrite returns the next request of a step of the tenant. existing is the object of that name, or nil.
 func NextWrite(tenant string, step Step, existing Object) Write {
 	switch {
 	case step.Deed == DeedEnsure:
 		return nextToEnsure(existing, step.Desired)
 	case existing == nil || !Removable(existing, step.Desired):
-		return Write{} // gone already, or someone else's by now
+		return Write{} // deleted already, or someone else's by now
 	case step.Deed == DeedRemove:
 		return nextToRemove(existing)
 	case step.Deed == DeedNarrow:
@@ -54,13 +54,14 @@ func nextToEnsure(existing, desired Object) Write {
 	}
 	if MustRecreate(existing, desired) {
 		removal := nextToRemove(existing)
-		removal.Unfinished = true // made anew at once
+		removal.Unfinished = true // the object is then created anew
 		return removal
 	}
 	return Write{Verb: WriteUpdate, Object: Restore(existing, desired)}
 }
 
-// nextToRemove deletes an object of this UID. One that a foreign finalizer holds stays.
+// nextToRemove deletes an object of this UID. An object that a foreign finalizer holds is being deleted already, so nothing is
+// sent.
 func nextToRemove(existing Object) Write {
 	if existing.GetDeletionTimestamp() != nil {
 		return Write{}
@@ -68,7 +69,8 @@ func nextToRemove(existing Object) Write {
 	return Write{Verb: WriteDelete, Object: existing}
 }
 
-// nextToRelease gives up a shared object. Only a tenant that leaves for good deletes it, and only if no other came meanwhile.
+// nextToRelease releases a shared object. Only a tenant that is being deleted (last) deletes the object, and only if no other
+// tenant has come to own it meanwhile.
 func nextToRelease(tenant string, existing Object, last bool) Write {
 	if last && LastOwner(existing, tenant) {
 		return Write{Verb: WriteDelete, Object: existing, Unchanged: true}
