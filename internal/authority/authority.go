@@ -1,5 +1,7 @@
-// Package authority says who may change the shape of a tree: it turns a request to move a namespace into what is
-// unlawful for everybody, and into the questions that the authorizer must all answer with yes.
+// Package authority says who may change the shape of a tree. It turns a request to move a namespace into problems, which forbid the
+// move to everybody, and questions, all of which the authorizer must answer with yes.
+//
+// "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
 package authority
 
 import (
@@ -9,38 +11,41 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Right is what a question asks for.
+// Right is the right that a question asks for.
 type Right string
 
 // The rights.
 const (
-	// Administer is authority over a namespace: update of its HierarchyConfiguration, or, where it has none, create.
+	// Administer is authority over a namespace: the right to update its HierarchyConfiguration, or, where it has none, to create
+	// one.
 	Administer Right = "Administer"
-	// CreateHierarchy is create of HierarchyConfigurations in a namespace that need not exist.
+	// CreateHierarchy is the right to create HierarchyConfigurations in a namespace that need not exist.
 	CreateHierarchy Right = "CreateHierarchy"
-	// ChangeTenant is update of the LNamespace that is called Namespace, which its managers and sudoers hold; or UpdateNamespaces.
+	// ChangeTenant is the right to update the LNamespace called Namespace, which its managers and sudoers hold. UpdateNamespaces
+	// includes it.
 	ChangeTenant Right = "ChangeTenant"
-	// DoEverything is every verb on every resource of a namespace; or UpdateNamespaces.
+	// DoEverything is the right to every verb on every resource of a namespace. UpdateNamespaces includes it.
 	DoEverything Right = "DoEverything"
-	// CreateSubNamespaces is create of SubNamespaces in a namespace.
+	// CreateSubNamespaces is the right to create SubNamespaces in a namespace.
 	CreateSubNamespaces Right = "CreateSubNamespaces"
 	// UpdateNamespaces and CreateNamespaces are held cluster-wide.
 	UpdateNamespaces Right = "UpdateNamespaces"
 	CreateNamespaces Right = "CreateNamespaces"
 )
 
-// Question is one thing that the authorizer must say yes to.
+// Question is one question to the authorizer, which must answer it with yes.
 type Question struct {
 	Right Right
-	// Namespace is empty for what is held cluster-wide.
+	// Namespace is empty for a cluster-wide right.
 	Namespace string
-	// Role says why it is asked: "proposed parent".
+	// Role says why the right is needed: "proposed parent".
 	Role string
-	// Instead is the answer to a no, where it is not a lack of rights that stands in the way but the state of the tree.
+	// Instead replaces the message about a missing right, where the state of the tree forbids the move rather than a lack of
+	// rights.
 	Instead string
 }
 
-// Needs is what a no lacks, in words. A namespace that the user doesn't see is not named.
+// Needs says in words which right is missing after a no. A namespace that the user doesn't see is not named.
 func (q Question) Needs(sees func(namespace string) bool) string {
 	role := ""
 	if q.Role != "" {
@@ -61,12 +66,12 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 			q.Namespace, role, v1alpha1.AnnotationAdopt)
 	case CreateSubNamespaces:
 		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)
-	default: // it tells nobody whether the namespace, or its HierarchyConfiguration, exists
+	default: // the text is the same whether the namespace, or its HierarchyConfiguration, exists or not
 		return fmt.Sprintf("needs update on hierarchyconfigurations in namespace %q%s", q.Namespace, role)
 	}
 }
 
-// needsUnseen is what a no lacks in a namespace that is not named.
+// needsUnseen says in words which right is missing in a namespace that must not be named.
 func (q Question) needsUnseen(role string) string {
 	const where = " in a namespace that you may not see"
 	switch q.Right {
@@ -80,7 +85,7 @@ func (q Question) needsUnseen(role string) string {
 	return "needs update on hierarchyconfigurations" + where + role + "; ask a cluster admin who may allow it"
 }
 
-// Roles that a namespace has in a move.
+// Roles that a namespace can have in a move.
 const (
 	roleParent = "proposed parent"
 	roleRoot   = "root of the current tree"
@@ -89,21 +94,22 @@ const (
 	roleJoins  = "it joins another tree"
 )
 
-// Change is a change of a HierarchyConfiguration's spec.parent: a name, "" for a root, nil for no request.
+// Change is a change of a HierarchyConfiguration's spec.parent: a name, "" for a root, nil where the field is absent.
 type Change struct {
 	Namespace string
 	Old, New  *string
 }
 
-// Verdict is what a change comes to.
+// Verdict is the judgement on a Change, before the authorizer is asked.
 type Verdict struct {
-	// Problems are unlawful for everybody, each a sentence. Where there is one, nothing is asked.
+	// Problems are sentences that say why nobody may make the change. Where there is one, Questions is empty.
 	Problems []string
-	// Questions are in the order in which a no decides: the old side first.
+	// Questions are in the order in which a no is reported: those about the old parent first.
 	Questions []Question
-	// BeforeProblems are the questions that must be answered with yes before the problems are told to who may not see the target.
+	// BeforeProblems are the questions that must all be answered with yes before Problems are shown to a user who may not see the
+	// target.
 	BeforeProblems []Question
-	// Unknown names a namespace that the forest must learn of before anything can be said, or is "".
+	// Unknown names a namespace that exists and that the forest must learn of before the change can be judged, or is "".
 	Unknown string
 	// Warnings are sentences for the user.
 	Warnings []string
@@ -111,8 +117,8 @@ type Verdict struct {
 	Moves bool
 }
 
-// Judge judges a change as a move from where the label says the namespace stands, whatever the old request was. exists
-// says whether a namespace that the forest lacks exists after all.
+// Judge judges a change as a move from the place that the namespace's label gives it, whatever the old request was. exists says
+// whether a namespace that the forest lacks exists after all.
 func Judge(s *forest.Snapshot, c Change, exists func(name string) bool) Verdict {
 	if equal(c.Old, c.New) {
 		return Verdict{}

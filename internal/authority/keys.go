@@ -10,18 +10,19 @@ import (
 // Keys are the label or annotation keys that a HierarchyConfiguration propagates and overrides.
 type Keys struct{ Propagated, Overridden []string }
 
-// KeyRules say who must agree to a key. The functions must not be nil.
+// KeyRules say whose consent a key needs. The functions must not be nil.
 type KeyRules struct {
-	// Inherits says which keys flow everywhere by the configuration; Undelegated, which only a cluster admin delegates.
+	// Inherits says which keys the configuration makes every namespace inherit; Undelegated, which keys only a cluster admin may
+	// propagate.
 	Inherits, Undelegated func(key string) bool
 	// Declares says whether the HierarchyConfiguration of a namespace propagates a key.
 	Declares func(namespace, key string) bool
 }
 
-// Added are the keys that are newly propagated.
+// Added returns the keys that now propagates and old didn't.
 func Added(old, now Keys) []string { return added(old.Propagated, now.Propagated) }
 
-// Propagating asks for the keys that are newly propagated from a namespace.
+// Propagating returns the questions for the keys that a namespace newly propagates.
 func (r KeyRules) Propagating(old, now Keys) []Question {
 	var questions []Question
 	for _, key := range added(old.Propagated, now.Propagated) {
@@ -32,8 +33,8 @@ func (r KeyRules) Propagating(old, now Keys) []Question {
 	return questions
 }
 
-// Overriding asks for the keys that a namespace newly overrides; for all of them where it moves, since others stand
-// above it then. above are the namespaces above it after the change, its root first.
+// Overriding returns the questions for the keys that a namespace newly overrides; for all of them where the namespace moves,
+// because it has other ancestors then. above are its ancestors after the change, the root first.
 func (r KeyRules) Overriding(old, now Keys, above []string, moves bool) []Question {
 	keys := added(old.Overridden, now.Overridden)
 	if moves {
@@ -59,7 +60,8 @@ func onlyCluster(key string) Question {
 	return Question{Right: UpdateNamespaces, Role: fmt.Sprintf("%q is not delegated", key)}
 }
 
-// Requiring asks for the right to make the children that a namespace newly requires.
+// Requiring returns the question for the right to create the children that a namespace newly requires; none where it requires no
+// new ones.
 func Requiring(namespace string, old, now []string) []Question {
 	if len(added(old, now)) == 0 {
 		return nil
@@ -71,7 +73,7 @@ func added(old, now []string) []string {
 	return slices.DeleteFunc(slices.Clone(now), func(key string) bool { return slices.Contains(old, key) })
 }
 
-// Above are the namespaces above name as its labels say, its root first.
+// Above returns the ancestors of name by the labels parent, the root first.
 func Above(s *forest.Snapshot, name string) []string {
 	chain := (move{s: s}).chain(name)
 	slices.Reverse(chain)

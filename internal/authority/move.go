@@ -9,19 +9,19 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// move is a namespace on its way from one parent to another; "" is no parent: a root.
+// move is a namespace on its way from one parent to another. A parent "" stands for none: the namespace is or becomes a root.
 type move struct {
 	s        *forest.Snapshot
 	n        *forest.Namespace
 	from, to string
-	// earlier is the parent that a request named which is withdrawn now and may be under way, or "".
+	// earlier is the parent of a request that is withdrawn and may be under way, or "".
 	earlier string
-	// estranged says that another namespace has taken the name of the parent, somewhere else: it has no say over n, which still
-	// belongs where it stood.
+	// estranged says that another namespace, at another place, has taken the name of the parent. It has no authority over n, which
+	// still belongs to its old place.
 	estranged bool
 }
 
-// newMove is the move that a change asks for; false where it asks for none.
+// newMove returns the move that a change asks for; false where it asks for none.
 func newMove(s *forest.Snapshot, c Change) (move, bool) {
 	n := s.Namespace(c.Namespace)
 	if n == nil {
@@ -41,7 +41,7 @@ func newMove(s *forest.Snapshot, c Change) (move, bool) {
 	return m, m.to != m.from
 }
 
-// problems are what nobody may do, cluster admins included.
+// problems returns why nobody may make the move, cluster admins included.
 func (m move) problems() []string {
 	var problems []string
 	for _, o := range m.s.MoveObstacles(m.n, m.to) {
@@ -50,7 +50,7 @@ func (m move) problems() []string {
 	return problems
 }
 
-// unknown names the parent that the label names and the forest lacks although it exists.
+// unknown returns the current parent, where the forest lacks it although it exists; else "".
 func (m move) unknown(exists func(string) bool) string {
 	if m.from != "" && m.s.Namespace(m.from) == nil && exists(m.from) {
 		return m.from
@@ -81,8 +81,8 @@ func (m move) questions() []Question {
 	return append(old, m.joining()...)
 }
 
-// joining asks whoever brings the namespace into another tree, whose people get rights there, for all rights in it; nothing
-// where a cluster admin has marked it for that tree.
+// joining returns the question for every right in the namespace, where it joins another tree, whose people then get rights in it.
+// It returns none where a cluster admin has marked the namespace for that tree.
 func (m move) joining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || m.s.MarkedFor(m.n, m.to) {
 		return nil
@@ -90,14 +90,14 @@ func (m move) joining() []Question {
 	return []Question{{Right: DoEverything, Namespace: m.n.Name, Role: roleJoins}}
 }
 
-// split says whether the namespace, made a root, is a root already or was part of something that its people could
-// administer. Else a tree begins out of nothing, and that is a cluster admin's to allow.
+// split says whether a namespace that becomes a root is one already, or was part of a tree that its people could administer.
+// Otherwise a tree would begin out of nothing, which only a cluster admin may allow.
 func (m move) split() bool {
 	isRoot := func(name string) bool { return m.s.KindOf(m.s.Namespace(name)) == forest.Root }
 	return isRoot(m.n.Name) || len(m.cycle()) > 0 || isRoot(m.top(m.from)) || isRoot(m.top(m.earlier))
 }
 
-// leaving are the questions of those whom the namespace leaves when it leaves that parent.
+// leaving returns the questions for the consent of the tree that the namespace leaves with that parent.
 func (m move) leaving(parent string) []Question {
 	if parent == "" {
 		return nil
@@ -107,7 +107,7 @@ func (m move) leaving(parent string) []Question {
 		for _, member := range members {
 			questions = append(questions, Question{Right: Administer, Namespace: member, Role: roleMember})
 		}
-		// What is halted still belongs to the tenant in whose tree it stood.
+		// A halted namespace still belongs to the tenant in whose tree it stood.
 		return append(questions, m.leavingTenant(m.s.RootOf(m.n.Name))...)
 	}
 	top := m.top(parent)
@@ -120,8 +120,9 @@ func (m move) leaving(parent string) []Question {
 	return append([]Question{{Right: Administer, Namespace: top, Role: roleRoot}}, m.leavingTenant(top)...)
 }
 
-// leavingTenant asks whoever takes the namespace out of the tenant of root, if root has one, for the right to change that
-// tenant; and for more where the namespace comes to a place in no tenant, so that nobody walks out of limits and bill.
+// leavingTenant returns the question for taking the namespace out of the tenant of root: the right to change that tenant, or cl
+// where the namespace comes to a place in no tenant, because it would escape limits and billing there. It returns none where root
+// has no tenant, or the namespace stays in its tree.
 func (m move) leavingTenant(root string) []Question {
 	if m.s.TenantOf(root) == nil || root == m.top(m.to) {
 		return nil
@@ -133,7 +134,7 @@ func (m move) leavingTenant(root string) []Question {
 	return []Question{{Right: ChangeTenant, Namespace: root, Role: role}}
 }
 
-// cycle are the others in the cycle that the namespace stands in now.
+// cycle returns the other namespaces in the cycle that the namespace stands in now, in alphabetical order.
 func (m move) cycle() []string {
 	members := strings.Split(m.s.ParentCycle(m.n.Name), " -> ")
 	members = slices.DeleteFunc(members, func(name string) bool { return name == m.n.Name || name == "" })
@@ -141,7 +142,7 @@ func (m move) cycle() []string {
 	return members
 }
 
-// halted is the ancestor that has lost its way to a root itself, and why.
+// halted returns the ancestor that is the cause of n's being halted, and its reason; "" where n isn't halted.
 func (m move) halted() (name string, reason v1alpha1.Reason) {
 	for at := m.from; ; {
 		place := m.s.Place(at)
@@ -155,7 +156,7 @@ func (m move) halted() (name string, reason v1alpha1.Reason) {
 	}
 }
 
-// common is the most recent common ancestor of both parents, themselves included; "" where they share no tree.
+// common returns the nearest common ancestor of both parents, themselves included; "" where they share no tree.
 func (m move) common() string {
 	if len(m.cycle()) > 0 {
 		return ""
@@ -169,8 +170,9 @@ func (m move) common() string {
 	return ""
 }
 
-// top is whom to ask for the tree of a namespace: the last that its labels lead to. Of a parent that is gone, or whose name another
-// one has taken, only the ancestry tells; it is "" where that root is gone too.
+// top returns the namespace that answers for the tree of the namespace called name: the last one that the labels lead to. Where
+// that is the parent of n and it is gone, or another namespace has taken its name, top is the root that the ancestry of n names, or
+// "" if that root is gone, too.
 func (m move) top(name string) string {
 	chain := m.chainOf(name)
 	if len(chain) > 0 {
@@ -186,7 +188,7 @@ func (m move) top(name string) string {
 	return first
 }
 
-// chainOf is the chain of a namespace, but for the parent of n whose name another one has taken: that leads nowhere.
+// chainOf returns the chain of a namespace. For the parent of n it is nil where another namespace has taken the parent's name.
 func (m move) chainOf(name string) []string {
 	if m.estranged && name == m.from {
 		return nil
@@ -194,7 +196,7 @@ func (m move) chainOf(name string) []string {
 	return m.chain(name)
 }
 
-// chain goes from name up to the last namespace that exists. Cycles end.
+// chain returns name and its ancestors up to the last one that exists, each once even in a cycle.
 func (m move) chain(name string) []string {
 	var chain []string
 	for n := m.s.Namespace(name); n != nil && !slices.Contains(chain, n.Name); n = m.s.Namespace(n.Parent()) {
@@ -210,7 +212,7 @@ func (m move) warnings() []string {
 	return ParentWarnings(m.s, m.to)
 }
 
-// ParentWarnings say why a namespace below parent will be halted for now.
+// ParentWarnings returns why a namespace below parent will be halted for now; nil where it won't.
 func ParentWarnings(s *forest.Snapshot, parent string) []string {
 	n, place := s.Namespace(parent), s.Place(parent)
 	switch {
