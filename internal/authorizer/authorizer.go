@@ -1,4 +1,5 @@
-// Package authorizer asks the API server's authorizer what a user may do.
+// Package authorizer asks the API server's authorizer what a user may do. Admission webhooks need the answers, so the number of
+// questions is limited, and no answer within the time is an error.
 package authorizer
 
 import (

@@ -8,26 +8,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Limits on the questions that admission requests cause. A request asks a handful; whoever floods the webhooks must not
-// flood the API server with SubjectAccessReviews.
+// Limits on the questions that admission requests cause. One request asks a handful; somebody who floods the webhooks must not
+// flood the API server with SubjectAccessReviews. The first is a rate, the second the burst above it.
 const (
 	questionsPerSecond = 200
 	questionsAtOnce    = 1000
-	// namespacesPerRequest bounds for how many namespaces one request asks.
+	// namespacesPerRequest bounds the namespaces that one admission request asks about one by one.
 	namespacesPerRequest = 50
 )
 
-// errTooMany refuses a request whose questions would have to wait for too long; clients try it again after a second.
+// errTooMany refuses a request whose questions would have to wait for too long; clients retry after one second.
 var errTooMany = apierrors.NewTooManyRequests("the operator asks the authorizer about too many requests at the moment; try again", 1)
 
-// limited is an Authorizer that asks no more often than its limiter lets it.
+// limited is an Authorizer that asks no more often than its limiter allows.
 type limited struct {
 	Authorizer
 	limiter *rate.Limiter
 }
 
-// Limit returns an Authorizer that passes on no more questions than all requests together may cause. A question that can't
-// be asked before its context ends is answered at once by an APIStatus of code 429.
+// Limit returns an Authorizer that limits the questions of all requests together. A question that can't be asked before its context
+// ends is answered at once by an APIStatus of code 429.
 func Limit(a Authorizer) Authorizer {
 	return limited{a, rate.NewLimiter(questionsPerSecond, questionsAtOnce)}
 }

@@ -19,29 +19,28 @@ import (
 	"github.com/warren-tenancy/warren/internal/authority"
 )
 
-// askTimeout bounds all questions about one admission request together.
+// askTimeout bounds the time for all questions about one admission request.
 const askTimeout = 5 * time.Second
 
-// reviewsTotal counts what the authorizer answered.
+// reviewsTotal counts the questions to the authorizer by result: allowed, denied, error.
 var reviewsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "warren_hierarchy_authority_reviews_total", Help: "Questions to the authorizer.",
 }, []string{"result"})
 
 func init() { metrics.Registry.MustRegister(reviewsTotal) }
 
-// errUnanswered refuses a request about which the authorizer could not be asked.
+// errUnanswered refuses a request because the authorizer gave no answer.
 var errUnanswered = apierrors.NewInternalError(errors.New("could not ask the authorizer"))
 
-// Asker puts the questions of package authority to an Authorizer. Where the authorizer can't be asked, the error is an
-// APIStatus of code 500, or 429 where too much is asked, fit to be the answer to an admission request.
+// Asker puts the questions of package authority to an Authorizer. Where the authorizer gives no answer, the error is an APIStatus
+// that can be the answer to an admission request: code 500, or 429 where too many questions are asked.
 type Asker struct {
 	Authorizer Authorizer
 	// HasHierarchy reads from the API server, not from a cache, whether a namespace has a HierarchyConfiguration.
 	HasHierarchy func(ctx context.Context, namespace string) (bool, error)
 }
 
-// AskAll asks all questions at once, and those that ask for the same right only once; the answers are in the order of the
-// questions.
+// AskAll asks all questions at the same time, and each right only once. The answers are in the order of the questions.
 func (a Asker) AskAll(ctx context.Context, user authenticationv1.UserInfo, questions []authority.Question) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -67,7 +66,7 @@ func (a Asker) AskAll(ctx context.Context, user authenticationv1.UserInfo, quest
 	return yes, unanswered(ctx, errors.Join(errs...))
 }
 
-// unanswered is the answer to a request about which the authorizer gave an error, nil where it gave none.
+// unanswered returns the error for a request about which the authorizer gave err; nil where err is nil.
 func unanswered(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -79,7 +78,6 @@ func unanswered(ctx context.Context, err error) error {
 	return errUnanswered
 }
 
-// askOne asks one question.
 func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q authority.Question) (bool, error) {
 	switch q.Right {
 	case authority.UpdateNamespaces:
@@ -102,7 +100,7 @@ func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q aut
 	if yes, err := a.reviewRequest(ctx, user, update); yes || err != nil {
 		return yes, err
 	}
-	// Who may make the object has the same authority, but only as long as there is none.
+	// The right to create the HierarchyConfiguration gives the same authority, but only while there is none.
 	found, err := a.HasHierarchy(ctx, q.Namespace)
 	if err != nil || found {
 		return false, err
@@ -110,7 +108,8 @@ func (a Asker) askOne(ctx context.Context, user authenticationv1.UserInfo, q aut
 	return a.reviewRequest(ctx, user, inGroup("create", "hierarchyconfigurations", q.Namespace))
 }
 
-// mayOrAdministers asks whether user may make a request, or else whether they may update all namespaces, and so label them.
+// mayOrAdministers asks whether user may make a request, or else whether user may update all namespaces, since that includes the
+// right to label them.
 func (a Asker) mayOrAdministers(ctx context.Context, user authenticationv1.UserInfo, attributes authorizationv1.ResourceAttributes) (bool, error) {
 	if yes, err := a.reviewRequest(ctx, user, attributes); yes || err != nil {
 		return yes, err
@@ -118,7 +117,7 @@ func (a Asker) mayOrAdministers(ctx context.Context, user authenticationv1.UserI
 	return a.askOne(ctx, user, authority.OverAll)
 }
 
-// inGroup are the attributes of a request for one of Warren's own resources.
+// inGroup returns the attributes of a request for one of Warren's own resources.
 func inGroup(verb, resource, namespace string) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Verb: verb, Group: v1alpha1.Domain, Resource: resource, Namespace: namespace}
 }
@@ -152,8 +151,8 @@ func (a Asker) IsClusterAdmin(ctx context.Context, user authenticationv1.UserInf
 	return yes, unanswered(ctx, err)
 }
 
-// HasAuthority says whether the user has authority over all namespaces of the cluster, or over each of those named. For
-// more than namespacesPerRequest namespaces only the former is asked.
+// HasAuthority says whether the user has authority over all namespaces of the cluster, or over each of those named. Above
+// namespacesPerRequest namespaces, it asks only for authority over all.
 func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo, namespaces []string) (bool, error) {
 	if len(namespaces) > namespacesPerRequest {
 		yes, err := a.AskAll(ctx, user, []authority.Question{authority.OverAll})
@@ -167,11 +166,11 @@ func (a Asker) HasAuthority(ctx context.Context, user authenticationv1.UserInfo,
 	return all || !slices.Contains(each, false), nil
 }
 
-// mostAtOnce bounds how many questions about namespaces are asked at the same time for one request.
+// mostAtOnce bounds the questions about namespaces that are asked at the same time for one request.
 const mostAtOnce = 16
 
-// May says, for each of these namespaces, whether the user may make requests with that verb for objects of a resource
-// there; "" stands for all namespaces.
+// May says, for each of these namespaces, whether the user may make requests with that verb for objects of a resource there; ""
+// stands for all namespaces together.
 func (a Asker) May(ctx context.Context, user authenticationv1.UserInfo, verb, group, resource string, namespaces []string) ([]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
