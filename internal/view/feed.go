@@ -16,12 +16,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// feed turns what the manager's cache brings into changes of the view. It has no state of its own.
+// feed turns the events of the manager's cache into changes of the view. It has no state of its own.
 type feed struct {
 	view *View
 }
 
-// SetupWithManager feeds the view from the manager's cache and marks it synced when all that exists is in it.
+// SetupWithManager connects the view to the manager's cache. The view is marked synced when everything that exists at the start is
+// in it.
 func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
 	f := &feed{view: x}
 	namespaces := &metav1.PartialObjectMetadata{}
@@ -46,7 +47,7 @@ func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error 
 	return mgr.Add(&syncer{view: x, registrations: registrations})
 }
 
-// syncer marks the view synced. It runs on standbys too, so that a new leader starts with a warm view.
+// syncer marks the view synced. It runs on standby replicas, too, so that a new leader starts with a complete view.
 type syncer struct {
 	view          *View
 	registrations []cache.ResourceEventHandlerRegistration
@@ -89,7 +90,7 @@ func (f *feed) takeNamespace(n *metav1.PartialObjectMetadata) {
 	})
 }
 
-// withNamespace is the snapshot with what is known of a Namespace now; the old one where that knows more already.
+// withNamespace returns the snapshot with n in it; the old one where it holds a newer version of the same Namespace.
 func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
 	if known := old.Namespace(n.Name); known != nil && known.UID == n.UID && Newer(known.ResourceVersion, n.ResourceVersion) {
 		return old
@@ -139,7 +140,7 @@ func (f *feed) dropTenant(l *v1alpha1.LNamespace) {
 
 func (f *feed) takeHierarchy(hc *v1alpha1.HierarchyConfiguration) {
 	if hc.Name != v1alpha1.HierarchyConfigurationName {
-		return // made before the CRD knew better
+		return // an object of an earlier version of the CRD, which allowed other names
 	}
 	f.view.change(hc.Namespace, func(old *forest.Snapshot, seen *history) *forest.Snapshot {
 		known, h := old.Hierarchy(hc.Namespace), forest.HierarchyOf(hc.Namespace, string(hc.UID), hc.Spec)

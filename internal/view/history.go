@@ -9,11 +9,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// history is what the watches have told that no snapshot says. It has no lock: the view's guards it.
+// history holds what the watches have brought and no snapshot says. It has no lock: the view's lock guards it.
 type history struct {
 	version string // highest resourceVersion of a Namespace that the watch has brought
-	// made and asked are, until the view is synced, when each Namespace, and the HierarchyConfiguration of each, was made; nil
-	// afterwards.
+	// made holds the creation times of Namespaces, asked those of HierarchyConfigurations by namespace. Both are nil once the view
+	// is synced.
 	made, asked map[string]time.Time
 }
 
@@ -24,7 +24,7 @@ func newHistory() history {
 // isStarting says whether the view isn't synced yet.
 func (h *history) isStarting() bool { return h.made != nil }
 
-// noteNamespace notes a Namespace that the watch has brought.
+// noteNamespace records a Namespace that the watch has brought.
 func (h *history) noteNamespace(n *metav1.PartialObjectMetadata) {
 	if h.version == "" {
 		h.version = n.ResourceVersion
@@ -35,15 +35,15 @@ func (h *history) noteNamespace(n *metav1.PartialObjectMetadata) {
 	}
 }
 
-// noteVersion notes the resourceVersion of a Namespace that the watch has brought, or of its deletion.
+// noteVersion records the resourceVersion of a Namespace that the watch has brought, or of its deletion.
 func (h *history) noteVersion(version string) {
 	if Newer(version, h.version) {
 		h.version = version
 	}
 }
 
-// datePlacements returns a snapshot that says of each request for a parent that was there at the start which namespace it means. It is
-// called once, when everything is known.
+// datePlacements returns the snapshot in which each request for a parent that existed at the start names the UID of that parent
+// (see forest.Snapshot.WithRequestDated). It is called once, when the snapshot is complete.
 func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	for namespace, since := range h.asked {
 		s = s.WithRequestDated(namespace, since, h.made)
@@ -52,7 +52,7 @@ func (h *history) datePlacements(s *forest.Snapshot) *forest.Snapshot {
 	return s
 }
 
-// uidOf is the UID of the namespace that parent names; "" where there is none.
+// uidOf returns the UID of the namespace that parent names; "" where parent is nil or there is no such namespace.
 func uidOf(s *forest.Snapshot, parent *string) string {
 	if parent == nil {
 		return ""
@@ -63,7 +63,7 @@ func uidOf(s *forest.Snapshot, parent *string) string {
 	return ""
 }
 
-// Newer says whether resourceVersion a is strictly newer than b. What can't be compared is taken as not newer.
+// Newer says whether resourceVersion a is strictly newer than b; false where they can't be compared.
 func Newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source is a controller's source: requests says what a change asks of that controller.
+// Source returns a controller's source. requests returns what a change makes that controller reconcile.
 func (x *View) Source(requests func(Change) []reconcile.Request) source.Source {
 	return &subscription{view: x, requests: requests}
 }

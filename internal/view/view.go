@@ -1,4 +1,4 @@
-// Package view is the shared view of all namespaces in memory: the forest, kept up to date by events.
+// Package view is the shared view of all namespaces in memory: the forest, kept up to date by the events of watches.
 package view
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Change tells subscribers that the forest has changed.
+// Change is what subscribers get when the forest has changed.
 type Change struct {
 	// Old and New are the forest before and after.
 	Old, New *forest.Snapshot
@@ -19,14 +19,14 @@ type Change struct {
 	Namespaces []string
 }
 
-// View is the shared in-memory view. Reads never block; changes are serialised. Its feed (feed.go) brings the changes that the
-// manager's cache sees.
+// View is the shared in-memory view. Reads never block; changes come one after the other. Its feed (feed.go) takes them from the
+// manager's cache.
 type View struct {
 	snapshot atomic.Pointer[forest.Snapshot]
 	synced   chan struct{}
 
-	// mu serialises changes: snapshot is replaced, synced closed, and every subscriber called while it is held. It guards what
-	// follows, and is taken in this file alone. A subscriber must not block, and must not change the view.
+	// mu serialises changes: the snapshot is replaced, synced is closed, and every subscriber is called while it is held. It guards
+	// the fields below, and is taken in this file alone. A subscriber must not block, and must not change the view.
 	mu          sync.Mutex
 	subscribers []func(Change)
 	seen        history
@@ -39,18 +39,18 @@ func New(rules forest.Rules) *View {
 	return x
 }
 
-// Snapshot is the forest as it is known now.
+// Snapshot returns the forest as it is known now.
 func (x *View) Snapshot() *forest.Snapshot { return x.snapshot.Load() }
 
-// SeenVersion is the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken afterwards shows all that
-// had happened to Namespaces by then.
+// SeenVersion returns the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken after this
+// call shows all changes of Namespaces up to that version.
 func (x *View) SeenVersion() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.seen.version
 }
 
-// Synced says whether everything that existed at the start is in the snapshot. No verdict may rest on it before.
+// Synced says whether everything that existed at the start is in the snapshot. Before that, no decision may be based on the view.
 func (x *View) Synced() bool {
 	select {
 	case <-x.synced:
@@ -70,8 +70,8 @@ func (x *View) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Subscribe calls fn on every change from now on, one at a time; it must not block. Nothing is told before the view is
-// synced; then one change names every namespace.
+// Subscribe calls fn on every change from now on, one at a time; fn must not block. fn is not called before the view is synced; at
+// that moment, one change names every namespace.
 func (x *View) Subscribe(fn func(Change)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -81,7 +81,7 @@ func (x *View) Subscribe(fn func(Change)) {
 	}
 }
 
-// Reconfigure makes the view judge by other rules from now on.
+// Reconfigure makes the view judge by other rules from now on, and calls every subscriber with all namespaces.
 func (x *View) Reconfigure(rules forest.Rules) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -92,19 +92,19 @@ func (x *View) Reconfigure(rules forest.Rules) {
 	}
 }
 
-// Observe takes the answer to a write of our own to a Namespace, so that the next decision knows of it before the watch
+// Observe takes the API server's answer to a write of our own, so that the next decision knows the Namespace before the watch
 // brings it.
 func (x *View) Observe(n metav1.Object) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if Newer(x.seen.version, n.GetResourceVersion()) {
-		return // the watch has been there already, and may have brought a deletion since
+		return // the watch is ahead of this answer, and may have brought the deletion of the Namespace already
 	}
 	old := x.Snapshot()
 	x.replaceSnapshot(old, withNamespace(old, forest.NamespaceOf(n)), n.GetName())
 }
 
-// Touch makes everybody look at a namespace again although nothing in the forest has changed.
+// Touch calls the subscribers for a namespace although nothing in the forest has changed.
 func (x *View) Touch(name string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -113,8 +113,9 @@ func (x *View) Touch(name string) {
 	}
 }
 
-// change notes in the history what a watch has brought, and replaces the snapshot by the next one, for a change of what bears that
-// name; both happen at once for whoever reads SeenVersion. A snapshot that stays says that nothing of interest has changed.
+// change lets next record in the history what a watch has brought, and replaces the snapshot by the one that next returns, both
+// under the lock, so that SeenVersion never runs ahead of the snapshot. name is that of the namespace concerned. Where next returns
+// old, nothing of interest has changed.
 func (x *View) change(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -122,8 +123,8 @@ func (x *View) change(name string, next func(old *forest.Snapshot, seen *history
 	x.replaceSnapshot(old, next(old, &x.seen), name)
 }
 
-// replaceSnapshot stores a snapshot that differs from old by what concerns name, and tells the subscribers. It does nothing where
-// the snapshot is the old one.
+// replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does nothing where
+// both are the same.
 func (x *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	if now == old {
 		return
@@ -140,7 +141,7 @@ func (x *View) notifySubscribers(c Change) {
 	}
 }
 
-// markSynced says that everything that existed at the start is in the snapshot, and tells the subscribers of all of it.
+// markSynced marks the snapshot complete, and calls the subscribers with all namespaces.
 func (x *View) markSynced() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -149,7 +150,7 @@ func (x *View) markSynced() {
 	x.notifySubscribers(changeOfAll(x.Snapshot(), x.Snapshot()))
 }
 
-// changeOfAll is a change that names every namespace.
+// changeOfAll returns a change that names every namespace.
 func changeOfAll(old, now *forest.Snapshot) Change {
 	c := Change{Old: old, New: now}
 	for name := range now.All() {
