@@ -1,5 +1,5 @@
-// Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, counts
-// each request, and shows the shared view what the API server answered before the watch brings it.
+// Package namespaces is the one writer of Namespace objects. It creates, patches and deletes them for every controller, counts each
+// request, and gives the shared view the API server's answers before the watch brings them.
 package namespaces
 
 import (
@@ -18,26 +18,26 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// requests counts what the Writer asked of the API server.
+// requests counts the requests of the Writer to the API server.
 var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "warren_namespace_writes_total", Help: "Writes to Namespaces.",
 }, []string{"verb", "result"})
 
 func init() { metrics.Registry.MustRegister(requests) }
 
-// View takes Namespaces as the API server answered them.
+// View takes Namespaces from the answers of the API server.
 type View interface{ Observe(metav1.Object) }
 
 // Writer writes Namespaces.
 type Writer struct {
 	Client client.Client
-	// Live reads without a cache.
+	// Live reads from the API server, without a cache.
 	Live client.Reader
 	View View
 }
 
-// Create makes n with all its labels and annotations in the first version. n never gets an ownerReference: the garbage
-// collector would delete the namespace when the CRD of its owner is removed.
+// Create creates n with all its labels and annotations. n never gets an ownerReference: the garbage collector would delete the
+// namespace when the CRD of its owner is removed.
 func (w *Writer) Create(ctx context.Context, n *forest.Namespace) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels, Annotations: n.Annotations}}
 	err := w.Client.Create(ctx, namespace, client.FieldOwner(v1alpha1.OperatorName))
@@ -72,7 +72,7 @@ func (w *Writer) Patch(ctx context.Context, n *forest.Namespace, change forest.C
 	return written.ResourceVersion, nil
 }
 
-// Delete asks for the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and,
+// Delete requests the deletion of a namespace. The API server refuses it with 409 unless the namespace still has that UID and,
 // where resourceVersion isn't empty, that version.
 func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) error {
 	id := types.UID(uid)
@@ -85,8 +85,8 @@ func (w *Writer) Delete(ctx context.Context, name, uid, resourceVersion string) 
 	return err
 }
 
-// Reread shows the view the Namespace as the API server has it now: a name that could not be taken may belong to a namespace
-// that this operator made in an earlier life and that the watch has not brought yet.
+// Reread reads a Namespace from the API server into the view. A name that could not be taken may belong to a namespace that this
+// operator created before a restart, and that the watch has not brought yet.
 func (w *Writer) Reread(ctx context.Context, name string) error {
 	n := metadataOf(name)
 	if err := w.Live.Get(ctx, client.ObjectKey{Name: name}, n); err != nil {
