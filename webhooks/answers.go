@@ -13,7 +13,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// findings are what is to be said about one object: what forbids the request, and what its author should know.
+// findings hold the judgement on one object: problems, which forbid the request, and warnings to its author.
 type findings struct {
 	problems field.ErrorList
 	warnings admission.Warnings
@@ -22,7 +22,7 @@ type findings struct {
 func (f *findings) add(problems ...*field.Error) { f.problems = append(f.problems, problems...) }
 func (f *findings) warn(sentences ...string)     { f.warnings = append(f.warnings, sentences...) }
 
-// kind names one of the kinds that are judged, for messages.
+// kind names one of the kinds that the webhooks judge, for messages.
 type kind struct{ group, name, resource string }
 
 var (
@@ -33,8 +33,8 @@ var (
 	kindNamespace    = kind{"", "Namespace", "namespaces"}
 )
 
-// refusal is the answer to a request with problems, all of them in one: 403 where every one is a prohibition, else 422.
-// nil where there is no problem.
+// refusal returns the answer to a request with problems, all of them in one error: code 403 where each of them is a prohibition,
+// else 422. It is nil where there is no problem.
 func (k kind) refusal(name string, problems field.ErrorList) error {
 	if len(problems) == 0 {
 		return nil
@@ -50,14 +50,14 @@ func (k kind) refusal(name string, problems field.ErrorList) error {
 	return forbidden
 }
 
-// notYet asks the client to come again in a second; kubectl does so by itself.
+// notYet returns an answer that makes the client retry after one second; kubectl does so by itself.
 func notYet(message string) error {
 	err := apierrors.NewServiceUnavailable(message)
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	return err
 }
 
-// answer refuses with what an error says.
+// answer returns the response that refuses a request with err: with its status where err is an APIStatus, else with code 500.
 func answer(err error) admission.Response {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: err.Error()}
 	var known apierrors.APIStatus

@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// refuseAwaitedName refuses a name for which namespaces wait, as for a missing parent, to users without authority over those
-// namespaces: the namespaces would join the tree of whoever takes the name.
+// refuseAwaitedName refuses a name to users without authority over the namespaces that wait for a parent of that name: these
+// namespaces would join the tree of the user who takes it.
 func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
 	waiting := s.Waiting(name)
 	if len(waiting) == 0 {
@@ -24,8 +24,8 @@ func refuseAwaitedName(ctx context.Context, ask authorizer.Asker, user authentic
 	return awaited(ctx, ask, user, waiting, name), nil
 }
 
-// refuseAwaitedRoot refuses an LNamespace a name that namespaces wait for, unless a cluster admin makes it: its sudoers would be
-// cluster-admin in all of them.
+// refuseAwaitedRoot refuses a new LNamespace a name that namespaces wait for as their parent, unless a cluster admin creates it:
+// its sudoers would be cluster-admin in all these namespaces.
 func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, s *forest.Snapshot, name string) (field.ErrorList, error) {
 	waiting := s.Waiting(name)
 	if len(waiting) == 0 {
@@ -37,7 +37,7 @@ func refuseAwaitedRoot(ctx context.Context, ask authorizer.Asker, user authentic
 	return awaited(ctx, ask, user, waiting, name), nil
 }
 
-// awaited is the refusal of a name that namespaces wait for, with the names of those that the user may see.
+// awaited returns the refusal of a name that namespaces wait for. It names those namespaces that the user may see.
 func awaited(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, waiting []string, name string) field.ErrorList {
 	why := ""
 	inSightOf(ctx, ask, user, nil, func(g *sight) { why = authority.Awaited(g.namespaces(waiting), name) })

@@ -10,7 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// billingFor are the defaults that match a user, in the order of the configuration.
+// billingFor returns the billing defaults that apply to a user, in the order of the configuration.
 func billingFor(defaults []config.BillingDefault, username string, groups []string) []v1alpha1.Billing {
 	var matching []v1alpha1.Billing
 	for _, d := range defaults {
@@ -22,15 +22,15 @@ func billingFor(defaults []config.BillingDefault, username string, groups []stri
 	return matching
 }
 
-// agrees says whether all that is stated is what the default says.
+// agrees says whether every field that is stated has the value of the default; an empty field agrees with any.
 func agrees(stated, by v1alpha1.Billing) bool {
 	return (stated.CostCenter == "" || stated.CostCenter == by.CostCenter) &&
 		(stated.Owner == "" || stated.Owner == by.Owner) &&
 		(len(stated.Labels) == 0 || maps.Equal(stated.Labels, by.Labels))
 }
 
-// fillBilling fills what is left open from the first default that agrees with what is stated. Where none does, nothing is
-// filled: two accounts are not mixed.
+// fillBilling fills the empty fields from the first default that agrees with the stated ones. Where none agrees, nothing is filled,
+// because the fields of two accounts must not be mixed.
 func fillBilling(stated v1alpha1.Billing, matching []v1alpha1.Billing) v1alpha1.Billing {
 	i := slices.IndexFunc(matching, func(d v1alpha1.Billing) bool { return agrees(stated, d) })
 	if i < 0 {
@@ -49,8 +49,8 @@ func fillBilling(stated v1alpha1.Billing, matching []v1alpha1.Billing) v1alpha1.
 	return filled
 }
 
-// billingAllowed judges what somebody who is no cluster admin states, where there are defaults: it must be what one of
-// those that match says.
+// billingAllowed judges the billing that a user who is no cluster admin states, where the configuration has defaults: it must agree
+// with one of those that apply to the user.
 func billingAllowed(stated v1alpha1.Billing, matching []v1alpha1.Billing) field.ErrorList {
 	if slices.ContainsFunc(matching, func(d v1alpha1.Billing) bool { return agrees(stated, d) }) || agrees(stated, v1alpha1.Billing{}) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// deletion judges the deletion of the namespace called name, with what is below it.
+// deletion judges the deletion of the namespace called name and of its bound descendants.
 func deletion(s *forest.Snapshot, name string, g *sight) findings {
 	var f findings
 	if holding := s.Holding(name); len(holding) > 0 {
@@ -20,7 +20,7 @@ func deletion(s *forest.Snapshot, name string, g *sight) findings {
 	return f
 }
 
-// unbound are the children that stay when their parent is deleted.
+// unbound returns the children that stay when their parent is deleted.
 func unbound(s *forest.Snapshot, name string) []string {
 	return slices.DeleteFunc(s.Children(name), func(child string) bool {
 		n := s.Namespace(child)

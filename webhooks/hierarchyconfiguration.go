@@ -18,8 +18,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// hierarchyValidator judges HierarchyConfigurations. It is never asked about a deletion: an outage must not block that of
-// a namespace, and the place of a namespace doesn't depend on it.
+// hierarchyValidator judges HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block the deletion
+// of a namespace with its contents, and deleting the object doesn't move the namespace.
 type hierarchyValidator struct {
 	world
 	ask    authorizer.Asker
@@ -76,8 +76,8 @@ func (v *hierarchyValidator) judge(ctx context.Context, old v1alpha1.HierarchyCo
 	return verdict.warnings, kindHierarchy.refusal(now.Name, refused)
 }
 
-// ownChain are the namespaces that are named on namespace itself, and so are no secret of strangers: those above it by its labels, and
-// those in its ancestry.
+// ownChain returns the namespaces that labels and annotations of the namespace itself name, so that its users know them already:
+// its ancestors by the labels, and those in its ancestry.
 func ownChain(s *forest.Snapshot, namespace string) []string {
 	chain := append(authority.Above(s, namespace), namespace)
 	if n := s.Namespace(namespace); n != nil {
@@ -86,8 +86,9 @@ func ownChain(s *forest.Snapshot, namespace string) []string {
 	return chain
 }
 
-// refuseBlindly answers who may not see the namespace that spec.parent names, before anything is said of its state, its tree or whether
-// it exists: with what their rights lack. It is nil where the user sees the namespace, or lacks nothing.
+// refuseBlindly answers a user who may not see the namespace that spec.parent names, before anything is said about that namespace's
+// state, its tree or its existence: it returns which rights the user lacks. It is nil where the user sees the namespace, or lacks
+// no right.
 func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticationv1.UserInfo, own []string, now *v1alpha1.HierarchyConfiguration, verdict hierarchyVerdict) (field.ErrorList, error) {
 	target, seen := value(now.Spec.Parent), true
 	if target == "" {
@@ -100,7 +101,7 @@ func (v *hierarchyValidator) refuseBlindly(ctx context.Context, user authenticat
 	return v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
 }
 
-// review asks for every field at once. Of each field, the first no is the answer.
+// review asks the authorizer the questions of all requests at once. For each field, it returns the first right that is missing.
 func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.UserInfo, own []string, parent *string, requests []request) (field.ErrorList, error) {
 	var questions []authority.Question
 	for _, r := range requests {
@@ -124,7 +125,7 @@ func (v *hierarchyValidator) review(ctx context.Context, user authenticationv1.U
 	return problems, nil
 }
 
-// reads collects what went wrong in reads that a pure function asked for.
+// reads collects the errors of reads that a pure function caused through a callback.
 type reads struct{ err error }
 
 func (r *reads) failed(err error) bool {
@@ -139,13 +140,14 @@ func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(stri
 	}
 }
 
-// undelegated says of which keys a cluster admin alone disposes: the configured ones, and those that say who pays.
+// undelegated says whether only a cluster admin may propagate or override a key: the configuration says so, or the key says who
+// pays.
 func (v *hierarchyValidator) undelegated(key string) bool {
 	c := v.config()
 	return c.Inheritance.Undelegated.Match(key) || c.Billing.NamespaceLabels.Has(key)
 }
 
-// keys are the rules for keys, with the HierarchyConfigurations of ancestors read at most once each.
+// keys returns the rules for keys. They read the HierarchyConfiguration of each ancestor at most once.
 func (v *hierarchyValidator) keys(ctx context.Context, s *forest.Snapshot, reads *reads) keyRules {
 	read := map[string]*forest.Hierarchy{}
 	return keyRules{

@@ -11,15 +11,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// request is a change of one field for which somebody must be asked.
+// request is a change of one field for which the user needs rights.
 type request struct {
 	field *field.Path
-	// what the user wants to do, as in: may not "move namespace x".
+	// what completes the sentence: the user may not "move namespace x".
 	what      string
 	questions []authority.Question
 }
 
-// hierarchyVerdict is what a changed HierarchyConfiguration comes to before anybody is asked.
+// hierarchyVerdict is the judgement on a changed HierarchyConfiguration before the authorizer is asked.
 type hierarchyVerdict struct {
 	findings
 	requests []request
@@ -27,7 +27,8 @@ type hierarchyVerdict struct {
 	unknown string
 }
 
-// judgeHierarchy judges what changes in the HierarchyConfiguration of namespace.
+// judgeHierarchy judges what changes in the HierarchyConfiguration of namespace from old to now. Namespaces that g doesn't let it
+// name are left out of the texts.
 func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool, g *sight) hierarchyVerdict {
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
 	v := hierarchyVerdict{unknown: move.Unknown}
@@ -69,14 +70,14 @@ func (v *hierarchyVerdict) ask(at *field.Path, what string, questions []authorit
 	}
 }
 
-// asked is a field and what it asks for. Without a field, nothing is asked.
+// asked is a field and the value that it asks for. A nil field asks for nothing.
 type asked struct {
 	field *field.Path
 	value any
 }
 
-// replaced refuses a change of labels, or of annotations, after which values that people set would silently give way to
-// inherited ones.
+// replaced refuses a change of labels, or of annotations, by which inherited values would silently replace values that people have
+// set.
 func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, changes [2]asked, g *sight) {
 	if changes[0].field == nil && changes[1].field == nil {
 		return
@@ -89,7 +90,7 @@ func (v *hierarchyVerdict) replaced(after *forest.Snapshot, namespace string, ch
 	}
 }
 
-// refused is the problem of a request that the authorizer says no to.
+// refused returns the problem of a request for which the authorizer answered the question no with no.
 func (r request) refused(user string, no authority.Question, parent *string, g *sight) *field.Error {
 	if no.Instead != "" {
 		return field.Invalid(r.field, value(parent), no.Instead)
@@ -97,7 +98,7 @@ func (r request) refused(user string, no authority.Question, parent *string, g *
 	return field.Forbidden(r.field, fmt.Sprintf("user %q may not %s: %s", user, r.what, no.Needs(g.sees)))
 }
 
-// keyRules say who must agree to keys that a HierarchyConfiguration names.
+// keyRules say whose consent the keys of a HierarchyConfiguration need.
 type keyRules struct {
 	inheritLabel, inheritAnnotation, undelegated func(key string) bool
 	// declared returns the HierarchyConfiguration of a namespace; an empty one where it has none.
@@ -123,7 +124,7 @@ func (r keyRules) sides(old, now *forest.Hierarchy) [2]keySide {
 	return [2]keySide{side(0, "Labels", r.inheritLabel), side(1, "Annotations", r.inheritAnnotation)}
 }
 
-// keysOf are the keys of one side: 0 for labels, 1 for annotations.
+// keysOf returns the keys of one side: 0 for labels, 1 for annotations.
 func keysOf(h *forest.Hierarchy, side int) authority.Keys {
 	return authority.Keys{Propagated: h.Propagated[side], Overridden: h.Overridden[side]}
 }

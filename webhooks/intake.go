@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Whoever reaches the port may send what they like, so what is read of it is bounded before anything decodes it.
+// Anybody who reaches the port may send anything to it, so the size of a request is bounded before anything decodes it.
 const (
-	// maxBody is the largest review that is read, in bytes.
+	// maxBody is the largest AdmissionReview that is read, in bytes.
 	maxBody = 3 << 20
-	// maxBodies is how much of all reviews together is held at once, in bytes; decoding takes several times as much.
+	// maxBodies is how much of all reviews together is held at once, in bytes; decoding takes several times as much memory.
 	maxBodies = 32 << 20
 	// bodyTimeout is how long a review may take to arrive. An API server sends it at once.
 	bodyTimeout = 10 * time.Second
@@ -26,16 +26,17 @@ var (
 	errBodiesFull = errors.New("the operator reads too many reviews at the moment; try again")
 )
 
-// intake hands reviews on to the handlers, with bodies that are bounded.
+// intake passes reviews on to the handlers, with bodies of bounded size.
 type intake struct{ room *semaphore.Weighted }
 
 func newIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
-// guard bounds what handler reads. Where a body is refused, the handler's own answer says so.
+// guard returns handler with a bound on what it reads. Where a body is too large, the read fails, and the handler's own answer says
+// so.
 func (i intake) guard(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
-		_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout)) // a writer without deadlines is a test's
+		_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout)) // only the response writers of tests have no deadlines
 		b := &body{ReadCloser: r.Body, room: i.room, arrived: func() { _ = connection.SetReadDeadline(time.Time{}) }}
 		defer func() { i.room.Release(b.size) }()
 		r.Body = b
@@ -43,12 +44,12 @@ func (i intake) guard(handler http.Handler) http.Handler {
 	}), maxBody)
 }
 
-// body is that of one review. What doesn't begin as a JSON object is refused: it would be taken for YAML, where aliases make gigabytes of
-// a megabyte.
+// body is the body of one review. A body that doesn't begin as a JSON object is refused: it would be taken for YAML, in which
+// aliases expand a megabyte to gigabytes.
 type body struct {
 	io.ReadCloser
 	room *semaphore.Weighted
-	// size is what has been read, and taken from room, in bytes.
+	// size is the number of bytes that were read, and taken from room.
 	size    int64
 	begun   bool
 	arrived func()

@@ -48,7 +48,8 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 	return f.warnings, kindLNamespace.refusal(lns.Name, f.problems)
 }
 
-// personal judges what depends on who makes the LNamespace; cluster admins may all of it.
+// personal judges what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Cluster admins
+// are free in both.
 func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.UserInfo, lns *v1alpha1.LNamespace) (field.ErrorList, error) {
 	c := v.config()
 	var problems field.ErrorList
@@ -73,8 +74,9 @@ func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.Us
 	return problems, nil
 }
 
-// madeFor counts the LNamespaces that count for somebody. It reads live, so that a quick hand makes few too many; of those that
-// come at the same moment the reconciler holds the youngest back.
+// madeFor counts the LNamespaces that count for who (see forest.Snapshot.CountsFor). It reads from the API server, so that a user
+// who creates many in a row gets hardly more than the limit; of those created at the same moment, the reconciler holds the youngest
+// back.
 func (v *tenantValidator) madeFor(ctx context.Context, s *forest.Snapshot, who string) (int, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespaceList"))

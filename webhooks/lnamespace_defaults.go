@@ -17,8 +17,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// tenantDefaults fills in who runs a new LNamespace and who pays for it. It patches by hand: a Defaulter marshals the
-// whole object again, and with it every zero value that the requester left out.
+// tenantDefaults fills in who runs a new LNamespace and who pays for it. It writes the JSON patch itself, because a Defaulter of
+// controller-runtime marshals the whole object again, with every zero value that the requester left out.
 type tenantDefaults struct {
 	world
 	ask               authorizer.Asker
@@ -63,8 +63,8 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 	return admission.Patched("", patches...).WithWarnings(warnings...)
 }
 
-// signs says whether the new LNamespace bears the requester's name as its maker. Where LNamespaces are counted, cluster admins make
-// as many as they like: what they say of the maker stands, as in a backup that they restore.
+// signs says whether the new LNamespace gets the requester's name as its maker. Where the number of LNamespaces is limited, cluster
+// admins are free of the limit and aren't recorded: the maker that they state stands, as in a backup that they restore.
 func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
 	if d.config().Tenants.MaxPerCreator == 0 {
 		return true, nil
@@ -73,7 +73,8 @@ func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserIn
 	return !admin, err
 }
 
-// people makes the requester manager and sudoer where nobody is named.
+// people returns patches that make the requester manager and sudoer where the LNamespace names nobody, or a warning where the
+// requester can't be listed.
 func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) (patches []jsonpatch.Operation, warnings []string, err error) {
 	subject, listable := creator(user.Username)
 	s, err := d.with(ctx, subject.Namespace)
@@ -99,7 +100,7 @@ func (d *tenantDefaults) people(ctx context.Context, lns *v1alpha1.LNamespace, u
 	return patches, warnings, nil
 }
 
-// billing fills in what the first default that applies to the requester says.
+// billing returns patches that fill in the first default that applies to the requester and agrees with the stated fields.
 func (d *tenantDefaults) billing(lns *v1alpha1.LNamespace, user authenticationv1.UserInfo) []jsonpatch.Operation {
 	var stated v1alpha1.Billing
 	if lns.Spec.Billing != nil {

@@ -16,13 +16,13 @@ import (
 
 var spec = field.NewPath("spec")
 
-// tenantRules are what the configuration says about LNamespaces.
+// tenantRules hold what the configuration says about LNamespaces.
 type tenantRules struct {
 	*config.OperatorConfiguration
 	operatorNamespace string
 }
 
-// validateNewTenant judges an LNamespace that creator makes.
+// validateNewTenant judges an LNamespace that the user called creator creates.
 func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator string, rules tenantRules, g *sight) findings {
 	var f findings
 	name := field.NewPath("metadata", "name")
@@ -35,7 +35,7 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator str
 		tenant := &forest.Tenant{Name: lns.Name, UID: string(lns.UID), Creator: creator}
 		why := s.NotAdoptable(n, tenant)
 		if why != "" && !g.sees(lns.Name) {
-			why = forest.NotMarked(tenant) // it says nothing of what the namespace is
+			why = forest.NotMarked(tenant) // this text says nothing about what the namespace is
 		}
 		if why != "" {
 			f.add(field.Forbidden(name, why))
@@ -47,7 +47,7 @@ func validateNewTenant(s *forest.Snapshot, lns *v1alpha1.LNamespace, creator str
 	return f
 }
 
-// validateChangedTenant judges what is new in an LNamespace.
+// validateChangedTenant judges what an update changes in an LNamespace.
 func validateChangedTenant(s *forest.Snapshot, old, now *v1alpha1.LNamespace, rules tenantRules) findings {
 	var f findings
 	f.add(newSubjects(s, old, now, rules.operatorNamespace)...)
@@ -71,8 +71,9 @@ func (f *findings) tenantTemplate(s *forest.Snapshot, old, now string) {
 	f.warn(warnings...)
 }
 
-// newSubjects refuses subjects that would get nothing, as far as they are new: what was sound when it was listed may have ceased to
-// be, and then only its condition tells. The snapshot has to know the namespaces of the service accounts.
+// newSubjects refuses newly listed subjects that would get nothing. A subject that was listed before is left alone, even if it gets
+// nothing any more: only the condition of the LNamespace reports that. The snapshot must hold the namespaces of the service
+// accounts.
 func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorNamespace string) field.ErrorList {
 	around := grants.Surroundings{
 		OperatorNamespace: operatorNamespace,
@@ -94,7 +95,7 @@ func newSubjects(s *forest.Snapshot, old, now *v1alpha1.LNamespace, operatorName
 	return problems
 }
 
-// homes are the namespaces of the service accounts that an LNamespace lists.
+// homes returns the namespaces of the service accounts that an LNamespace lists.
 func homes(lns *v1alpha1.LNamespace) []string {
 	var namespaces []string
 	for _, account := range grants.ServiceAccounts(lns) {
@@ -103,7 +104,7 @@ func homes(lns *v1alpha1.LNamespace) []string {
 	return namespaces
 }
 
-// billingComplete judges what a new LNamespace states, after defaulting.
+// billingComplete judges the billing of a new LNamespace, after defaulting: required fields and the pattern of cost centers.
 func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.ErrorList {
 	if stated == nil {
 		stated = &v1alpha1.Billing{}
@@ -126,8 +127,8 @@ func billingComplete(stated *v1alpha1.Billing, rules config.Billing) field.Error
 	return problems
 }
 
-// validateTenantDeletion judges the deletion of an LNamespace that a person asks for. What is below a root that is not
-// its own is not touched.
+// validateTenantDeletion judges the deletion of an LNamespace by a person. An LNamespace that doesn't own its root may always be
+// deleted, because that leaves the namespace alone.
 func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *sight) findings {
 	if !lns.DeletionTimestamp.IsZero() || !s.Owns(lns.Name, string(lns.UID)) {
 		return findings{}
@@ -135,7 +136,7 @@ func validateTenantDeletion(s *forest.Snapshot, lns *v1alpha1.LNamespace, g *sig
 	return deletion(s, lns.Name, g)
 }
 
-// tooMany refuses one more LNamespace to somebody who has made as many as the configuration allows, or more.
+// tooMany refuses another LNamespace to a user who has at least as many as the configuration allows.
 func tooMany(user string, has, most int) field.ErrorList {
 	if has < most {
 		return nil
@@ -143,8 +144,8 @@ func tooMany(user string, has, most int) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), fmt.Sprintf("%s has %d of %d LNamespaces", user, has, most))}
 }
 
-// creator is whom an LNamespace lists as its first manager and sudoer; false if it can't be listed. What the schema of a
-// Subject refuses is refused here as well.
+// creator returns the subject that a new LNamespace lists as its first manager and sudoer; false if the user can't be listed. It
+// refuses everything that the schema of a Subject refuses.
 func creator(username string) (v1alpha1.Subject, bool) {
 	if account, ok := strings.CutPrefix(username, "system:serviceaccount:"); ok {
 		namespace, name, found := strings.Cut(account, ":")

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// namespaceValidator judges Namespaces whose keys of the forest change.
+// namespaceValidator judges Namespaces whose Warren keys change.
 type namespaceValidator struct {
 	world
 	ask authorizer.Asker
@@ -40,7 +40,7 @@ func (v *namespaceValidator) ValidateUpdate(ctx context.Context, was, is *corev1
 	return v.answer(ctx, s.WithNamespace(old), old, now)
 }
 
-// answer judges a namespace that is made or changed, in sight of who asks.
+// answer judges a namespace that is created or changed. The answer names only namespaces that the user may see.
 func (v *namespaceValidator) answer(ctx context.Context, before *forest.Snapshot, old, now *forest.Namespace) (admission.Warnings, error) {
 	user, err := requester(ctx)
 	if err != nil {
@@ -73,8 +73,8 @@ func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Names
 	return answerNamespace(f, n.Name)
 }
 
-// owned asks live whether the SubNamespace of a bound namespace is there to stay: one whose deletion the forest has not
-// seen yet must not hold its namespace.
+// owned reads from the API server whether the SubNamespace of a bound namespace exists and is not being deleted. A SubNamespace
+// whose deletion the forest has not seen yet must not keep its namespace from being deleted.
 func (v *namespaceValidator) owned(ctx context.Context, s *forest.Snapshot, n *forest.Namespace) (bool, error) {
 	if n.Terminating || s.Protected(n.Name) || ownedBy(s, n) == nil {
 		return false, nil

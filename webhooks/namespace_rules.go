@@ -12,8 +12,8 @@ import (
 
 var metadataLabels = field.NewPath("metadata", "labels")
 
-// validateNamespace judges a namespace that is made or changed. The forest before holds old, or no such namespace where
-// it is made and old is nil. Only what changes is judged: what stands already is the reconcilers'.
+// validateNamespace judges a namespace that is created or changed. The forest before holds old; where the namespace is created, old
+// is nil and before has no such namespace. Only changes are judged: the reconcilers report what was wrong before.
 func validateNamespace(before *forest.Snapshot, old, now *forest.Namespace, g *sight) findings {
 	if old == nil {
 		old = &forest.Namespace{Name: now.Name}
@@ -33,7 +33,7 @@ type namespaceChange struct {
 	sight         *sight
 }
 
-// parent judges a new parent.
+// parent judges a new parent label.
 func (c *namespaceChange) parent() {
 	name, at := c.now.Parent(), metadataLabels.Key(v1alpha1.LabelParent)
 	if name == "" || name == c.old.Parent() {
@@ -67,7 +67,7 @@ func (c *namespaceChange) parent() {
 	}
 }
 
-// template judges a new reference.
+// template judges a new template label.
 func (c *namespaceChange) template() {
 	name, at := c.now.Template(), metadataLabels.Key(v1alpha1.LabelTemplate)
 	if name == "" || name == c.old.Template() {
@@ -82,7 +82,7 @@ func (c *namespaceChange) template() {
 	c.warn(warning...)
 }
 
-// templateTarget judges the target of a reference.
+// templateTarget judges the namespace called name as a template.
 func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.ErrorList, []string) {
 	switch t := s.Namespace(name); {
 	case t == nil:
@@ -95,7 +95,7 @@ func templateTarget(s *forest.Snapshot, at *field.Path, name string) (field.Erro
 	return nil, nil
 }
 
-// protected refuses the forest to namespaces that the configuration, or a label, keeps out of it.
+// protected refuses the labels type and parent to a protected namespace: the configuration, or a label, keeps it out of the forest.
 func (c *namespaceChange) protected() {
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent} {
 		if value := c.now.Labels[key]; value != "" && value != c.old.Labels[key] && c.after.Protected(c.now.Name) {
@@ -105,7 +105,7 @@ func (c *namespaceChange) protected() {
 	}
 }
 
-// dependants refuses to leave children without a parent and references without a template.
+// dependants refuses a change that would leave children without a parent, or instances without their template.
 func (c *namespaceChange) dependants() {
 	was, is := c.before.KindOf(c.old), c.after.KindOf(c.now)
 	standsFor := func(k forest.Kind) bool { return k == forest.Root || k == forest.SubNamespace }
@@ -134,7 +134,7 @@ func childCount(children []string, g *sight) string {
 	return fmt.Sprintf("%d children (%s)", len(children), g.list(children))
 }
 
-// validateNamespaceDeletion judges a deletion by a person. Nobody asks when the operator or the namespace controller
+// validateNamespaceDeletion judges a deletion by a person. The webhook isn't called when the operator or the namespace controller
 // deletes.
 func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *sight) findings {
 	at := field.NewPath("metadata", "name")
@@ -148,7 +148,8 @@ func validateNamespaceDeletion(s *forest.Snapshot, n *forest.Namespace, g *sight
 	return f
 }
 
-// ownedBy says which SubNamespace a bound namespace belongs to, as far as the forest knows; nil if to none that stays.
+// ownedBy returns the SubNamespace that a bound namespace belongs to, as far as the forest knows; nil if there is none, or it is
+// being deleted.
 func ownedBy(s *forest.Snapshot, n *forest.Namespace) *forest.Sub {
 	if !n.Bound() || n.Parent() == "" {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkReview refuses a review that no API server would send to the path that judges kind k, and one about an object that
-// exists whose sender doesn't know the object's UID. Unless --webhook-client-ca is set, the port answers everybody who
-// reaches it, and without this check a made-up review would be told the names of a stranger's namespaces.
+// checkReview refuses a review that no API server would send to the path that judges kind k, and one about an existing object whose
+// sender doesn't know the object's UID. Unless --webhook-client-ca is set, the port answers everybody who reaches it: without this
+// check, the sender of a made-up review would learn the names of other people's namespaces.
 func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
 	if req.Kind.Group != k.group || req.Kind.Kind != k.name || req.Resource.Resource != k.resource || req.SubResource != "" {
 		return apierrors.NewBadRequest(fmt.Sprintf("this path judges requests about %s; the review is about kind %q, resource %q; call the path of that kind",
@@ -36,12 +36,12 @@ func checkReview(s *forest.Snapshot, k kind, req admission.Request) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("operation %q is not judged; send CREATE, UPDATE or DELETE", req.Operation))
 }
 
-// mostTokens is how many names, values and brackets of JSON a spec of each kind may have: more than its schema lets it have, but for a
-// ResourceDistribution's resource. An API server keeps to the schemas before it asks, and whoever makes a review up doesn't: each entry
-// of a list may cost a question, and a sentence in the answer.
+// mostTokens is how many names, values and brackets of JSON the spec of each kind may have. Its schema allows fewer (a
+// ResourceDistribution's resource aside), and an API server checks the schema before it sends a review, but the sender of a made-up
+// review doesn't. Each entry of a list may cost a question to the authorizer and a sentence in the answer.
 var mostTokens = map[kind]tokens{kindLNamespace: 8_000, kindSubNamespace: 8_000, kindHierarchy: 8_000, kindDistribution: 50_000}
 
-// tokens counts what a value has. It is a sum, where a field stands twice.
+// tokens counts the JSON tokens of a value. Where the JSON holds spec twice, the count is the sum of both.
 type tokens int
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -53,7 +53,7 @@ func (n *tokens) UnmarshalJSON(raw []byte) error {
 	}
 }
 
-// checkSpec refuses an object whose spec is longer than any schema lets it be.
+// checkSpec refuses an object whose spec is longer than any schema allows.
 func checkSpec(k kind, raw []byte) error {
 	var object struct {
 		Spec tokens `json:"spec"`
@@ -61,11 +61,12 @@ func checkSpec(k kind, raw []byte) error {
 	if most, bounded := mostTokens[k]; bounded && json.Unmarshal(raw, &object) == nil && object.Spec > most {
 		return apierrors.NewBadRequest(fmt.Sprintf("spec of the review's object has %d names, values and brackets; send at most %d", object.Spec, most))
 	}
-	return nil // who decodes what is no JSON says what is wrong
+	return nil // text that is no JSON is left to the decoder, whose error says what is wrong
 }
 
-// checkIdentity compares the UID of the object that a review is about with the UID that the forest knows. Who may read
-// the object knows it, and nobody else can guess it. Where the forest is merely behind, the client is asked to try again.
+// checkIdentity compares the UID of the object that a review is about with the UID that the forest knows. Only a user who may read the
+// object knows its UID, and nobody can guess it. An honest client, of whose object the forest doesn't know yet, is asked to try
+// again.
 func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
 	var old, now metav1.PartialObjectMetadata
 	if err := json.Unmarshal(req.OldObject.Raw, &old); err != nil {
@@ -80,7 +81,7 @@ func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
 		}
 	}
 	if k == kindDistribution {
-		return nil // the forest knows none; its handler asks the API server
+		return nil // the forest holds no ResourceDistributions; the handler asks the API server
 	}
 	if known := knownUID(s, k, &old); known == "" || known != string(old.UID) {
 		return notYet(strings.ToLower(k.name) + " " + old.Name + " is not known yet in this form; try again")
@@ -88,7 +89,7 @@ func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
 	return nil
 }
 
-// knownUID is the UID that the forest knows an object by, "" if it knows no such object.
+// knownUID returns the UID by which the forest knows an object; "" if it knows no such object.
 func knownUID(s *forest.Snapshot, k kind, object *metav1.PartialObjectMetadata) string {
 	switch k {
 	case kindNamespace:

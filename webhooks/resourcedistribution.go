@@ -23,15 +23,15 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// distributionValidator judges ResourceDistributions: what policy distribution can't, because it needs the namespaces, the
-// configuration, the authorizer or a rehearsal.
+// distributionValidator judges those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
+// they need the namespaces, the configuration, the authorizer or a dry run.
 type distributionValidator struct {
 	world
 	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string
 	mapper            meta.RESTMapper
-	// rehearse asks the API server to make an object, and to keep nothing.
+	// rehearse creates objects by dry run: the API server judges the request and keeps nothing.
 	rehearse client.Writer
 }
 
@@ -59,7 +59,7 @@ func (v *distributionValidator) ValidateDelete(ctx context.Context, rd *v1alpha1
 	return nil, nil
 }
 
-// known says whether who sends the review knows the object: see checkReview.
+// known refuses a review whose sender doesn't know the UID of the object: see checkReview.
 func (v *distributionValidator) known(ctx context.Context, old *v1alpha1.ResourceDistribution) error {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(distribute.Kind))
@@ -129,7 +129,7 @@ type errorText string
 
 func (e errorText) Error() string { return string(e) }
 
-// sizes refuses what is too large for etcd, alone or with all its copies.
+// sizes refuses a resource that is too large for etcd, alone or with all its copies, and warns of more than 256 MiB.
 func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change distributionChange, f *findings) field.ErrorList {
 	bare := now.DeepCopy()
 	bare.Status, bare.ManagedFields = v1alpha1.ResourceDistributionStatus{}, nil
@@ -153,7 +153,7 @@ func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change
 
 func gibibytes(n int64) string { return fmt.Sprintf("%.2g GiB", float64(n)/(1<<30)) }
 
-// rehearsed has the API server judge spec.resource, in the operator's own namespace.
+// rehearsed has the API server judge spec.resource by a dry run in the operator's own namespace.
 func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.ResourceDistribution) *field.Error {
 	u := &unstructured.Unstructured{}
 	at := field.NewPath("spec", "resource")
@@ -165,10 +165,10 @@ func (v *distributionValidator) rehearsed(ctx context.Context, now *v1alpha1.Res
 	if status, ok := err.(apierrors.APIStatus); ok && (status.Status().Code == 400 || status.Status().Code == 422) { //nolint:errorlint // straight from the client
 		return field.Invalid(at, field.OmitValueType{}, withoutValues(status.Status()))
 	}
-	return nil // what exists, or is refused there for another reason, may be right elsewhere
+	return nil // other refusals, such as of a name that exists, may not apply in the target namespaces
 }
 
-// withoutValues names the fields of a refusal, and what is wrong with them, without their values.
+// withoutValues returns the fields that a refusal names, and what is wrong with them, without their values, which may be secret.
 func withoutValues(status metav1.Status) string {
 	if status.Details == nil || len(status.Details.Causes) == 0 || status.Code != 422 {
 		text, _, _ := strings.Cut(status.Message, ": illegal base64")
@@ -185,7 +185,7 @@ func withoutValues(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// authorized says why the user may not have written what the change adds, or "".
+// authorized says why the user may not create what the change adds, in the user's own name, or "".
 func (v *distributionValidator) authorized(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group, resource string) (string, error) {
 	open, namespaces := change.added()
 	for _, verb := range change.verbs() {
@@ -213,7 +213,8 @@ func (v *distributionValidator) authorized(ctx context.Context, user authenticat
 	return "", nil
 }
 
-// conflicts warns of objects that stand in the way now. What can't be read now the operator reports later.
+// conflicts warns of objects that are in the way of copies now. It says nothing where these can't be read: the operator reports
+// conflicts later.
 func (v *distributionValidator) conflicts(ctx context.Context, change distributionChange) []string {
 	template := change.now.Template
 	list := &metav1.PartialObjectMetadataList{}

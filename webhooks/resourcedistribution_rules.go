@@ -12,17 +12,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// maxAsked is for how many namespaces each is asked; for more, the right to write everywhere is needed.
+// maxAsked is for how many namespaces the authorizer is asked one by one; for more, the user needs the right to write everywhere.
 const maxAsked = 500
 
-// distributionChange is what a request does to a ResourceDistribution; old is nil where it makes one.
+// distributionChange is the change that a request makes to a ResourceDistribution; old is nil where the request creates one.
 type distributionChange struct {
 	forest   *forest.Snapshot
 	settings distribute.Settings
 	old, now *distribute.Distribution
 }
 
-// problems are those that the object and the configuration show.
+// problems returns the problems that the object and the configuration alone show.
 func (c distributionChange) problems(targets v1alpha1.DistributionTargets) (f findings) {
 	at := field.NewPath("spec")
 	switch {
@@ -49,7 +49,7 @@ func (c distributionChange) resourceChanged() bool {
 
 func (c distributionChange) targetsChanged() bool { return c.old == nil || c.old.Check != c.now.Check }
 
-// verbs are what the operator will do in the user's stead.
+// verbs returns the verbs of the requests that the operator will send on the user's behalf.
 func (c distributionChange) verbs() []string {
 	switch c.now.Conflict {
 	case v1alpha1.ConflictAdoptIdentical:
@@ -60,8 +60,8 @@ func (c distributionChange) verbs() []string {
 	return []string{"create"}
 }
 
-// added says where the change has something written that was not written there before: in all namespaces that come to be,
-// or in these, existing or not.
+// added returns where the change makes the operator write something that it didn't write before: open says everywhere, also in
+// namespaces of the future; otherwise in these namespaces, existing or not.
 func (c distributionChange) added() (open bool, namespaces []string) {
 	anew := c.resourceChanged() || c.old.Conflict != c.now.Conflict
 	if !c.now.Targets.Bounded() {
@@ -80,7 +80,7 @@ func (c distributionChange) added() (open bool, namespaces []string) {
 	return false, namespaces
 }
 
-// had says whether a namespace was a target before, or would have been had it existed.
+// had says whether a namespace was a target before; for a missing namespace, whether it was named as one.
 func (c distributionChange) had(name string) bool {
 	if c.old.Problem == v1alpha1.ReasonInvalidResource {
 		return false
@@ -91,7 +91,7 @@ func (c distributionChange) had(name string) bool {
 	return c.old.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen
 }
 
-// targetCount is the number of targets now.
+// targetCount counts the present targets.
 func (c distributionChange) targetCount() (n int) {
 	for name := range c.forest.All() {
 		if c.now.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen {
@@ -101,7 +101,7 @@ func (c distributionChange) targetCount() (n int) {
 	return n
 }
 
-// warnings tell of names that don't exist, and of copies that go.
+// warnings returns warnings about named namespaces that don't exist, and about copies that the change deletes.
 func (c distributionChange) warnings() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
@@ -129,7 +129,7 @@ func namespaceCount(n int) string {
 	return fmt.Sprintf("%d namespaces", n)
 }
 
-// firstNames are at most ten.
+// firstNames joins at most ten names.
 func firstNames(names []string) string {
 	const most = 10
 	slices.Sort(names)
@@ -140,7 +140,7 @@ func firstNames(names []string) string {
 	return text
 }
 
-// refusedIn names the first namespace that was refused, and how many others; "" if none was.
+// refusedIn returns the first namespace that was refused, and the number of the others; "" if none was.
 func refusedIn(namespaces []string, allowed []bool) string {
 	first, more := "", 0
 	for i, yes := range allowed {

@@ -1,6 +1,8 @@
-// Package webhooks answers admission requests about Warren's own objects and about Namespaces that touch its keys. What
-// one object alone can tell is the policies' business (config/policy); here is asked what needs other objects. Handlers
-// are thin over pure functions, which stand in files called *_rules.go beside them.
+// Package webhooks answers admission requests about Warren's own objects, and about Namespaces whose Warren keys change. The
+// ValidatingAdmissionPolicies (config/policy) judge what one object alone shows; the webhooks judge what needs other objects. Their
+// handlers are thin over pure functions, which stand in files called *_rules.go beside them.
+//
+// An answer must not tell its reader which namespaces of strangers exist: type sight decides which ones it names.
 package webhooks
 
 import (
@@ -21,21 +23,21 @@ import (
 // Forest is the shared view of all namespaces, which every replica keeps.
 type Forest interface {
 	Snapshot() *forest.Snapshot
-	// Synced says whether all that exists is in the snapshot.
+	// Synced says whether all namespaces that exist are in the snapshot.
 	Synced() bool
 }
 
-// Options are what the handlers ask.
+// Options hold what the handlers need.
 type Options struct {
 	Index Forest
 	// Config returns the configuration in force.
 	Config func() *config.OperatorConfiguration
-	// Namespace is the operator's own.
+	// Namespace is the namespace that the operator runs in.
 	Namespace string
-	// Live reads without a cache, and Authorizer says what a user may; SetupWithManager fills in the API server's.
+	// Live reads from the API server, without a cache, and Authorizer says what a user may do. SetupWithManager sets both.
 	Live       client.Reader
 	Authorizer authorizer.Authorizer
-	// Mapper knows the kinds that are served, and Rehearse makes objects by dry run; both are filled in likewise.
+	// Mapper knows the kinds that the API server serves, and Rehearse creates objects by dry run. SetupWithManager sets both.
 	Mapper   meta.RESTMapper
 	Rehearse client.Writer
 }
@@ -55,7 +57,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	return nil
 }
 
-// Paths of the handlers: those that controller-runtime gives to these kinds.
+// Paths of the handlers, as controller-runtime names them for these kinds.
 const (
 	PathLNamespaceDefaults     = "/mutate-tenancy-warren-dev-v1alpha1-lnamespace"
 	PathLNamespaces            = "/validate-tenancy-warren-dev-v1alpha1-lnamespace"
@@ -66,7 +68,7 @@ const (
 	PathNamespaces             = "/validate--v1-namespace"
 )
 
-// Handlers are the webhooks by the path that they answer at. One that panics answers 500.
+// Handlers returns the webhooks by path. One that panics answers 500.
 func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 	ask := authorizer.Asker{Authorizer: o.Authorizer, HasHierarchy: func(ctx context.Context, namespace string) (bool, error) {
 		hc, err := hierarchyOf(ctx, o.Live, namespace)
@@ -92,7 +94,8 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 	}
 }
 
-// guarded answers only reviews about kind k, and none before the forest is known. It counts the answers.
+// guarded returns a webhook that answers only reviews about kind k, and asks the client to retry while the forest isn't complete.
+// It counts the answers.
 func (o Options) guarded(name string, k kind, handler admission.Handler) *admission.Webhook {
 	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		if !o.Index.Synced() {

@@ -14,18 +14,20 @@ import (
 )
 
 const (
-	// mostSeen bounds for how many namespaces one request asks whether its user may see them.
+	// mostSeen bounds the namespaces about which one request asks whether its user may see them.
 	mostSeen = 50
-	// sightTimeout keeps these questions well below the shortest timeout of a webhook: past it, nothing more is named.
+	// sightTimeout bounds these questions, well below the shortest timeout of a webhook. Without an answer by then, no further
+	// namespace is named.
 	sightTimeout = time.Second
 )
 
 // sight says which namespaces an answer may name to the user of a request: those that the request names itself, and those that the
-// user may get. Rules run under it twice: first it notes what they would name, then it shows what the authorizer allows.
+// user may get. The rules run twice: the first run collects the names that they would use, the second one gets the authorizer's
+// answers.
 type sight struct {
 	named   []string
 	wanted  []string
-	allowed map[string]bool // nil while the rules run for the first time, and for who may get every namespace
+	allowed map[string]bool // nil in the first run, whose judgement stands if the user may get every namespace
 }
 
 // sees says whether the answer may name a namespace.
@@ -42,8 +44,8 @@ func (g *sight) sees(namespace string) bool {
 	return g.allowed[namespace]
 }
 
-// list joins texts that each begin with the name of a namespace, and leaves out those about namespaces that the user may not see;
-// how many these are isn't told.
+// list joins texts that each begin with the name of a namespace, without those about namespaces that the user may not see. It
+// doesn't say how many it leaves out.
 func (g *sight) list(texts []string) string {
 	seen, hidden := g.divide(texts)
 	switch {
@@ -55,7 +57,7 @@ func (g *sight) list(texts []string) string {
 	return forest.Few(seen) + " and others that you may not see"
 }
 
-// namespaces is list with its noun: "namespaces a, b".
+// namespaces returns the list with its noun: "namespaces a, b".
 func (g *sight) namespaces(names []string) string {
 	if seen, _ := g.divide(names); len(seen) == 0 {
 		return "namespaces that you may not see"
@@ -63,7 +65,7 @@ func (g *sight) namespaces(names []string) string {
 	return "namespaces " + g.list(names)
 }
 
-// divide returns the texts about namespaces that the user sees, and whether there are others.
+// divide returns the texts about namespaces that the user sees, and whether there are others (hidden).
 func (g *sight) divide(texts []string) (seen []string, hidden bool) {
 	for _, text := range slices.Sorted(slices.Values(texts)) {
 		name, _, _ := strings.Cut(text, " ")
@@ -76,8 +78,8 @@ func (g *sight) divide(texts []string) (seen []string, hidden bool) {
 	return seen, hidden
 }
 
-// inSightOf has rules judge a request, so that they name to its user only namespaces that the request names itself (named) and that
-// the user may get. Where the authorizer can't say it in time, they are not named: a message is not worth a refusal.
+// inSightOf runs judge so that its last run names only namespaces that the request names itself (named) or that the user may get.
+// Where the authorizer doesn't answer in time, other namespaces are not named, but the request isn't refused for that.
 func inSightOf(ctx context.Context, ask authorizer.Asker, user authenticationv1.UserInfo, named []string, judge func(*sight)) {
 	first := &sight{named: named}
 	judge(first)

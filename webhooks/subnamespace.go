@@ -42,8 +42,8 @@ func (v *subValidator) ValidateCreate(ctx context.Context, sub *v1alpha1.SubName
 	return f.warnings, kindSubNamespace.refusal(sub.Name, f.problems)
 }
 
-// ValidateUpdate implements admission.Validator. A SubNamespace whose name was taken asks for it again by a change of its spec, so
-// that is judged as its creation is, where others wait for the name.
+// ValidateUpdate implements admission.Validator. A SubNamespace whose name was taken asks for the name again by a change of its
+// spec. So an update is judged like a creation where namespaces wait for a parent of that name.
 func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.SubNamespace) (admission.Warnings, error) {
 	user, err := requester(ctx)
 	if err != nil {
@@ -67,7 +67,7 @@ func (v *subValidator) ValidateUpdate(ctx context.Context, old, now *v1alpha1.Su
 // ValidateDelete implements admission.Validator.
 func (v *subValidator) ValidateDelete(ctx context.Context, sub *v1alpha1.SubNamespace) (admission.Warnings, error) {
 	if !sub.DeletionTimestamp.IsZero() {
-		return nil, nil // it goes already; its reconciler decides about the namespace
+		return nil, nil // it is being deleted already; its reconciler decides about the namespace
 	}
 	user, err := requester(ctx)
 	if err != nil {

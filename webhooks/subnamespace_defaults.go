@@ -12,7 +12,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// giveFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a write of its own (SUB-S14).
+// giveFinalizer gives a new SubNamespace its finalizer, which would otherwise cost the reconciler a separate write (SUB-S14).
 func giveFinalizer(_ context.Context, req admission.Request) admission.Response {
 	sub := &metav1.PartialObjectMetadata{}
 	if err := json.Unmarshal(req.Object.Raw, sub); err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// validateNewSub judges a SubNamespace that is made, by the same questions as its reconciler (controllers/subnamespace):
-// what cannot heal is refused, what can is a warning. placed says that the parent's HierarchyConfiguration names a parent
-// for it, so that it may be in a tree soon.
+// validateNewSub judges a new SubNamespace by the same rules as its reconciler (controllers/subnamespace): an obstacle that can't
+// pass by itself is a refusal, one that can is a warning. placed says that the HierarchyConfiguration of the parent namespace asks
+// for a parent, so that the namespace may be in a tree soon.
 func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool) findings {
 	var f findings
 	parent, name := sub.Namespace, sub.Name
@@ -42,7 +42,7 @@ func validateNewSub(s *forest.Snapshot, sub *v1alpha1.SubNamespace, placed bool)
 	return f
 }
 
-// newNamespace judges a namespace that would be made below parent, which stands in a tree.
+// newNamespace judges a namespace that would be created below parent, which must stand in a tree.
 func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	var problems field.ErrorList
 	at := field.NewPath("metadata", "name")
@@ -61,8 +61,8 @@ func newNamespace(s *forest.Snapshot, parent, name string) field.ErrorList {
 	return problems
 }
 
-// newKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. What an earlier
-// configuration allowed may stay in the spec; the reconciler doesn't transfer it.
+// newKeys refuses keys that the configuration doesn't allow, where they are new or have a new value. A key that an earlier
+// configuration allowed may stay in the spec; the reconciler doesn't write it on the namespace.
 func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.ErrorList {
 	spec := field.NewPath("spec")
 	problems := billingKeys(spec.Child("labels"), rules.Billing, old.Labels, now.Labels)
@@ -71,7 +71,7 @@ func newKeys(rules forest.Rules, old, now v1alpha1.SubNamespaceSpec) field.Error
 	return append(problems, notAllowed(spec.Child("annotations"), "subNamespaces.annotations", rules.SubAnnotation, old.Annotations, now.Annotations)...)
 }
 
-// billingKeys refuses keys that say who pays, whatever the configuration allows besides.
+// billingKeys refuses new or changed keys that say who pays, even if the configuration allows them in SubNamespaces.
 func billingKeys[V ~string](at *field.Path, billing forest.BillingKeys, old, now map[string]V) field.ErrorList {
 	var problems field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(now)) {
@@ -93,7 +93,8 @@ func notAllowed[V ~string](at *field.Path, by string, allowed func(string) bool,
 	return problems
 }
 
-// required refuses the deletion of a SubNamespace that would be made again at once.
+// required refuses the deletion of a SubNamespace that the operator would create again at once, because a HierarchyConfiguration
+// requires it.
 func required(parent *forest.Namespace, hc *v1alpha1.HierarchyConfiguration, name string) field.ErrorList {
 	if parent == nil || parent.Terminating || hc == nil || !slices.Contains(hc.Spec.RequiredChildren, v1alpha1.RequiredChild(name)) {
 		return nil

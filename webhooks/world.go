@@ -16,13 +16,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// world is what is known beside the object that is judged.
+// world holds what the rules know beside the object that they judge.
 type world struct {
 	forest Forest
 	live   client.Reader
 }
 
-// with is the forest, in which namespaces that it lacks are looked up: what a user has just made must not be called missing.
+// with returns the forest, with those of the named namespaces that it lacks read from the API server: a namespace that the user has
+// just created must not be called missing.
 func (w world) with(ctx context.Context, names ...string) (*forest.Snapshot, error) {
 	s := w.forest.Snapshot()
 	for _, name := range names {
@@ -40,7 +41,7 @@ func (w world) with(ctx context.Context, names ...string) (*forest.Snapshot, err
 	return s, nil
 }
 
-// namespace reads a namespace live; nil if there is none.
+// namespace reads a namespace from the API server; nil if there is none.
 func (w world) namespace(ctx context.Context, name string) (*forest.Namespace, error) {
 	n := &metav1.PartialObjectMetadata{}
 	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -53,7 +54,7 @@ func (w world) namespace(ctx context.Context, name string) (*forest.Namespace, e
 	return forest.NamespaceOf(n), nil
 }
 
-// hierarchyOf reads the HierarchyConfiguration of a namespace live; nil if it has none.
+// hierarchyOf reads the HierarchyConfiguration of a namespace from the API server; nil if it has none.
 func hierarchyOf(ctx context.Context, live client.Reader, namespace string) (*v1alpha1.HierarchyConfiguration, error) {
 	hc := &v1alpha1.HierarchyConfiguration{}
 	switch err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v1alpha1.HierarchyConfigurationName}, hc); {
@@ -69,8 +70,8 @@ func unread(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("could not read %s: %w", what, err))
 }
 
-// deletable returns what there is to say about the deletion of a namespace with what is below it. Where a spec allows already what the namespaces
-// don't say yet, it asks the client to come again: that the answer outlives the object is worth a second.
+// deletable returns f, the judgement on the deletion of a namespace with its descendants. Where a spec already allows the deletion
+// and the namespaces don't carry that permission yet, it asks the client to retry: a refusal would be outdated a second later.
 func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(s.Holding(name)) == 0 {
 		return f, nil
@@ -87,7 +88,8 @@ func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string, f
 	return f, nil
 }
 
-// allowsCascading reads live whether the HierarchyConfiguration or the LNamespace of a namespace allows it.
+// allowsCascading reads from the API server whether the HierarchyConfiguration or the LNamespace of a namespace allows cascading
+// deletion.
 func (w world) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
 	hc, err := hierarchyOf(ctx, w.live, name)
 	if err != nil || hc != nil && hc.Spec.AllowCascadingDeletion {
@@ -104,7 +106,7 @@ func (w world) allowsCascading(ctx context.Context, s *forest.Snapshot, name str
 	return err == nil && lns.Spec.AllowCascadingDeletion, nil
 }
 
-// requester is who made the request that a validator judges.
+// requester returns the user who made the request that a validator judges.
 func requester(ctx context.Context) (authenticationv1.UserInfo, error) {
 	req, err := admission.RequestFromContext(ctx)
 	if err != nil {
