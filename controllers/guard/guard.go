@@ -1,6 +1,10 @@
-// Package guard watches the wall around the operator and its tenants: it refuses to start as somebody whom the policies don't
-// name (identity.go), tells of policies that are not in force (policies.go), and of writes that the operator's own cage
-// refused (refusals.go). It writes nothing but Events; a missing policy must not stop tenants.
+// Package guard watches the admission policies that confine the operator and its tenants. It refuses to start under an identity
+// that the policies don't name (identity.go), reports policies that are not in force (policies.go), and reports writes of the
+// operator that a policy refused (refusals.go). It writes nothing but Events, and a missing policy stops nothing, because tenants
+// must go on.
+//
+// The cage are the policies operator-cage-*: they refuse every write with the operator's token that the operator has no reason to
+// make.
 package guard
 
 import (
@@ -25,27 +29,27 @@ import (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Interval between two looks at the policies.
+	// Interval is the time between two looks at the policies.
 	Interval time.Duration
-	// Retry is when it looks again after it could not see them.
+	// Retry is the time until the next look after a look that failed.
 	Retry time.Duration
 }
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing { return Timing{Interval: 10 * time.Minute, Retry: 10 * time.Second} }
 
-// Guard looks at our admission policies, at the start and then again and again. It runs on every replica; the leader alone sends
-// Events. All exported fields are required.
+// Guard compares our admission policies in the cluster with the shipped ones, at the start and then again and again. It runs on
+// every replica, but only the leader sends Events. All exported fields are required.
 type Guard struct {
 	// Live reads policies and bindings, by name, from the API server.
 	Live   client.Reader
 	Mapper meta.RESTMapper
-	// Kinds are those that the operator may write by its configuration.
+	// Kinds returns the kinds that the configuration lets the operator write.
 	Kinds func() []schema.GroupKind
-	// Events go to Deployment, which is that of the operator.
+	// Events go to Deployment, the operator's own.
 	Events     record.EventRecorder
 	Deployment *corev1.ObjectReference
-	// Elected is closed when this replica leads.
+	// Elected is closed when this replica becomes the leader.
 	Elected <-chan struct{}
 	Timing  Timing
 
@@ -57,8 +61,8 @@ type Guard struct {
 	leads bool
 }
 
-// Deployment refers to the operator's Deployment in its namespace, where people look for its Events. Whether it is there nobody
-// asks: outside a cluster it isn't.
+// Deployment returns a reference to the operator's Deployment in its namespace, where people look for Events. The reference is not
+// checked: outside a cluster there is no such Deployment.
 func Deployment(namespace string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: v1alpha1.OperatorAccount}
 }
@@ -66,7 +70,7 @@ func Deployment(namespace string) *corev1.ObjectReference {
 // SetupWithManager runs the guard with mgr.
 func (g *Guard) SetupWithManager(mgr ctrl.Manager) error { return mgr.Add(g) }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica tells of what it sees.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: each replica reports in its own metrics, logs and probe.
 func (g *Guard) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -90,7 +94,8 @@ func (g *Guard) Start(ctx context.Context) error {
 	}
 }
 
-// Again looks at the policies as soon as possible, because something that they depend on has changed.
+// Again makes the guard look at the policies as soon as possible, because something that they depend on has changed. It doesn't
+// block.
 func (g *Guard) Again() {
 	select {
 	case g.wakeUp() <- struct{}{}:
@@ -103,15 +108,14 @@ func (g *Guard) wakeUp() chan struct{} {
 	return g.again
 }
 
-// Missing says whether a policy, by its name without `warren-`, was found not to be in force. It is false as long as nobody
-// has looked.
+// Missing says whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
 func (g *Guard) Missing(policy string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.gaps[policy] != ""
 }
 
-// Notes are the gaps as sentences, for a readiness probe that says more than yes.
+// Notes returns one sentence for each policy that is not in force, for the text of a readiness probe.
 func (g *Guard) Notes() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -126,7 +130,7 @@ func sentence(policy, why string) string {
 	return fmt.Sprintf("policy %s%s is not in force: %s", manifests.Prefix, policy, why)
 }
 
-// lookAtPolicies compares what is in the cluster with what should be, and tells of every difference to the last look.
+// lookAtPolicies compares the policies in the cluster with the shipped ones, and reports every difference to the last look.
 func (g *Guard) lookAtPolicies(ctx context.Context) error {
 	seen, err := g.readPolicies(ctx)
 	if err != nil {
@@ -165,7 +169,7 @@ func (g *Guard) tellGaps(before, now map[string]string, leads bool) {
 	}
 }
 
-// sendHeldEvents sends the Events that a standby keeps to itself.
+// sendHeldEvents sends the Events that this replica withheld while it was a standby.
 func (g *Guard) sendHeldEvents() {
 	g.mu.Lock()
 	g.leads = true
@@ -180,7 +184,7 @@ func (g *Guard) sendEvent(policy, why string) {
 	g.Events.Event(g.Deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonPolicyMissing), sentence(policy, why))
 }
 
-// readPolicies reads all policies, all bindings, and what the configured kinds are called here.
+// readPolicies reads all shipped policies, their bindings, and the resource names of the configured kinds.
 func (g *Guard) readPolicies(ctx context.Context) (*sight, error) {
 	s := newSight()
 	for _, p := range manifests.Shipped {
@@ -191,7 +195,7 @@ func (g *Guard) readPolicies(ctx context.Context) (*sight, error) {
 	for _, kind := range g.Kinds() {
 		mapping, err := g.Mapper.RESTMapping(kind)
 		switch {
-		case meta.IsNoMatchError(err): // not served (yet): nobody can write it
+		case meta.IsNoMatchError(err): // the kind is not served (yet), so nobody can write it
 		case err != nil:
 			return nil, fmt.Errorf("finding the resource of %s: %w", kind, err)
 		default:

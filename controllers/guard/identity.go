@@ -16,11 +16,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// named finds whom the matchCondition not-the-operator of policy warren-copy exempts.
+// named matches the expression in the matchCondition not-the-operator of policy warren-copy, and finds the user whom it exempts.
 var named = regexp.MustCompile(`^request\.userInfo\.username != '([^']+)'$`)
 
-// CheckIdentity refuses to go on as somebody whom the policies don't name: they would take every write of ours for a
-// tenant's. Without the policy, or where it can't be read, there is nothing to compare with.
+// CheckIdentity returns an error if cfg's user is not the one that the policies take for the operator: they would treat every write
+// of ours as a tenant's. It returns nil where policy warren-copy is missing or may not be read.
 func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	policies, err := admission.NewForConfig(cfg)
 	if err != nil {
@@ -29,7 +29,7 @@ func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	found, err := policies.ValidatingAdmissionPolicies().Get(ctx, manifests.Prefix+manifests.Copy, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return nil // the guard tells of it
+		return nil // the guard reports it
 	case err != nil:
 		return fmt.Errorf("reading policy %s: %w", manifests.Prefix+manifests.Copy, err)
 	}
@@ -51,7 +51,7 @@ func CheckIdentity(ctx context.Context, cfg *rest.Config) error {
 	return nil
 }
 
-// operatorOf is the user whom a policy takes for the operator, or "".
+// operatorOf returns the user whom a policy takes for the operator, or "".
 func operatorOf(p *admissionregistrationv1.ValidatingAdmissionPolicy) string {
 	for _, c := range p.Spec.MatchConditions {
 		if match := named.FindStringSubmatch(c.Expression); c.Name == manifests.NotTheOperator && match != nil {

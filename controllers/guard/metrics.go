@@ -22,7 +22,7 @@ func init() {
 	metrics.Registry.MustRegister(gap, refusals)
 	for _, p := range manifests.Shipped {
 		if strings.HasPrefix(p.Name, "operator-cage-") {
-			refusals.WithLabelValues(p.Name) // 0 is an answer, too
+			refusals.WithLabelValues(p.Name) // so that the metric exists, with 0, before the first refusal
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// sight is what one look saw. A name that isn't there has no entry.
+// sight holds the policies and bindings that one look found, by their names without the prefix. A missing one has no entry.
 type sight struct {
 	policies  map[string]*admissionregistrationv1.ValidatingAdmissionPolicy
 	bindings  map[string]*admissionregistrationv1.ValidatingAdmissionPolicyBinding
-	hidden    map[string]bool        // names that may not be read
+	hidden    map[string]bool        // names that the operator may not read
 	resources []schema.GroupResource // of the configured kinds that are served
 }
 
@@ -54,14 +54,14 @@ func (s *sight) read(ctx context.Context, live client.Reader, p manifests.Policy
 
 func (s *sight) get(ctx context.Context, live client.Reader, name string, into client.Object) (there bool, err error) {
 	err = live.Get(ctx, client.ObjectKey{Name: manifests.Prefix + name}, into)
-	if apierrors.IsForbidden(err) { // what nobody can see may as well be missing
+	if apierrors.IsForbidden(err) { // a policy that can't be read counts as missing
 		s.hidden[name] = true
 		return false, nil
 	}
 	return err == nil, client.IgnoreNotFound(err)
 }
 
-// findGap says why a policy is not in force, or "".
+// findGap returns why a policy is not in force, or "".
 func (s *sight) findGap(p manifests.Policy) string {
 	found := s.policies[p.Name]
 	if found == nil {
@@ -110,7 +110,7 @@ func actions(b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) string
 	return strings.Join(words, ", ")
 }
 
-// coversWrites says whether one rule of a policy takes in every write of a resource.
+// coversWrites says whether one rule of a policy matches create, update and delete of a resource.
 func coversWrites(p *admissionregistrationv1.ValidatingAdmissionPolicy, r schema.GroupResource) bool {
 	if p.Spec.MatchConstraints == nil {
 		return false

@@ -15,17 +15,18 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// byCage finds the sentence of a refusal by one of the policies that cage the operator, in JSON and in protobuf alike.
+// byCage finds the sentence in which one of the policies that confine the operator refuses a request, in a body of JSON or
+// protobuf.
 var byCage = regexp.MustCompile(`ValidatingAdmissionPolicy 'warren-(operator-cage-[a-z]+)' with binding '[^']*' denied request: [^"\x00-\x1f]*`)
 
-// mostRead bounds what is read of a refusal: a Status is small.
+// mostRead bounds how much of a refusal's body is read, in bytes: a Status is small.
 const mostRead = 64 << 10
 
-// eventQuiet is how long a policy that refuses again gets no second Event.
+// eventQuiet is how long no second Event is sent about the same policy.
 const eventQuiet = 5 * time.Minute
 
-// Refusals sees every answer to the operator, and tells of writes that its own cage refused: a slip of ours, or somebody else
-// who has the token. Answers pass unchanged.
+// Refusals sees every answer to the operator, and reports writes that its own cage refused. Such a refusal is a defect of the
+// operator, or the work of somebody else who has its token. Answers are passed on unchanged.
 type Refusals struct {
 	mu         sync.Mutex
 	events     record.EventRecorder
@@ -33,7 +34,7 @@ type Refusals struct {
 	last       map[string]time.Time
 }
 
-// See has the refusals of all clients of cfg seen that are made from now on.
+// See returns Refusals that see the answers to all clients that are made from cfg after this call.
 func See(cfg *rest.Config) *Refusals {
 	r := &Refusals{last: map[string]time.Time{}}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -48,7 +49,7 @@ func See(cfg *rest.Config) *Refusals {
 	return r
 }
 
-// Tell has an Event sent for refusals, too.
+// Tell makes r send Events about deployment; before this call, r only counts.
 func (r *Refusals) Tell(events record.EventRecorder, deployment *corev1.ObjectReference) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,7 +60,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// readRefusal looks into the body of a 403 and puts it back.
+// readRefusal reads the body of a 403 and puts it back.
 func (r *Refusals) readRefusal(answer *http.Response) {
 	start, err := io.ReadAll(io.LimitReader(answer.Body, mostRead))
 	rest := answer.Body
@@ -89,13 +90,13 @@ func (r *Refusals) noteRefusal(policy, text string) {
 	}
 }
 
-// body is an answer's body of which a part was read already.
+// body is an answer's body of which a part was read already, and put back.
 type body struct {
 	io.Reader
 	io.Closer
 }
 
-// failing is what is left of a body that could not be read.
+// failing is the rest of a body that could not be read: it returns the error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
