@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Changes asks for every tenant when what Unvetted says has changed. A controller that uses it waits for the first look, so that
-// after a restart nobody takes back what is still so; but not for ever, for vetting must not stop tenants.
+// Changes returns a source that requeues every tenant when the answer of Unvetted has changed. A controller that uses it waits for
+// the first look, so that after a restart it doesn't report for a moment that nothing is dangerous. It waits Patience at most,
+// because vetting must not stop tenants.
 func (v *Vetter) Changes() source.Source { return &changes{vetter: v} }
 
 type changes struct{ vetter *Vetter }

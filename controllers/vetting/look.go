@@ -17,7 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/userrole"
 )
 
-// lookAtRole compares the role as it is now with the list, and tells of every difference to the last look.
+// lookAtRole compares the present role with the vetted list, and reports every difference to the last look.
 func (v *Vetter) lookAtRole(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, v.Timing.Timeout)
 	defer cancel()
@@ -51,7 +51,7 @@ func (v *Vetter) lookAtRole(ctx context.Context, name string) error {
 	return nil
 }
 
-// compareRole reads the role and compares it. One that doesn't exist grants nothing.
+// compareRole reads the role and compares it with the list. A missing role grants nothing, so it has no findings.
 func (v *Vetter) compareRole(ctx context.Context, name string) (*verdict, error) {
 	role, err := userrole.Read(ctx, v.Live, name)
 	if apierrors.IsNotFound(err) {
@@ -84,12 +84,12 @@ func (v *Vetter) listTenants(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tellDifferences sends an Event on the role, and logs.
+// tellDifferences logs the findings, and sends an Event on the role.
 func (v *Vetter) tellDifferences(name string, now *verdict) {
 	dangers, news := rolevetting.Messages(now.findings, rolevetting.Danger), rolevetting.Messages(now.findings, rolevetting.New)
 	ctrl.Log.WithName("vetting").Info("the rights of users have changed", "clusterRole", name, "danger", dangers, "new", news)
 	if now.role == nil {
-		return // there is nothing to hang an Event on
+		return // there is no object for an Event
 	}
 	kind := corev1.EventTypeNormal
 	if len(dangers) > 0 {
@@ -99,7 +99,7 @@ func (v *Vetter) tellDifferences(name string, now *verdict) {
 	v.Events.Event(on, kind, string(v1alpha1.ReasonUserRoleChanged), shortSentence(dangers, news))
 }
 
-// shortSentence fits into an Event, which holds 1024 bytes.
+// shortSentence joins the findings to a message that fits into an Event, which holds 1024 bytes.
 func shortSentence(dangers, news []string) string {
 	var held []string
 	if len(dangers) > 0 {

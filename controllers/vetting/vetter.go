@@ -1,8 +1,9 @@
-// Package vetting compares the ClusterRole that users hold with the list of its rights that was vetted, soon after it changes, and
-// tells of what is new or dangerous: by a metric, by Events on that ClusterRole, and to whoever reports on tenants. It changes
-// nothing in the cluster: cluster admins decide what is aggregated into a role, once they know of it.
+// Package vetting compares the ClusterRole that users hold with the vetted list: the rights that somebody has reviewed. Soon after
+// the role changes, it reports new and dangerous rights by a metric, by Events on that ClusterRole, and to the controllers that
+// report on tenants. It changes nothing in the cluster: cluster admins, once they know, decide what is aggregated into a role.
 //
-// Only the metadata of that one ClusterRole is watched (watch.go); a look (look.go) reads it and what is aggregated into it.
+// Only the metadata of that one ClusterRole is watched (watch.go). A look (look.go) reads the role and the ClusterRoles that are
+// aggregated into it.
 package vetting
 
 import (
@@ -24,11 +25,12 @@ import (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Interval between two looks where nothing changes: the API server may have become another version.
+	// Interval is the time between two looks where nothing changes: the API server may have been upgraded, and another version has
+	// another list.
 	Interval time.Duration
-	// Retry is the pause after a look that failed, Timeout what one may take.
+	// Retry is the pause after a look that failed, Timeout the longest time that one may take.
 	Retry, Timeout time.Duration
-	// Patience is how long others wait for the first look.
+	// Patience is how long other controllers wait for the first look.
 	Patience time.Duration
 }
 
@@ -37,13 +39,14 @@ func DefaultTiming() Timing {
 	return Timing{Interval: 10 * time.Minute, Retry: 5 * time.Second, Timeout: 30 * time.Second, Patience: 30 * time.Second}
 }
 
-// Vetter looks at the ClusterRole of users, on the leader. All exported fields are required, unless they say otherwise.
+// Vetter compares the ClusterRole of users with the vetted list, on the leader. All exported fields are required, unless they say
+// otherwise.
 type Vetter struct {
 	// Tenants lists LNamespaces. SetupWithManager takes the manager's cache if it is nil.
 	Tenants client.Reader
 	// Live reads ClusterRoles from the API server. SetupWithManager takes the manager's if it is nil.
 	Live client.Reader
-	// Role is the name of the ClusterRole by the configuration in force.
+	// Role returns the name of the ClusterRole by the configuration in force.
 	Role   func() string
 	Events record.EventRecorder
 	Timing Timing
@@ -55,13 +58,13 @@ type Vetter struct {
 	again  chan struct{}
 	first  chan struct{} // closed after the first look
 
-	// mu guards what is below. Start's goroutine alone writes last, and reads it without mu.
+	// mu guards the fields below. Only Start's goroutine writes last, and it reads last without mu.
 	mu          sync.Mutex
-	last        *verdict // of the last look that succeeded; nil before
+	last        *verdict // of the last look that succeeded; nil before the first
 	subscribers []func(tenants []string)
 }
 
-// verdict is what a look found.
+// verdict is the result of a look.
 type verdict struct {
 	role     *rolevetting.Role // nil if there is no such ClusterRole
 	findings []rolevetting.Finding
@@ -122,7 +125,7 @@ func (v *Vetter) Start(ctx context.Context) error {
 	}
 }
 
-// Again looks as soon as possible, because something that it depends on has changed.
+// Again makes the vetter look as soon as possible, because something that its findings depend on has changed. It doesn't block.
 func (v *Vetter) Again() {
 	v.prepareVetter()
 	select {
@@ -135,7 +138,7 @@ func (v *Vetter) prepareVetter() {
 	v.making.Do(func() { v.again, v.first = make(chan struct{}, 1), make(chan struct{}) })
 }
 
-// keepVerdict keeps what a look found, and returns the subscribers that are to be told.
+// keepVerdict keeps the result of a look, and returns the subscribers to call.
 func (v *Vetter) keepVerdict(now *verdict) []func(tenants []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,14 +146,15 @@ func (v *Vetter) keepVerdict(now *verdict) []func(tenants []string) {
 	return slices.Clone(v.subscribers)
 }
 
-// subscribe has tell called after each look with the tenants whose conditions the look may change.
+// subscribe has tell called after each look with the tenants whose conditions may change by it; with none where nothing dangerous
+// came or went.
 func (v *Vetter) subscribe(tell func(tenants []string)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.subscribers = append(v.subscribers, tell)
 }
 
-// Unvetted says what is dangerous among the rights of users, as sentences; none if nothing is, or nobody has looked yet.
+// Unvetted returns sentences about the dangerous rights of users; none if there are none, or before the first look.
 func (v *Vetter) Unvetted() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchRole asks for a look whenever the ClusterRole of that name changes, until ctx is done or stop is
-// called. What is aggregated into it needs no watch: whatever matters there, Kubernetes writes into the role itself.
+// watchRole makes the vetter look whenever the ClusterRole of that name changes, until ctx is done or stop is called. The
+// ClusterRoles that are aggregated into it need no watch: Kubernetes writes their rules into the role itself.
 func (v *Vetter) watchRole(ctx context.Context, name string) (stop func(), err error) {
 	byName := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
