@@ -19,10 +19,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// errOutdated says that someone else wrote an object after we read it.
+// errOutdated says that someone else wrote an object after we had read it.
 var errOutdated = errors.New("the object has changed meanwhile")
 
-// kinds of our two configurations.
+// The kinds of our two webhook configurations.
 const (
 	validating = "ValidatingWebhookConfiguration"
 	mutating   = "MutatingWebhookConfiguration"
@@ -80,19 +80,19 @@ func trustsCertificate(ctx context.Context, c client.Reader, leaf *x509.Certific
 	return true, nil
 }
 
-// bundles keeps the caBundle of both configurations.
+// bundles keeps the caBundle of both configurations right.
 type bundles struct {
 	client client.Client
-	// written is the resourceVersion of our last write, by kind: what the cache holds may be older.
+	// written is the resourceVersion of our last write, by kind: the cache may still hold an older version.
 	written map[string]string
-	// held are the contents whose bundle both configurations have held, and since when. The clock is monotonic, so a step
-	// of the wall clock shortens no wait; a new leader waits anew.
+	// held are the contents whose bundle both configurations hold, since the time since. That time has a monotonic clock reading,
+	// so a step of the wall clock shortens no wait. A new leader waits anew.
 	held  servingcert.Contents
 	since time.Time
 }
 
-// holdBundle makes both configurations hold the bundle of the contents, and returns for how long they have, -1 if they don't yet. Someone else's
-// edit is put right but does not make the wait begin anew: else a tool that edits once a minute would stop a rotation.
+// holdBundle makes both configurations hold the bundle of the contents, and returns how long they have; -1 if they don't yet. An
+// edit by someone else is put right, but doesn't restart the wait: otherwise a tool that edits once a minute would stop a rotation.
 func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents) (time.Duration, error) {
 	bundle := contents.Bundle()
 	configurations, err := readConfigurations(ctx, b.client)
@@ -121,7 +121,8 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 	return time.Since(b.since), nil
 }
 
-// putBundle writes one configuration if it must, and says whether it did or whether the event of an earlier write is awaited.
+// putBundle writes one configuration where its bundles differ. wrote says that it did, or that the cache doesn't hold an earlier
+// write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
 	if last, ok := b.written[c.kind]; ok && view.Newer(last, version) {
@@ -151,8 +152,8 @@ func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte)
 	return true, nil
 }
 
-// testFailed says whether a JSON patch was refused because of its test: with the same code as an invalid object, but with
-// nothing that is wrong with one.
+// testFailed says whether a JSON patch was refused because of its test operation: the API server answers with the code of an
+// invalid object, but names no field.
 func testFailed(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || !apierrors.IsInvalid(err) {
@@ -162,7 +163,7 @@ func testFailed(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`

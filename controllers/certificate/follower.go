@@ -18,16 +18,16 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// follower serves what stands in the Secret, in every replica. As long as that can't be served it goes on with what it
-// has.
+// follower serves the certificate in the Secret, in every replica. While that can't be served, the replica goes on with its last
+// one.
 type follower struct {
 	client  client.Reader
 	serving *Serving
 	names   []string
 	log     logr.Logger
-	// elected is closed when this replica leads.
+	// elected is closed when this replica becomes the leader.
 	elected <-chan struct{}
-	// looked is set when the Secret was seen, trusted when the configurations had the certificate.
+	// looked is set when the Secret was seen, trusted when the webhook configurations held this replica's certificate.
 	looked, trusted atomic.Bool
 }
 
@@ -56,8 +56,8 @@ func (f *follower) seen(secret *corev1.Secret) {
 	}
 }
 
-// checkReady says whether this replica can be called: it serves a certificate, and the API server was told once to trust it.
-// What becomes of the configurations later is no reason to send nobody here.
+// checkReady says whether the API server can call this replica: it serves a certificate that the webhook configurations held at
+// least once. A later change of the configurations concerns all replicas alike, so it makes none of them unready.
 func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	return func(req *http.Request) error {
 		c, err := f.serving.GetCertificate(nil)
@@ -81,8 +81,8 @@ func (f *follower) checkReady(started healthz.Checker) healthz.Checker {
 	}
 }
 
-// isExcused says that there is no certificate and that this replica can't make one. Were it not ready, an upgrade would
-// wait for ever for a leader of an earlier version that makes none.
+// isExcused says whether there is no certificate and this replica, which doesn't lead, can't make one. If such a replica were not
+// ready, an upgrade would wait for ever for the leader of an earlier version that makes no certificate.
 func (f *follower) isExcused() bool {
 	select {
 	case <-f.elected:

@@ -21,7 +21,7 @@ import (
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// keeper rotates the certificate: on the leader alone, so one at a time.
+// keeper rotates the certificate. Only the leader runs it, so no two rotations meet.
 type keeper struct {
 	client client.Client
 	events record.EventRecorder
@@ -30,26 +30,27 @@ type keeper struct {
 	secret client.ObjectKey
 	names  []string
 	sync   bundles
-	// failure is what was told last, so that it is told once.
+	// failure is the last error that was reported, so that each is reported once.
 	failure string
 }
 
-// Reconcile takes the next step, whatever brought it here.
+// Reconcile takes the next step of the rotation, whatever the request.
 func (k *keeper) Reconcile(ctx context.Context, _ reconcile.Request) (ctrl.Result, error) {
 	again, err := k.planStep(ctx)
 	switch {
 	case apierrors.IsConflict(err), errors.Is(err, errOutdated):
-		return ctrl.Result{RequeueAfter: time.Second}, nil // the newer object is on its way
+		return ctrl.Result{RequeueAfter: time.Second}, nil // the cache will bring the newer object
 	case err != nil:
 		k.noteFailure(err)
 		return ctrl.Result{RequeueAfter: k.timing.Retry}, nil
 	}
 	k.failure = ""
-	// The wall clock may step, and the certificate ends by the wall clock.
+	// The wait is an hour at most: the certificate expires by the wall clock, which may step.
 	return ctrl.Result{RequeueAfter: min(again, time.Hour)}, nil
 }
 
-// planStep decides twice: what can't wait for the bundles comes before them.
+// planStep takes one step. It first decides as if the bundles weren't in place, since some steps can't wait for them, and then with
+// the time that they have been in place.
 func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) {
 	var secret corev1.Secret
 	if err := k.client.Get(ctx, k.secret, &secret); err != nil {
@@ -74,7 +75,7 @@ func (k *keeper) planStep(ctx context.Context) (again time.Duration, err error) 
 	return step.Again, nil
 }
 
-// writeSecret writes what the Secret is after a step. Its event brings the next one.
+// writeSecret writes the Secret as it is after a step. The event of that write brings the next step.
 func (k *keeper) writeSecret(ctx context.Context, secret *corev1.Secret, contents servingcert.Contents, step servingcert.Step) error {
 	var fresh servingcert.Pair
 	if step.Action == servingcert.Replace || step.Action == servingcert.Prepare {
@@ -86,7 +87,7 @@ func (k *keeper) writeSecret(ctx context.Context, secret *corev1.Secret, content
 	contents = contents.After(step.Action, fresh)
 	written := secret.DeepCopy()
 	written.Data = contents.Data()
-	if err := k.client.Update(ctx, written); err != nil { // guarded by its resourceVersion
+	if err := k.client.Update(ctx, written); err != nil { // the resourceVersion guards it
 		if !apierrors.IsConflict(err) {
 			rotations.WithLabelValues("error").Inc()
 		}
@@ -109,7 +110,7 @@ func (k *keeper) noteRotation(pair servingcert.Pair, reason string) {
 		"the webhooks serve a new certificate, valid until %s, because %s", until, reason)
 }
 
-// noteFailure tells of what went wrong, once as long as it stays the same.
+// noteFailure logs an error and sends an Event, once while it stays the same.
 func (k *keeper) noteFailure(err error) {
 	if k.failure == err.Error() {
 		return
@@ -119,7 +120,8 @@ func (k *keeper) noteFailure(err error) {
 	k.events.Event(k.deploymentReference(), corev1.EventTypeWarning, string(v1alpha1.ReasonCertificateFailed), k.failure)
 }
 
-// deploymentReference is where a cluster admin looks. Its UID is unknown here: the operator may not read it.
+// deploymentReference refers to the operator's Deployment, where a cluster admin looks for Events. It has no UID, because the
+// operator may not read the Deployment.
 func (k *keeper) deploymentReference() *corev1.ObjectReference {
 	return &corev1.ObjectReference{
 		APIVersion: "apps/v1", Kind: "Deployment", Namespace: k.secret.Namespace, Name: v1alpha1.OperatorAccount,

@@ -23,7 +23,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(expiry, rotations, synced) }
 
-// Watch tells of the end of an external certificate.
+// Watch sets the expiry metric from a certificate that somebody else provides in files.
 func Watch(files *certwatcher.CertWatcher) {
 	files.RegisterCallback(func(c tls.Certificate) {
 		if leaf, err := x509.ParseCertificate(c.Certificate[0]); err == nil {

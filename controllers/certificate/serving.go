@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// Serving is the certificate that the webhooks of this replica serve at this moment. It can be exchanged while they do.
+// Serving is the certificate that the webhooks of this replica serve now. It can be exchanged while they serve.
 type Serving struct {
 	current atomic.Pointer[tls.Certificate]
 }
 
-// GetCertificate is for tls.Config.
+// GetCertificate implements the field of tls.Config.
 func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if c := s.current.Load(); c != nil {
 		return c, nil
@@ -20,7 +20,7 @@ func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	return nil, errors.New("the webhooks have no certificate yet")
 }
 
-// exchangeCertificate serves c from the next handshake on, and says whether that is another one than before.
+// exchangeCertificate serves c from the next handshake on, and says whether c differs from the certificate before.
 func (s *Serving) exchangeCertificate(c *tls.Certificate) bool {
 	before := s.current.Swap(c)
 	return before == nil || !bytes.Equal(before.Leaf.Raw, c.Leaf.Raw)

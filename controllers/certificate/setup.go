@@ -1,5 +1,6 @@
-// Package certificate keeps the certificate of the webhooks: every replica serves what stands in one Secret, and the
-// leader rotates it and lets the API server trust it. What is done when is package internal/certificate's.
+// Package certificate keeps the certificate of the webhooks. Every replica serves the one in a Secret; the leader rotates it, and
+// writes it into the caBundle of the webhook configurations so that the API server trusts it. Package internal/servingcert decides
+// which step comes when.
 package certificate
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/servingcert"
 )
 
-// The objects that this package reads and writes; RBAC names them too.
+// The names of the objects that this package reads and writes; the RBAC manifests contain them, too.
 const (
 	SecretName  = "warren-webhook-cert"
 	ServiceName = "warren-webhook"
@@ -34,26 +35,26 @@ const (
 
 // Timing holds the time constants, so that tests can shrink them.
 type Timing struct {
-	// Settle is how long a bundle is left alone, so that every API server and every replica has seen it.
+	// Settle is how long a bundle must be in place before the next step, so that every API server and every replica has seen it.
 	Settle time.Duration
-	// Retry is when to try again what was refused.
+	// Retry is the pause after a step that failed.
 	Retry time.Duration
 }
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing { return Timing{Settle: time.Minute, Retry: 5 * time.Second} }
 
-// Options are what the keeper of the certificate is made from.
+// Options hold what SetupWithManager needs.
 type Options struct {
-	// Namespace is the operator's own.
+	// Namespace is the namespace that the operator runs in.
 	Namespace string
 	Serving   *Serving
 	Events    record.EventRecorder
 	Timing    Timing
 }
 
-// SetupWithManager lets every replica follow the Secret, and the leader rotate it. Its cache holds three objects: the
-// manager's own would hold all Secrets.
+// SetupWithManager makes every replica follow the Secret, and the leader rotate it. It uses a cache of its own for three objects,
+// because the manager's cache would hold all Secrets.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	objects, err := newCache(mgr, o.Namespace)
 	if err != nil {
@@ -80,13 +81,14 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 	return newKeeper(c, o, log).setupWithManager(mgr, objects)
 }
 
-// threeObjects is a cache of the Secret and the two configurations, each watched by its name.
+// threeObjects is a cache of the Secret and the two webhook configurations, each watched by its name.
 type threeObjects struct {
 	cache.Cache
 	scheme *runtime.Scheme
 }
 
-// NeedLeaderElection lets standbys watch too: they serve the same certificate.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: standby replicas watch, too, because they serve the same
+// certificate.
 func (*threeObjects) NeedLeaderElection() bool { return false }
 
 func newCache(mgr ctrl.Manager, namespace string) (*threeObjects, error) {
@@ -120,7 +122,7 @@ func newKeeper(c client.Client, o Options, log logr.Logger) *keeper {
 	}
 }
 
-// setupWithManager runs the keeper on the leader: whichever of the three objects changes, all of them are looked at.
+// setupWithManager runs the keeper on the leader. A change of any of the three objects makes it look at all of them.
 func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
 	all := handler.TypedEnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
@@ -131,7 +133,7 @@ func (k *keeper) setupWithManager(mgr ctrl.Manager, objects cache.Cache) error {
 	} {
 		b = b.WatchesRawSource(source.Kind(objects, object, all))
 	}
-	// Nothing need exist for there to be something to say.
+	// The first pass needs no event: if all three objects are missing, that has to be reported, too.
 	b = b.WatchesRawSource(source.Func(func(_ context.Context, q workQueue) error {
 		q.Add(reconcile.Request{})
 		return nil
