@@ -1,8 +1,8 @@
-// Package servingcert makes and judges the serving certificate of the webhooks, and decides how it is rotated. It is
-// pure: it reads no clock and writes nowhere.
+// Package servingcert makes and judges the serving certificate of the webhooks, and decides how it is rotated. It is pure: it reads
+// no clock and writes nowhere.
 //
-// The certificate is its own trust anchor: self-signed, no CA. So there is no CA key at rest, and a stolen key serves
-// the webhooks' names only.
+// The certificate is self-signed and its own trust anchor. So no key of a CA is stored, and a stolen key is good for the names of
+// the webhooks only.
 package servingcert
 
 import (
@@ -21,13 +21,13 @@ import (
 const (
 	// Lifetime is how long a new certificate is valid from the moment it is made.
 	Lifetime = 90 * 24 * time.Hour
-	// RenewBefore is how long before its end a certificate is replaced.
+	// RenewBefore is how long before its end a certificate is replaced by the next one.
 	RenewBefore = 30 * 24 * time.Hour
 	// Skew is how far the clocks of two machines may be apart.
 	Skew = time.Hour
 )
 
-// Names are the DNS names under which the API server calls the webhooks of an operator in that namespace.
+// Names returns the DNS names under which the API server calls the webhooks of an operator in that namespace.
 func Names(service, namespace string) []string {
 	host := service + "." + namespace + ".svc"
 	return []string{host, host + ".cluster.local"}
@@ -36,10 +36,10 @@ func Names(service, namespace string) []string {
 // Pair is a certificate and its private key, both in PEM.
 type Pair struct{ Certificate, Key []byte }
 
-// Empty says that there is nothing at all.
+// Empty says whether there is neither a certificate nor a key.
 func (p Pair) Empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
 
-// New makes a pair for names, valid from an hour before now, since the API server's clock may be behind.
+// New makes a pair for names, valid from an hour before now, because the API server's clock may be slow.
 func New(names []string, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,8 +73,8 @@ func New(names []string, now time.Time) (Pair, error) {
 	}, nil
 }
 
-// Judge returns what a TLS server needs to serve the pair, or in one clause why it can't be served under names. A pair
-// that ends soon is usable.
+// Judge returns the pair as a TLS server needs it, or an error that says in one clause why it can't be served under names at the
+// time now. A pair that expires soon can be served.
 func Judge(p Pair, names []string, now time.Time) (*tls.Certificate, error) {
 	if len(p.Certificate) == 0 || len(p.Key) == 0 {
 		return nil, ErrMissing

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// ErrMissing says that a certificate or its key isn't there.
+// ErrMissing says that a certificate or its key is missing.
 var ErrMissing = errors.New("there is none")
 
-// The keys of the Secret.
+// The keys in the Secret's data.
 const (
 	KeyCertificate     = "tls.crt"
 	KeyPrivate         = "tls.key"
@@ -24,18 +24,17 @@ const (
 	KeyOldCertificate  = "old.crt"
 )
 
-// Contents are what the Secret holds. They are the whole state of a rotation: whoever reads them knows what comes next,
-// whoever began it.
+// Contents are what the Secret holds. They are the whole state of a rotation, so that another leader can go on with it.
 type Contents struct {
-	// Current is what the webhooks serve.
+	// Current is the pair that the webhooks serve.
 	Current Pair
-	// Next is what they will serve, once every API server trusts it.
+	// Next is the pair that they will serve once every API server trusts it.
 	Next Pair
-	// Old is the certificate that they served before, for as long as a replica may still serve it.
+	// Old is the certificate that they served before. It stays as long as a replica may still serve it.
 	Old []byte
 }
 
-// Read takes the contents out of the Secret's data.
+// Read returns the contents of the Secret's data.
 func Read(data map[string][]byte) Contents {
 	return Contents{
 		Current: Pair{Certificate: data[KeyCertificate], Key: data[KeyPrivate]},
@@ -44,7 +43,7 @@ func Read(data map[string][]byte) Contents {
 	}
 }
 
-// Data returns the contents as the Secret's data. What is empty has no key.
+// Data returns the contents as the Secret's data, without keys for empty fields.
 func (c Contents) Data() map[string][]byte {
 	data := map[string][]byte{
 		KeyCertificate: c.Current.Certificate, KeyPrivate: c.Current.Key,
@@ -59,13 +58,13 @@ func (c Contents) Data() map[string][]byte {
 	return data
 }
 
-// Equal says whether both hold the same.
+// Equal says whether c and other have the same data.
 func (c Contents) Equal(other Contents) bool {
 	return maps.EqualFunc(c.Data(), other.Data(), bytes.Equal)
 }
 
-// Bundle is what the caBundle of every webhook must be: the present certificate and, during a change, the next or the
-// old one. Its order says nothing, so that a switch changes no bundle. What doesn't parse is left out.
+// Bundle returns what the caBundle of every webhook must be: the current certificate and, during a rotation, the next or the old
+// one. The certificates are sorted, so that a Switch changes no bundle. A field that can't be parsed is left out.
 func (c Contents) Bundle() []byte {
 	var anchors []string
 	for _, text := range [][]byte{c.Current.Certificate, c.Next.Certificate, c.Old} {
@@ -84,28 +83,27 @@ type Action string
 const (
 	// Keep changes nothing.
 	Keep Action = "Keep"
-	// Replace puts a new pair in the place of one that can't be served.
+	// Replace puts a new pair in the place of a current one that can't be served.
 	Replace Action = "Replace"
-	// Prepare puts a new pair beside the present one, so that it becomes trusted before it is served.
+	// Prepare puts a new pair beside the current one, so that API servers trust it before it is served.
 	Prepare Action = "Prepare"
-	// Switch serves the next pair.
+	// Switch makes the next pair the current one.
 	Switch Action = "Switch"
-	// Forget drops the old certificate.
+	// Forget removes the old certificate.
 	Forget Action = "Forget"
 )
 
-// Step is what to do now.
+// Step is the next step of a rotation.
 type Step struct {
 	Action Action
-	// Why it is done, a sentence without its end.
+	// Reason says why the step is taken, as a clause.
 	Reason string
-	// Again is when to ask anew if nothing happens before. Zero: with the next change.
+	// Again is how long to wait before Decide is called again if nothing changes; zero: until the next change.
 	Again time.Duration
 }
 
-// Decide says what to do with the contents. settled is for how long these contents have stood there with both webhook
-// configurations holding their Bundle, negative while those don't yet; settle is how long that must last, so that every API server and
-// every replica has seen it.
+// Decide returns the next step. settled is how long both webhook configurations have held the Bundle of these contents; negative
+// while they don't. settle is how long that must last, so that every API server and every replica has seen it.
 func Decide(c Contents, names []string, now time.Time, settled, settle time.Duration) Step {
 	current, err := Judge(c.Current, names, now)
 	_, nextErr := Judge(c.Next, names, now)
@@ -137,7 +135,7 @@ func Decide(c Contents, names []string, now time.Time, settled, settle time.Dura
 	return Step{Action: Prepare, Reason: "the certificate ends at " + current.Leaf.NotAfter.UTC().Format(time.RFC3339)}
 }
 
-// After returns the contents after a step. fresh is a pair that was just made; only Replace and Prepare use it.
+// After returns the contents after a step. fresh is a newly made pair; only Replace and Prepare use it.
 func (c Contents) After(action Action, fresh Pair) Contents {
 	switch action {
 	case Replace:
