@@ -11,25 +11,25 @@ import (
 // Severity says how grave a finding is.
 type Severity string
 
-// The severities. A finding has one: a dangerous right is not counted as new too.
+// The severities. A finding has one of them: a dangerous right doesn't count as new, too.
 const (
 	New    Severity = "new"
 	Danger Severity = "danger"
 )
 
-// Finding is something that users hold and that nobody has looked at, or that nobody should hold day by day.
+// Finding is a right of users that nobody has reviewed, or that users should not hold in daily work.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Right is what they hold; nil if the finding is about the list.
+	// Right is the right that users hold; nil if the finding is about the list itself.
 	Right *Right `json:"right,omitempty"`
-	// ClusterRoles are where it comes from.
+	// ClusterRoles are the roles that the right comes from.
 	ClusterRoles []string `json:"clusterRoles,omitempty"`
-	// Message is all of it in words.
+	// Message says all of it in words.
 	Message string `json:"message"`
 }
 
 // Judge compares a role with the list for a minor version of Kubernetes. It returns the findings, the gravest first, and the list
-// that it took. A right is dangerous whatever the list says.
+// that it used. A right is dangerous whatever the list says.
 func (l Lists) Judge(role *Role, minor *version.Version) ([]Finding, *List, error) {
 	list, exact, err := l.For(minor)
 	if err != nil {
@@ -43,7 +43,8 @@ func (l Lists) Judge(role *Role, minor *version.Version) ([]Finding, *List, erro
 	return findings, list, nil
 }
 
-// Compare finds what a role grants beyond a list, and what is dangerous in it; the gravest first, then in the order of rights.
+// Compare returns the rights of a role that are dangerous, and those that the list lacks; dangerous ones first, then in the order
+// of rights.
 func Compare(role *Role, list *List) []Finding {
 	listed := byAction(list.Rules)
 	var dangers, news []Finding
@@ -74,7 +75,7 @@ func (r *Role) finding(severity Severity, right Right) Finding {
 	}
 }
 
-// Count is the number of findings of a severity.
+// Count returns the number of findings of a severity.
 func Count(findings []Finding, of Severity) int {
 	n := 0
 	for _, f := range findings {
@@ -85,7 +86,7 @@ func Count(findings []Finding, of Severity) int {
 	return n
 }
 
-// Messages are the messages of the findings of a severity, in their order.
+// Messages returns the messages of the findings of a severity, in their order.
 func Messages(findings []Finding, of Severity) []string {
 	var messages []string
 	for _, f := range findings {
@@ -96,12 +97,12 @@ func Messages(findings []Finding, of Severity) []string {
 	return messages
 }
 
-// Same says whether two comparisons came to the same findings.
+// Same says whether a and b are the same findings, by severity and message.
 func Same(a, b []Finding) bool {
 	return slices.EqualFunc(a, b, func(a, b Finding) bool { return a.Severity == b.Severity && a.Message == b.Message })
 }
 
-// Join makes one sentence of messages, of about room bytes at most, and counts those that are left out.
+// Join joins messages, to about room bytes at most, and counts those that it leaves out.
 func Join(messages []string, room int) string {
 	var b strings.Builder
 	for i, message := range messages {

@@ -8,27 +8,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// List is what somebody has looked at: all rights that a ClusterRole granted on one version of Kubernetes.
+// List is a vetted list: all rights that a ClusterRole granted on one version of Kubernetes, reviewed by somebody.
 type List struct {
 	// Kubernetes is the version of the API server that the list was written from, such as v1.36.3.
 	Kubernetes string `yaml:"kubernetes"`
 	// Role is the name of the ClusterRole.
 	Role     string `yaml:"role"`
 	Reviewed Review `yaml:"reviewed"`
-	// Contributors are the ClusterRoles that were aggregated into it, sorted.
+	// Contributors are the names of the ClusterRoles that were aggregated into the role, sorted.
 	Contributors []string `yaml:"contributors"`
 	Rules        []Right  `yaml:"rules"`
-	// APIResources are all that the server had, as resource.group, sorted: whether a right is new or its resource is.
+	// APIResources are all resources of the server, as resource.group, sorted: they show whether a new right is about a new
+	// resource.
 	APIResources []string `yaml:"apiResources"`
 }
 
-// Review says when a list was looked at, as 2026-11-20, and with what outcome.
+// Review says when a list was reviewed, as 2026-11-20, and with what outcome.
 type Review struct {
 	Date string `yaml:"date"`
 	Note string `yaml:"note"`
 }
 
-// Parse reads a list. A key that it doesn't know is an error.
+// Parse reads a list. An unknown key is an error.
 func Parse(data []byte) (*List, error) {
 	list := &List{}
 	from := yaml.NewDecoder(bytes.NewReader(data))
@@ -39,7 +40,7 @@ func Parse(data []byte) (*List, error) {
 	return list, nil
 }
 
-// Bytes is the list as a file, one right a line, so that a change of one is a change of a line.
+// Bytes returns the list as a file, with one right on each line, so that a change of a right changes one line.
 func (l *List) Bytes() ([]byte, error) {
 	var text bytes.Buffer
 	to := yaml.NewEncoder(&text)
@@ -51,19 +52,19 @@ func (l *List) Bytes() ([]byte, error) {
 	return text.Bytes(), to.Close()
 }
 
-// MarshalYAML puts a right on one line.
+// MarshalYAML implements yaml.Marshaler: it puts a right on one line.
 func (r Right) MarshalYAML() (any, error) {
-	type plain Right // without this method
+	type plain Right // the same fields without this method, which would call itself
 	line := &yaml.Node{}
 	err := line.Encode(plain(r))
 	line.Style = yaml.FlowStyle
 	return line, err
 }
 
-// Agrees says whether two lists say the same of the same minor version, whoever reviewed them: then there is nothing to review.
+// Agrees says whether two lists are the same apart from the review and the patch release, so that there is nothing to review.
 func (l *List) Agrees(other *List) bool {
 	a, b := *l, *other
 	a.Reviewed, b.Reviewed = Review{}, Review{}
-	a.Kubernetes, b.Kubernetes = "", "" // patch releases differ
+	a.Kubernetes, b.Kubernetes = "", "" // patch releases may differ
 	return reflect.DeepEqual(a, b)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/warren-tenancy/warren/docs/vetted"
 )
 
-// Shipped are the lists that this version of Warren comes with.
+// Shipped are the vetted lists that this version of Warren comes with.
 var Shipped = Lists{vetted.Files}
 
 // Lists are files named after a minor version of Kubernetes: 1.36.yaml.
 type Lists struct{ Files fs.FS }
 
-// For returns the list of a minor version, or of the nearest lower one that has a list; below the lowest, the lowest. exact says
-// that it is of this very version.
+// For returns the list of a minor version, or of the nearest lower one that has a list; where there is none, the lowest list. exact
+// says that the list is of this very version.
 func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
 	names, err := fs.Glob(l.Files, "*"+extension)
 	if err != nil {
@@ -50,7 +50,8 @@ func (l Lists) For(minor *version.Version) (list *List, exact bool, err error) {
 	return list, best.EqualTo(minor), nil
 }
 
-// isNearer says whether a fits minor better than b: the highest that is not above it, else the lowest.
+// isNearer says whether version a fits minor better than b: the highest version that is not above minor fits best, then the lowest
+// one above.
 func isNearer(a, b, minor *version.Version) bool {
 	switch aFits, bFits := !a.GreaterThan(minor), !b.GreaterThan(minor); {
 	case aFits && bFits:
@@ -63,13 +64,13 @@ func isNearer(a, b, minor *version.Version) bool {
 
 const extension = ".yaml"
 
-// FileName is the name of a minor version's list.
+// FileName returns the name of the file with a minor version's list.
 func FileName(minor *version.Version) string { return minor.String() + extension }
 
-// Minor is the minor version of an API server, such as 1.36: that of its binary, which brings the built-in ClusterRoles along,
-// also where it emulates an older one.
+// Minor returns the minor version of an API server, such as 1.36. It is the version of the binary, which brings the built-in
+// ClusterRoles, even where the server emulates an older version.
 func Minor(server *apiversion.Info) (*version.Version, error) {
-	minor, err := version.ParseMajorMinor(server.Major + "." + strings.TrimRight(server.Minor, "+")) // clouds write 36+
+	minor, err := version.ParseMajorMinor(server.Major + "." + strings.TrimRight(server.Minor, "+")) // cloud providers write 36+
 	if err != nil {
 		return nil, fmt.Errorf("the API server's version %q is none that can have a vetted list: %w", server.GitVersion, err)
 	}

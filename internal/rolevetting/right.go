@@ -1,8 +1,9 @@
-// Package rolevetting compares what the users of every tenant hold, the rights of one ClusterRole, with what somebody has looked at
-// and written down, and says what is new and what is dangerous. It is pure: the operator and kubectl warren vet read the cluster.
+// Package rolevetting compares the rights of one ClusterRole, which the users of every tenant hold, with a vetted list: the rights
+// that somebody has reviewed and written down. It says which rights are new and which are dangerous. It is pure: the operator and
+// kubectl warren vet read the cluster.
 //
-// A ClusterRole becomes a set of rights (right.go); a list (list.go, lists.go) is such a set, of one version of Kubernetes; the
-// comparison (compare.go) yields findings.
+// A ClusterRole becomes a set of rights (right.go). A list is such a set, for one version of Kubernetes (list.go, lists.go). The
+// comparison returns findings (compare.go).
 package rolevetting
 
 import (
@@ -29,8 +30,8 @@ type action struct{ group, resource, verb string }
 
 func (r Right) actionName() action { return action{r.APIGroup, r.Resource, r.Verb} }
 
-// Rights normalises rules: one right for each group, resource and verb, sorted, whatever rules it was spread over. Rules about
-// URLs are left out: bound by a RoleBinding, as users are, they grant nothing.
+// Rights returns the rules as rights: one for each group, resource and verb, sorted, whichever rules it came from. Rules about URLs
+// are left out, because they grant nothing where a RoleBinding binds the role, as for users.
 func Rights(rules []rbacv1.PolicyRule) []Right {
 	names := map[action]map[string]bool{} // nil: every name
 	for _, rule := range rules {
@@ -77,7 +78,7 @@ func splitActions(rule rbacv1.PolicyRule) []action {
 	return all
 }
 
-// without is the part of r that other doesn't grant. Both are the same action. ok is false if nothing is left.
+// without returns the part of r that other, a right of the same action, doesn't grant. ok is false if nothing is left.
 func (r Right) without(other Right) (rest Right, ok bool) {
 	switch {
 	case len(other.ResourceNames) == 0:
@@ -92,7 +93,7 @@ func (r Right) without(other Right) (rest Right, ok bool) {
 	return rest, len(rest.ResourceNames) > 0
 }
 
-// String is the right as kubectl auth can-i would ask for it: update namespaces, get deployments.apps/scale.
+// String returns the right as kubectl auth can-i takes it: update namespaces, get deployments.apps/scale.
 func (r Right) String() string {
 	text := r.Verb + " " + Qualified(r.APIGroup, r.Resource)
 	if len(r.ResourceNames) > 0 {
@@ -101,7 +102,7 @@ func (r Right) String() string {
 	return text
 }
 
-// Qualified is a resource with its group, as kubectl takes it: pods/exec, deployments.apps/scale.
+// Qualified returns a resource with its group, as kubectl takes it: pods/exec, deployments.apps/scale.
 func Qualified(group, resource string) string {
 	name, subresource, isSub := strings.Cut(resource, "/")
 	if group != "" {

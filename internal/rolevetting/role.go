@@ -7,24 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Role is a ClusterRole and all those that are aggregated into it.
+// Role is a ClusterRole with all ClusterRoles that are aggregated into it.
 type Role struct {
 	Name  string
 	UID   types.UID
 	Rules []rbacv1.PolicyRule
-	// Contributors are aggregated into it, straight or by way of each other, sorted by name.
+	// Contributors are aggregated into the role, directly or through each other, sorted by name.
 	Contributors []Contributor
 }
 
 // Contributor is a ClusterRole that is aggregated into another.
 type Contributor struct {
 	Name string
-	// Aggregated says that its own rules come from others in turn.
+	// Aggregated says that the contributor's own rules are aggregated from others in turn.
 	Aggregated bool
 	Rules      []rbacv1.PolicyRule
 }
 
-// ContributorNames are the names of the contributors, sorted.
+// ContributorNames returns the names of the contributors, sorted.
 func (r *Role) ContributorNames() []string {
 	names := make([]string, 0, len(r.Contributors))
 	for _, c := range r.Contributors {
@@ -34,8 +34,8 @@ func (r *Role) ContributorNames() []string {
 	return names
 }
 
-// Pending names a contributor whose rights have not all arrived in the role yet; it is empty when they have. The controller
-// manager aggregates a moment after a change.
+// Pending returns the name of a contributor whose rights have not all arrived in the role yet; "" when all have. The controller
+// manager aggregates rules a moment after a change.
 func (r *Role) Pending() string {
 	held := byAction(Rights(r.Rules))
 	for _, c := range r.Contributors {
@@ -49,8 +49,8 @@ func (r *Role) Pending() string {
 	return ""
 }
 
-// originsOf names the ClusterRoles that bring a right into the role: those where somebody wrote it, rather than those through which
-// it passed. It is the role itself where no other has it.
+// originsOf returns the ClusterRoles that bring a right into the role: those in which somebody wrote it, rather than those through
+// which it was aggregated. It is the role itself where no contributor has the right.
 func (r *Role) originsOf(right Right) []string {
 	var written, passed []string
 	for _, c := range r.Contributors {
@@ -70,7 +70,7 @@ func (r *Role) originsOf(right Right) []string {
 	return []string{r.Name}
 }
 
-// rulesGrant says whether rules grant some of a right.
+// rulesGrant says whether rules grant a right, or a part of it.
 func rulesGrant(rules []rbacv1.PolicyRule, right Right) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		if !slices.Contains(splitActions(rule), right.actionName()) {
@@ -79,7 +79,7 @@ func rulesGrant(rules []rbacv1.PolicyRule, right Right) bool {
 		switch {
 		case len(rule.ResourceNames) == 0:
 			return true
-		case len(right.ResourceNames) == 0: // it comes from another rule, which has no names
+		case len(right.ResourceNames) == 0: // then the right comes from another rule, without names
 			return false
 		}
 		return slices.ContainsFunc(rule.ResourceNames, func(name string) bool { return slices.Contains(right.ResourceNames, name) })
