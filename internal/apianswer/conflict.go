@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// conflictDelay is how long a reconciler waits for the event that announces the version which won a race.
+// conflictDelay is how long a reconciler waits, after a write that lost a race, for the watch to bring the version that won.
 const conflictDelay = 200 * time.Millisecond
 
-// AfterWrite is what a reconciler returns after it wrote an object: a write that lost a race (409) is tried again with the
-// version that won, and an object that was deleted meanwhile (404) needs nothing more.
+// AfterWrite returns the result of a reconciler whose write of an object returned err. A write that lost a race (409) is tried
+// again later, with the version that won; an object that was deleted meanwhile (404) needs nothing more.
 func AfterWrite(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: conflictDelay}, nil

@@ -6,9 +6,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Continuation is where a list goes on whose next page was asked for so late that the list's own moment has been compacted away
-// (410 Expired): the token that the answer carries gives what is there now, behind the last object that was read. false
-// for any other answer.
+// Continuation returns the token with which an expired list goes on (410 Expired: etcd has compacted the resourceVersion of the
+// list before the next page was requested). The token leads to the present objects behind the last one that was read. expired is
+// false for any other error.
 func Continuation(err error) (token string, expired bool) {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {

@@ -7,11 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// OutageRetryMax is the longest time between two tries of what failed because the API server could not be asked.
+// OutageRetryMax is the longest time between two tries of a request that failed because the API server could not be reached.
 const OutageRetryMax = 30 * time.Second
 
-// RetryAfterOutage paces a controller whose errors are outages, since it reports what is refused: nothing waits longer than half a
-// minute after the end of one. The workqueue's own default would let it wait for a quarter of an hour.
+// RetryAfterOutage returns the rate limiter of a controller that returns an error only for outages, because it reports refusals.
+// Half a minute after the end of an outage, everything has been tried again; with the workqueue's default limiter that would take
+// up to a quarter of an hour.
 func RetryAfterOutage() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](200*time.Millisecond, OutageRetryMax)
 }

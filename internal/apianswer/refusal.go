@@ -1,5 +1,7 @@
-// Package apianswer reads the API server's answers for all controllers: what an error means, whether a kind is still served,
+// Package apianswer interprets the API server's answers for all controllers: what an error means, whether a kind is still served,
 // whether a cache can answer yet.
+//
+// A refusal is an answer that the same request will get again. A gone object is one that is deleted or being deleted.
 package apianswer
 
 import (
@@ -9,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// IsRefusal says whether the API server refuses a request for what it asks (4xx), so that the same request will be refused
-// again. 429 is no refusal: it says that the server is busy.
+// IsRefusal says whether the API server refuses a request because of its content (4xx), so that the same request will be refused
+// again. Code 429 is no refusal: it says that the server is busy.
 func IsRefusal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -20,8 +22,7 @@ func IsRefusal(err error) bool {
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
-// IsGone says whether a write failed because the object, or the namespace that it should stand in, is deleted or being
-// deleted.
+// IsGone says whether a write failed because the object, or its namespace, is deleted or being deleted.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }

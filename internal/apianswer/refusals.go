@@ -9,18 +9,18 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// mostRefusal bounds what is kept of an answer of the API server, in bytes: a condition takes 32,768.
+// mostRefusal bounds how much of the API server's message is kept, in bytes; a condition takes 32,768.
 const mostRefusal = 1024
 
-// Refusals remember, by a key of their user, which request the API server refused, so that the same request is not sent again before
-// its time: a second after the first refusal, then twice as long each time, up to a limit. Whether the text of the answer or the
-// status that shows it has changed meanwhile plays no part. The zero value remembers none.
+// Refusals remember which request the API server refused, by a key that the caller chooses, so that the same request is not sent
+// again too early: one second after the first refusal, then twice as long each time, up to a limit. A change of the message, or of
+// the status that shows it, makes no difference. The zero value remembers none.
 type Refusals struct {
 	mu    sync.Mutex // guards byKey
 	byKey map[string]refusal
 }
 
-// refusal is the last answer to one request.
+// refusal is the last refusal of one request.
 type refusal struct {
 	request uint64
 	text    string
@@ -28,14 +28,14 @@ type refusal struct {
 	retryAt time.Time
 }
 
-// Of is what the API server said last when it refused the request of key, or "".
+// Of returns the API server's message when it last refused the request of key, or "".
 func (r *Refusals) Of(key string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byKey[key].text
 }
 
-// Wait is how long the same request of key must wait; 0 for another request than the one that was refused.
+// Wait returns how long the same request of key must wait; 0 for a request that differs from the refused one.
 func (r *Refusals) Wait(key string, request uint64) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +45,8 @@ func (r *Refusals) Wait(key string, request uint64) time.Duration {
 	return 0
 }
 
-// Note remembers a refusal. It returns when the request may be sent again, retryMax at most, and whether the answer is news.
+// Note remembers a refusal. It returns after which time the request may be sent again, retryMax at most, and whether the message is
+// new.
 func (r *Refusals) Note(key string, request uint64, err error, retryMax time.Duration) (again time.Duration, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +73,7 @@ func (r *Refusals) Clear(key string) bool {
 	return known
 }
 
-// RequestOf tells requests apart by what belongs to them, which must have a form in JSON.
+// RequestOf returns a hash of the parts of a request, by which Refusals compare requests. The parts must be encodable as JSON.
 func RequestOf(parts ...any) uint64 {
 	hash := fnv.New64a()
 	_ = json.NewEncoder(hash).Encode(parts)

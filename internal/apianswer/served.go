@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Served asks the API server whether the CRD of one of our resources is there and not being deleted. The removal of a
-// CRD deletes every object of the kind without asking anybody: it must never be taken for the wish of a user.
+// Served reads from the API server whether the CRD of one of our resources exists and is not being deleted. The removal of a CRD
+// deletes every object of the kind, which must never be taken for the wish of the objects' owners.
 func Served(ctx context.Context, live client.Reader, resource string) (bool, error) {
 	crd := &metav1.PartialObjectMetadata{}
 	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
@@ -24,8 +24,8 @@ func Served(ctx context.Context, live client.Reader, resource string) (bool, err
 	return err == nil && crd.DeletionTimestamp.IsZero(), err
 }
 
-// MappingOf is how the API server serves a kind: in its version or, where the kind names none, in the one that the server prefers. The error
-// is a NoMatchError where the kind is not served.
+// MappingOf returns how the API server serves a kind: in the kind's version or, where that is empty, in the one that the server
+// prefers. The error is a NoMatchError where the kind is not served.
 func MappingOf(mapper meta.RESTMapper, kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	if kind.Version == "" {
 		return mapper.RESTMapping(kind.GroupKind())
