@@ -16,11 +16,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// probeUser is nobody. The operator may become it in the constrained form alone, and only to ask for the version.
+// probeUser is a user without rights. The operator may impersonate it in the constrained form only, and only to ask for the
+// version.
 const probeUser = "warren:probe"
 
-// NewProbe returns a question to the API server that it answers with yes if it knows constrained impersonation: neither the
-// version nor the feature gates would tell. It is for whoever may become probeUser in the constrained form alone, as the operator.
+// NewProbe returns a function that asks the API server whether it knows constrained impersonation, which neither its version nor
+// its feature gates tell. The caller, like the operator, must be allowed to impersonate probeUser in the constrained form and not
+// in the legacy one.
 func NewProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: probeUser}
@@ -41,7 +43,8 @@ func NewProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
 	}, nil
 }
 
-// NewProbeOfAnybody is NewProbe for callers of whatever rights: where theirs would make the answer mean something else, it is Unknown.
+// NewProbeOfAnybody is NewProbe for callers with any rights. Where the caller's rights make the API server's answer meaningless,
+// the answer is Unknown.
 func NewProbeOfAnybody(cfg *rest.Config, api client.Client) (func(context.Context) grants.Answer, error) {
 	probe, err := NewProbe(cfg)
 	if err != nil {
@@ -50,16 +53,16 @@ func NewProbeOfAnybody(cfg *rest.Config, api client.Client) (func(context.Contex
 	return func(ctx context.Context) grants.Answer {
 		constrained, err := may(ctx, api, authenticationv1.GroupName, "impersonate:user-info")
 		if err != nil || !constrained {
-			return grants.Unknown // the API server would refuse either form
+			return grants.Unknown // the API server would refuse both forms
 		}
 		if legacy, err := may(ctx, api, "", "impersonate"); err != nil || legacy {
-			return grants.Unknown // it would allow the legacy form
+			return grants.Unknown // the API server would allow the legacy form
 		}
 		return probe(ctx)
 	}, nil
 }
 
-// may says whether the caller has a verb on probeUser.
+// may says whether the caller may use a verb on probeUser.
 func may(ctx context.Context, api client.Client, group, verb string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: "users", Name: probeUser, Verb: verb},

@@ -1,4 +1,4 @@
-// Package kubeconfig finds the API server for subcommands of the manager that people run by hand.
+// Package kubeconfig finds the API server for those subcommands of the manager that people run by hand.
 package kubeconfig
 
 import (
@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Load reads the kubeconfig at path, or with "" the one that kubectl would read. Requests have no limit: the API server's own fairness
-// is one.
+// Load reads the kubeconfig at path; for "", the one that kubectl would read. The client limits its requests itself in no way,
+// because the API server's priority and fairness does.
 func Load(path string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path

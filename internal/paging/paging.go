@@ -1,4 +1,4 @@
-// Package paging reads long lists from the API server, a page at a time, so that neither side holds a whole list for it.
+// Package paging reads long lists from the API server, a page at a time, so that neither side holds a whole list in memory.
 package paging
 
 import (
@@ -12,8 +12,8 @@ import (
 )
 
 // Each lists the objects of list's kind in pages of size objects and calls do with each object once. It ends with the first error
-// of do. A list that takes longer than the API server keeps its moment (five minutes by default) goes on behind the last object that was
-// read: of what is created or deleted meanwhile, do may see what was or what is.
+// of do. The API server keeps the state of a list for five minutes by default. A list that takes longer goes on with the present
+// objects behind the last one that was read; of objects that are created or deleted meanwhile, do may see the old or the new state.
 func Each(ctx context.Context, api client.Reader, list client.ObjectList, size int64, do func(client.Object) error, scope ...client.ListOption) error {
 	from := ""
 	for {

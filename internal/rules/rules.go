@@ -1,5 +1,5 @@
-// Package rules reads from the configuration the rules by which the pure packages judge, for the operator and for whoever asks what the
-// operator would do.
+// Package rules converts the configuration to the rules by which the pure packages judge, for the operator and for the commands
+// that predict what the operator would do.
 package rules
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// ForForest are what the configuration says about trees.
+// ForForest returns the configuration's rules about trees.
 func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest.Rules {
 	return forest.Rules{
 		InheritLabel:      c.Inheritance.Labels.Match,
@@ -29,7 +29,7 @@ func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest
 	}
 }
 
-// ForCopies are what the configuration says about copies.
+// ForCopies returns the configuration's rules about copies.
 func ForCopies(c *config.OperatorConfiguration) propagate.Rules {
 	return propagate.Rules{
 		ExcludedLabel:      c.Propagation.ExcludedLabels.Match,
@@ -39,8 +39,8 @@ func ForCopies(c *config.OperatorConfiguration) propagate.Rules {
 	}
 }
 
-// ForDistributions are what the configuration says about ResourceDistributions. covered says whether every object of a kind is propagated,
-// so that one in a tree is in the way of a distributed copy although it has no label.
+// ForDistributions returns the configuration's rules about ResourceDistributions. covered says whether every object of a kind is
+// propagated (mode All), so that even an object without labels is in the way of a distributed copy in a tree.
 func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string) (settings distribute.Settings, covered func(schema.GroupKind) bool) {
 	settings = distribute.Settings{
 		AllowOverwrite: c.Distribution.AllowOverwrite,
@@ -55,7 +55,8 @@ func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string)
 	}
 }
 
-// neverPropagate matches the configured rules. A rule that names a type says nothing as long as the type is not known.
+// neverPropagate returns a function that says whether a configured rule excludes an object from propagation. A rule that names a
+// type doesn't match while the type is unknown ("").
 func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string, string, map[string]string) bool {
 	return func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool {
 		for _, rule := range rules {
@@ -70,7 +71,7 @@ func neverPropagate(rules []config.NeverPropagate) func(schema.GroupKind, string
 	}
 }
 
-// matchesGlob says whether a glob that was validated at load, or none, fits text.
+// matchesGlob says whether text matches a glob that was validated when the configuration was loaded; the glob "" matches any text.
 func matchesGlob(glob, text string) bool {
 	ok, err := path.Match(glob, text)
 	return glob == "" || ok && err == nil && text != ""

@@ -1,11 +1,11 @@
-// Package text shortens what conditions and Events say, and makes harmless what other people have written.
+// Package text shortens the messages of conditions and Events, and makes texts harmless that other people have written.
 package text
 
 import "strings"
 
 const more = "…"
 
-// Cut shortens a text to at most n bytes, at a letter's end. n is at least 3.
+// Cut shortens a text to at most n bytes, with an ellipsis at its end, and splits no character. n must be at least 3.
 func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text

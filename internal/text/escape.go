@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns a value on one line, with everything that a terminal would obey, as \n, \x1b or \u202e.
+// Escape returns a value on one line. Characters that a terminal would obey rather than show are written as \n, \x1b or \u202e.
 func Escape(value string) string {
 	if !strings.ContainsFunc(value, obeyed) && utf8.ValidString(value) {
 		return value
@@ -15,13 +15,13 @@ func Escape(value string) string {
 	return string(AppendEscaped(nil, []byte(value), ""))
 }
 
-// obeyed says whether a terminal does something else with r than to show it: control characters, separators of lines and
-// paragraphs, and what turns the direction of the text.
+// obeyed says whether a terminal does something else with r than show it: control characters, separators of lines and paragraphs,
+// and characters that change the direction of the text.
 func obeyed(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r) || r == '\ufeff'
 }
 
-// AppendEscaped appends value to out, escaped but for the characters in keep.
+// AppendEscaped appends value to out, escaped except for the characters in keep.
 func AppendEscaped(out, value []byte, keep string) []byte {
 	for len(value) > 0 {
 		r, size := utf8.DecodeRune(value)

@@ -1,5 +1,5 @@
-// Package userrole reads the ClusterRole that users hold, with all that is aggregated into it, from an API server: for the operator
-// and for kubectl warren vet, which then compare it by package rolevetting.
+// Package userrole reads the ClusterRole that users hold, with all ClusterRoles that are aggregated into it, from an API server.
+// The operator and kubectl warren vet compare it with package rolevetting.
 package userrole
 
 import (
@@ -15,14 +15,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
-// Read reads a ClusterRole by name. The error of one that doesn't exist is NotFound.
+// Read reads a ClusterRole by name. For a missing one, the error is NotFound.
 func Read(ctx context.Context, from client.Reader, name string) (*rolevetting.Role, error) {
 	role := &rbacv1.ClusterRole{}
 	if err := from.Get(ctx, client.ObjectKey{Name: name}, role); err != nil {
 		return nil, fmt.Errorf("reading ClusterRole %s: %w", name, err)
 	}
 	read := &rolevetting.Role{Name: role.Name, UID: role.UID, Rules: role.Rules}
-	seen := map[string]bool{name: true} // Kubernetes leaves a role out of itself, too
+	seen := map[string]bool{name: true} // Kubernetes aggregates no role into itself, either
 	for waiting := []*rbacv1.ClusterRole{role}; len(waiting) > 0; waiting = waiting[1:] {
 		parts, err := aggregatedRoles(ctx, from, waiting[0])
 		if err != nil {
@@ -45,7 +45,7 @@ func Read(ctx context.Context, from client.Reader, name string) (*rolevetting.Ro
 	return read, nil
 }
 
-// aggregatedRoles are the ClusterRoles that a role's own selectors choose.
+// aggregatedRoles returns the ClusterRoles that the selectors of a role's aggregation rule choose.
 func aggregatedRoles(ctx context.Context, from client.Reader, role *rbacv1.ClusterRole) ([]rbacv1.ClusterRole, error) {
 	if role.AggregationRule == nil {
 		return nil, nil
