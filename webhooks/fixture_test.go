@@ -42,21 +42,21 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// cluster is what the handlers ask: the forest that they know, the objects that a live read finds, and who may what.
+// cluster holds what the handlers read: the forest, the objects that the API server returns, and alice's rights.
 type cluster struct {
 	forest  *forest.Snapshot
 	unready bool
 	live    []client.Object
 	config  *config.OperatorConfiguration
-	// may says yes to a review of alice, written "verb resource namespace/name"; "*" to everything.
+	// may lists the reviews that are answered with yes for alice, written "verb resource namespace/name"; "*" stands for all.
 	may []string
-	// reviews counts what the authorizer was asked, by all copies of the cluster.
+	// reviews counts the questions to the authorizer, by all copies of the cluster.
 	reviews *atomic.Int32
-	// deaf is what the authorizer says instead.
+	// deaf is the error that the authorizer returns; nil: it answers.
 	deaf error
 }
 
-// grown is a cluster whose forest and live reads agree.
+// grown returns a cluster whose forest holds the same objects as its API server.
 func grown(objects ...client.Object) *cluster {
 	c := &cluster{config: config.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}}
 	c.config.SubNamespaces.Labels, c.config.SubNamespaces.Annotations = config.Globs{"team", "app"}, config.Globs{"memo"}
@@ -78,7 +78,7 @@ func (c *cluster) rules() forest.Rules {
 	}
 }
 
-// with adds objects to what the forest knows and to what a live read finds.
+// with adds objects to the forest and to the API server.
 func (c *cluster) with(objects ...client.Object) *cluster {
 	if c.forest == nil {
 		c.forest = forest.New(c.rules())
@@ -98,19 +98,19 @@ func (c *cluster) with(objects ...client.Object) *cluster {
 	return c
 }
 
-// later adds objects that the forest has not heard of yet.
+// later adds objects to the API server that the forest doesn't hold yet.
 func (c *cluster) later(objects ...client.Object) *cluster {
 	c.live = append(c.live, objects...)
 	return c
 }
 
-// blind is the cluster in which alice sees no namespace.
+// blind returns the cluster in which alice may see no namespace.
 func (c *cluster) blind() *cluster {
 	c.may = nil
 	return c
 }
 
-// allowing lets alice do more.
+// allowing gives alice more rights.
 func (c *cluster) allowing(rights ...string) *cluster {
 	c.may = append(c.may, rights...)
 	return c
@@ -171,7 +171,7 @@ func metaOf(o client.Object) metav1.ObjectMeta {
 	return reflect.ValueOf(o).Elem().FieldByName("ObjectMeta").Interface().(metav1.ObjectMeta)
 }
 
-// alice is who asks, unless a case says otherwise.
+// alice sends the requests, unless a case says otherwise.
 var alice = authenticationv1.UserInfo{Username: "alice", Groups: []string{"g1", "g2"}}
 
 func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, old, now client.Object) admission.Response {
@@ -204,7 +204,7 @@ func (c *cluster) as(t *testing.T, user authenticationv1.UserInfo, path string, 
 	})[path].Handle(t.Context(), req)
 }
 
-// identify gives an object that has no UID one that follows from its name; LNamespaces that of tenant.
+// identify gives an object without a UID one that follows from its name; an LNamespace gets the UID of tenant.
 func identify(object client.Object) {
 	if _, is := object.(*v1alpha1.LNamespace); is {
 		object.SetUID("uid-1")
@@ -214,7 +214,7 @@ func identify(object client.Object) {
 	}
 }
 
-// knowing is the cluster whose forest has heard of an object: nobody is asked about a change of one that it lacks.
+// knowing returns the cluster with object in its forest: a change of an object that the forest lacks isn't judged.
 func (c *cluster) knowing(object client.Object) *cluster {
 	known := *c
 	switch o := object.(type) {
@@ -264,7 +264,7 @@ func kindFor(o client.Object) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// answered is what a case expects: the code of a refusal, 0 for none, and what its message and the warnings hold.
+// answered is the expected answer: the code of a refusal, 0 for none, and texts that its message and the warnings contain.
 type answered struct {
 	code     int32
 	says     []string
@@ -304,7 +304,7 @@ func (a answered) check(t *testing.T, reason string, r admission.Response) {
 	}
 }
 
-// Objects of the cases, which the builders of package build lack.
+// These functions make objects for which package build has no builder.
 
 func bound(name, parent string) *corev1.Namespace {
 	return build.Child(name, parent, v1alpha1.LabelBound, v1alpha1.True)
@@ -315,7 +315,7 @@ func noted(n *corev1.Namespace, key, value string) *corev1.Namespace {
 	return n
 }
 
-// tenant is an LNamespace with its root.
+// tenant returns an LNamespace with its root.
 func tenant(b *build.LNamespace) []client.Object {
 	lns := b.Object()
 	lns.UID = "uid-1"

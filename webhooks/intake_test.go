@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// sent is what a handler behind i reads of a body.
+// sent passes a body through i to a handler, and returns how much the handler reads.
 func sent(i intake, body string, handle func()) (read int, err error) {
 	request := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	i.guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func TestIntake(t *testing.T) {
 func TestIntakeOfMany(t *testing.T) {
 	t.Run("SEC-W36 all bodies together are bounded", func(t *testing.T) {
 		i, most := intake{semaphore.NewWeighted(1000)}, "{"+strings.Repeat(" ", 899)
-		for range 3 { // what was read is given back, also of a body that was refused
+		for range 3 { // also a refused body releases what was read
 			if _, err := sent(i, most, func() {
 				if _, err := sent(i, "{"+strings.Repeat(" ", 199), func() {}); err == nil || err.Error() != errBodiesFull.Error() {
 					t.Errorf("a body beyond the bound: %v", err)

@@ -23,7 +23,7 @@ const (
 	aliceSudoes  = `{"op":"add","path":"/spec/sudoers","value":[{"kind":"User","name":"alice"}]}`
 )
 
-// The patches hold what is defaulted, who made the LNamespace, and nothing else.
+// The patches contain the defaults, the maker of the LNamespace, and nothing else.
 func TestDefaults(t *testing.T) {
 	three := []config.BillingDefault{
 		{Group: "g1", Billing: v1alpha1.Billing{CostCenter: "1", Owner: "one", Labels: map[string]string{"l": "1"}}},
@@ -103,7 +103,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// named is an LNamespace that names its people, with that billing.
+// named returns an LNamespace with people on its lists and that billing.
 func named(billing string) string {
 	if billing != "" {
 		billing = `,"billing":` + billing
@@ -111,7 +111,7 @@ func named(billing string) string {
 	return `{"spec":{"managers":[{"kind":"User","name":"m"}],"sudoers":[{"kind":"User","name":"s"}]` + billing + `}}`
 }
 
-// defaults sends what the API server sends: the object as it was written, with a name.
+// defaults sends a request as the API server does: the object as the user wrote it, with a name.
 func (c *cluster) defaults(t *testing.T, user authenticationv1.UserInfo, object string) admission.Response {
 	t.Helper()
 	var whole map[string]any

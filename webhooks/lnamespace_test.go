@@ -35,10 +35,10 @@ func madeBy(user string, names ...string) []client.Object {
 	return made
 }
 
-// holding is tenant t with its root.
+// holding returns a cluster with tenant t and its root.
 func holding() *cluster { return grown(tenant(build.Tenant("t").Managers("mia", "bob"))...) }
 
-// held is a namespace that was placed in tenant t while these users held it.
+// held returns a namespace that was placed in tenant t while these users held it.
 func held(name string, users ...string) *corev1.Namespace {
 	var holders []string
 	for _, user := range users {

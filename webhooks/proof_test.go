@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// answers of checkReview.
+// Answers of checkReview.
 const (
 	judged = iota
 	tryAgain
@@ -43,7 +43,8 @@ func answerOf(t *testing.T, err error) int {
 	return 0
 }
 
-// SEC-W30: whoever asks about something that exists must know its UID, so that nobody is told of strangers' namespaces.
+// SEC-W30: the sender of a review about an existing object must know its UID; otherwise the answer could name namespaces of
+// strangers.
 func TestIdentity(t *testing.T) {
 	s := forest.New(forest.Rules{}).
 		WithNamespace(&forest.Namespace{Name: "victim", UID: "1"}).
@@ -85,7 +86,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// SEC-W30: the path says what a review is about, not the review.
+// SEC-W30: the path decides which kind a review is about, not the review.
 func TestKindOfThePath(t *testing.T) {
 	s := forest.New(forest.Rules{}).WithNamespace(&forest.Namespace{Name: "victim", UID: "1"})
 	changes := map[string]func(*admission.Request){

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// Nothing is said about a cluster that is not known yet, and the client is asked to come again.
+// Before the forest is complete, no request is judged, and the client is asked to retry.
 func TestUnready(t *testing.T) {
 	c := grown(build.Root("payments"))
 	c.unready = true
@@ -32,7 +32,7 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// A handler that panics refuses, and counts as having refused.
+// A handler that panics refuses the request, and is counted as a refusal.
 func TestPanic(t *testing.T) {
 	count := func() float64 {
 		return counted(t, `warren_admission_requests_total{allowed="false",webhook="subnamespaces"}`)

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/webhooks"
 )
 
-// What an answer names to alice, who may see nothing, some, or everything.
+// Which namespaces an answer names to alice, who may see none, some, or all.
 func TestSight(t *testing.T) {
 	const (
 		subs, roots, hierarchies, namespaces = webhooks.PathSubNamespaces, webhooks.PathLNamespaces, webhooks.PathHierarchyConfiguration, webhooks.PathNamespaces
@@ -83,7 +83,7 @@ func TestSight(t *testing.T) {
 	}
 }
 
-// However many namespaces an answer would name, the authorizer is asked about few.
+// The authorizer gets a bounded number of questions, however many namespaces an answer would name.
 func TestSightIsBounded(t *testing.T) {
 	t.Run("SEC-W33 bounded", func(t *testing.T) {
 		objects := []client.Object{build.Root("web")}

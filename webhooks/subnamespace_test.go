@@ -16,7 +16,7 @@ func annotated(sub *v1alpha1.SubNamespace, key string) *v1alpha1.SubNamespace {
 	return sub
 }
 
-// payingLabels has labels app and cost say who pays.
+// payingLabels makes labels app and cost say who pays.
 func payingLabels(c *config.OperatorConfiguration) {
 	c.Billing.NamespaceLabels = config.BillingNamespaceLabels{CostCenter: "app", Owner: "cost"}
 }

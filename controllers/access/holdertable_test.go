@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// trees are the namespaces that lie in a tenant's tree, by name.
+// trees maps a namespace to the tenant in whose tree it lies.
 type trees map[string]string
 
 func (trees) Owns(string, types.UID) bool             { return true }

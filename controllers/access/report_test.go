@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/test/build"
 )
 
-// A suspended account that is on two lists is told of once.
+// A suspended account on two lists is reported once.
 func TestListFindings(t *testing.T) {
 	const why = "ServiceAccount ci/deployer is suspended"
 	seen := &facts{own: true}

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// whole is a cluster in which every policy is in force, and lists configmaps and deployments.
+// whole returns the sight of a cluster in which every policy is in force, and lists configmaps and deployments.
 func whole() *sight {
 	s := newSight()
 	for _, p := range manifests.Shipped {

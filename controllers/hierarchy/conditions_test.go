@@ -32,7 +32,7 @@ func bound(name, parent string) *forest.Namespace {
 	return below(name, parent, v1alpha1.LabelBound, v1alpha1.True)
 }
 
-// applied has carried out a request of the HierarchyConfiguration.
+// applied returns n with the record that the request of its HierarchyConfiguration was carried out.
 func applied(n *forest.Namespace, parent string) *forest.Namespace {
 	n.Annotations[v1alpha1.AnnotationAppliedParent] = "uid-h:" + parent
 	return n
@@ -151,7 +151,7 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-// fakeCopies are troubles that a test thought of.
+// fakeCopies are made-up troubles.
 type fakeCopies []propagate.Trouble
 
 func (fakeCopies) Known(string) bool { return true }

@@ -9,7 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Three trees, acme, zeta and more, with a namespace each, and two namespaces in no tree; acme-a asks for what can't be given.
+// The forest has three trees, acme, zeta and more, with a namespace each, and two namespaces in no tree; acme-a asks for something
+// that can't be given.
 func TestWaiting(t *testing.T) {
 	s := forest.New(forest.Rules{})
 	for _, root := range []string{"acme", "zeta", "more"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// oneEach is a reconciler in whose trees, a and b, there is room for one sub-namespace.
+// oneEach returns a reconciler with two trees, a and b, each of which has room for one sub-namespace.
 func oneEach() *Reconciler {
 	x := view.New(forest.Rules{Limits: v1alpha1.Limits{SubNamespaces: new(int32(1))}})
 	for _, root := range []string{"a", "b"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/vetting"
 )
 
-// Who waits for the first look waits no longer than it is worth, and ends when told to.
+// A controller that waits for the first look goes on after Patience, and ends with its context.
 func TestNobodyWaitsForEver(t *testing.T) {
 	wait := func(ctx context.Context, patience time.Duration) error {
 		v := &vetting.Vetter{Timing: vetting.Timing{Patience: patience}}

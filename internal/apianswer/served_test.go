@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 )
 
-// reader answers every read alike.
+// reader gives the same answer to every read.
 type reader struct {
 	client.Reader
 	deleting bool

@@ -24,7 +24,7 @@ func between(old, parent string) authority.Change {
 	return authority.Change{Old: &old, New: &parent}
 }
 
-// What is asked of whom, by row of the table in docs/behaviour/hierarchy.md 2.4.
+// The cases are the rows of the table in docs/behaviour/hierarchy.md 2.4: which questions a change needs.
 func TestQuestions(t *testing.T) {
 	cycle := world(namespace("x", below("y")), namespace("y", below("z")), namespace("z", below("x")), namespace("w", below("z")))
 	replaced := func(n *forest.Namespace) { n.Annotations[v1alpha1.AnnotationParentUID] = "uid-of-the-one-before" }
@@ -106,7 +106,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// What nobody may do, cluster admins included.
+// These changes are forbidden to everybody, cluster admins included.
 func TestUnlawful(t *testing.T) {
 	deep := []*forest.Namespace{namespace("d0", root)}
 	for i := range 128 {
@@ -155,7 +155,7 @@ func TestUnlawful(t *testing.T) {
 	}
 }
 
-// M13: a parent that the forest lacks and that exists must be known first.
+// M13: a parent that exists and that the forest lacks must be known before the change is judged.
 func TestUnknown(t *testing.T) {
 	s := world(namespace("x", below("gone"), stood("org/gone/x")))
 	v := authority.Judge(s, authority.Change{Namespace: "x", New: new(string)}, func(name string) bool { return name == "gone" })
@@ -164,7 +164,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// all is the sentence for a lack of every right in a namespace that joins another tree.
+// all returns the message for a namespace that joins another tree, and in which the user lacks a right.
 func all(namespace string) string {
 	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: annotation tenancy.warren.dev/adopt with the UID of the LNamespace that it may join", namespace)
 }

@@ -36,7 +36,7 @@ func namespace(name string, traits ...trait) *forest.Namespace {
 	return n
 }
 
-// world is the fixture of the behaviour page, and whatever else a case needs.
+// world returns the forest of the behaviour page with more namespaces.
 func world(more ...*forest.Namespace) *forest.Snapshot {
 	s := forest.New(forest.Rules{ProtectedName: func(name string) bool { return name == "default" || strings.HasPrefix(name, "kube-") }})
 	one := int32(1)
@@ -57,7 +57,7 @@ func world(more ...*forest.Namespace) *forest.Snapshot {
 	return s
 }
 
-// adm, and the others, are questions as a case writes them.
+// adm, cl and the functions below return questions as the cases write them.
 func adm(name string) string { return "adm(" + name + ")" }
 
 const cl = "cl"

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/authority"
 )
 
-// agreeable says yes to everything, and counts.
+// agreeable answers every question with yes, and counts the questions.
 type agreeable struct{ asked atomic.Int32 }
 
 func (a *agreeable) Review(context.Context, authorizationv1.SubjectAccessReviewSpec) (bool, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// plantation is a forest of so many settled namespaces: roots with ten children that have nine children each.
+// plantation returns a settled forest of size namespaces: roots with ten children that have nine children each.
 func plantation(size int) *forest.Snapshot {
 	s := forest.New(rules())
 	add := func(name, parent string) {
@@ -32,7 +32,8 @@ func plantation(size int) *forest.Snapshot {
 	return s
 }
 
-// oneChange is what one event costs: a label that flows changes on a namespace with nine children.
+// oneChange makes the change of one event, a new value of an inherited label on a namespace with nine children, and returns how
+// many namespaces it affects.
 func oneChange(s *forest.Snapshot) int {
 	old := s.Namespace("r0-c3")
 	changed := *old
@@ -45,7 +46,8 @@ func oneChange(s *forest.Snapshot) int {
 	return len(affected)
 }
 
-// The memory that one change takes tells whether its cost grows with the forest, and the machine's mood does not show.
+// The test compares the memory that one change takes in a small and in a large forest: unlike time, memory doesn't depend on how
+// busy the machine is.
 func TestOneChangeDoesNotGrowWithTheForest(t *testing.T) {
 	small, large := plantation(100), plantation(10000)
 	if got := oneChange(large); got != 10 {

@@ -21,7 +21,7 @@ func payer(costCenter, owner string) *forest.Tenant {
 	return &forest.Tenant{Name: "r", UID: "u", CostCenter: costCenter, Owner: owner}
 }
 
-// billed is a forest whose rules name labels of billing, with tenant r.
+// billed returns a forest whose rules name billing labels, with tenant r.
 func billed(t *forest.Tenant, namespaces ...*forest.Namespace) *forest.Snapshot {
 	r := rules()
 	r.InheritLabel, r.SubLabel = globs("team", costKey), globs("app", costKey)
@@ -129,7 +129,7 @@ func TestBillingLabelsComeAndGo(t *testing.T) {
 	}
 }
 
-// Whoever pays otherwise concerns the whole tree, and nobody else.
+// A change of the payer affects the whole tree, and no other namespace.
 func TestBillingLabelsConcern(t *testing.T) {
 	all := some(namespace("r", root, owned), namespace("c", below("r")), namespace("d", below("c")), namespace("other", root))
 	old := billed(payer("4711", ""), all...)

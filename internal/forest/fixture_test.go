@@ -32,7 +32,7 @@ var (
 	terminating = trait(func(n *forest.Namespace) { n.Terminating = true })
 )
 
-// placed is what the operator derives from a path: tree labels, ancestry, the parent's UID.
+// placed adds what the operator derives from a path: tree labels, ancestry, the parent's UID.
 func placed(ancestry string) trait {
 	return func(n *forest.Namespace) {
 		names := strings.Split(ancestry, "/")
@@ -54,7 +54,7 @@ func namespace(name string, traits ...trait) *forest.Namespace {
 	return n
 }
 
-// rules let team, env and everything in the domain glob.example flow, and team and app come from a SubNamespace.
+// rules let a tree inherit team, env and everything in the domain glob.example; team and app may come from a SubNamespace.
 func rules() forest.Rules {
 	return forest.Rules{
 		InheritLabel:      globs("team", "env", "glob.example/*", "*kubernetes.io/*", "*/*"),
@@ -82,7 +82,7 @@ func grown(namespaces ...*forest.Namespace) *forest.Snapshot {
 	return s
 }
 
-// written is n after a merge patch.
+// written returns n after a merge patch.
 func written(n *forest.Namespace, c forest.Change) *forest.Namespace {
 	w := *n
 	w.Labels, w.Annotations = patched(n.Labels, c.Labels), patched(n.Annotations, c.Annotations)
@@ -102,7 +102,8 @@ func patched(old map[string]string, patch map[string]*string) map[string]string 
 	return now
 }
 
-// settled carries out what every namespace needs, in the order given, until nothing is left; it gives up after 100 rounds.
+// settled writes what Desired says of every namespace, in the order given, until nothing is left to write; it gives up after 100
+// rounds.
 func settled(s *forest.Snapshot, order []string) (after *forest.Snapshot, writes int, ok bool) {
 	for range 100 {
 		quiet := true

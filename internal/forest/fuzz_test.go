@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// seed gives a fuzz target enough scripts that a plain test run is a test of the property, and always of the same ones.
+// seed gives a fuzz target the same scripts on each run, and enough of them that a plain test run tests the property.
 func seed(f *testing.F, scripts int) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test wants the same numbers each time
 	for range scripts {
@@ -64,7 +64,7 @@ func FuzzSnapshot(f *testing.F) {
 	})
 }
 
-// requireRuled compares where namespaces stand, and what is below and beside them, with the second opinion.
+// requireRuled compares the places of all namespaces, and their relatives, with the second opinion (ruled).
 func requireRuled(t *testing.T, s *forest.Snapshot) {
 	t.Helper()
 	second := ruled{s}
@@ -85,7 +85,8 @@ func requireRuled(t *testing.T, s *forest.Snapshot) {
 	}
 }
 
-// Whatever changes, everything that differs is named by Affected; and an own write concerns only where it is written.
+// Affected names every namespace that differs after a change; and a write of the operator affects only the namespace that it
+// writes.
 func FuzzAffected(f *testing.F) {
 	seed(f, 150)
 	f.Fuzz(func(t *testing.T, bytes []byte) {
@@ -140,7 +141,7 @@ func requireComplete(t *testing.T, old, now *forest.Snapshot, name string) {
 	}
 }
 
-// restoring says whether a tenant's root lacks what its LNamespace gives it.
+// restoring says whether a tenant's root lacks the labels that its LNamespace gives it.
 func restoring(s *forest.Snapshot, name string) bool {
 	c := s.Desired(name).Labels
 	return c[v1alpha1.LabelType] != nil || c[v1alpha1.LabelTemplate] != nil

@@ -9,7 +9,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// held is a tenant with a namespace that was placed in its tree while these held it.
+// held returns a forest with a tenant that lists listed, and a namespace that was placed in its tree while holders held it.
 func held(listed, holders []string, change func(*forest.Namespace)) *forest.Snapshot {
 	on := map[string]bool{}
 	for _, who := range listed {
@@ -70,7 +70,8 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// What is let go keeps what is its own and the record of its request, in one change after which there is nothing to do.
+// A namespace that the operator releases keeps its own keys and the record of its request. One change releases it, and nothing is
+// left to do after that.
 func TestReleased(t *testing.T) {
 	s := held(nil, []string{"User alice"}, nil)
 	free := written(s.Namespace("legacy"), s.Desired("legacy"))
@@ -90,7 +91,7 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// A list that changes concerns the namespaces that its tenant lets go.
+// A change of a tenant's lists affects the namespaces that the operator is to release because of it.
 func TestAffectedByLists(t *testing.T) {
 	before, now := held([]string{"User alice"}, []string{"User alice"}, nil), held(nil, []string{"User alice"}, nil)
 	if diff := cmp.Diff([]string{"payments", "legacy"}, now.Affected(before, "payments")); diff != "" {

@@ -13,7 +13,7 @@ import (
 
 const enforce = "pod-security.kubernetes.io/enforce"
 
-// flow is a table's row: what stands, and what the namespace called of must be written besides derived keys.
+// flow is a row of a table: the namespaces of a forest, and the change that the namespace called of needs besides derived keys.
 type flow struct {
 	reason  string
 	grown   []*forest.Namespace

@@ -10,11 +10,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// ruled says how namespaces should end, by the text of the specification and plain recursion over the labels: a second
-// opinion on the package, which shares no code with it. It knows no LNamespaces.
+// ruled computes how namespaces should end, by the text of the specification and plain recursion over the labels. It is a second
+// opinion on the package and shares no code with it. It leaves LNamespaces out.
 type ruled struct{ facts *forest.Snapshot }
 
-// all is every namespace as it should end.
+// all returns every namespace as it should end.
 func (r ruled) all() map[string]*forest.Namespace {
 	result := map[string]*forest.Namespace{}
 	for name := range r.facts.All() {
@@ -37,7 +37,7 @@ func (r ruled) sound(name string) bool {
 		!strings.ContainsAny(l[v1alpha1.LabelParent]+l[v1alpha1.LabelTemplate], "_,@")
 }
 
-// path is the way from the root, or nil; seen are those on the way here.
+// path returns the way from the root to name, or nil. seen are the names that the recursion has passed.
 func (r ruled) path(name string, seen ...string) []string {
 	n := r.get(name)
 	if n == nil || slices.Contains(seen, name) || r.guarded(name) || !r.sound(name) || len(seen) > 0 && n.Terminating {
@@ -57,7 +57,7 @@ func (r ruled) path(name string, seen ...string) []string {
 	return append(slices.Clone(up), name)
 }
 
-// with are the namespaces, in alphabetical order, that have a label with that value.
+// with returns the namespaces, in alphabetical order, that have the label with that value.
 func (r ruled) with(label, value string) []string {
 	var found []string
 	for _, name := range slices.Sorted(r.facts.All()) {
@@ -68,7 +68,7 @@ func (r ruled) with(label, value string) []string {
 	return found
 }
 
-// below are all namespaces that lead to name by their labels parent, whatever state they are in; not name itself.
+// below returns all namespaces that lead to name by their labels parent, halted or not, without name.
 func (r ruled) below(name string) []string {
 	var found []string
 	for _, other := range slices.Sorted(r.facts.All()) {
@@ -129,7 +129,7 @@ func (r ruled) end(name string) *forest.Namespace {
 	return n
 }
 
-// endKeys settles everything that may be inherited; team and env flow, memo flows among annotations.
+// endKeys sets every key that may be inherited. Labels team and env and annotation memo are inherited.
 func (r ruled) endKeys(n, before *forest.Namespace, member bool) {
 	var noted []string
 	for _, key := range []string{"@memo", "@note", "app", "env", "foo", "memo", "team", "tier"} {
@@ -172,7 +172,7 @@ func standing(n *forest.Namespace, key string) (string, bool) {
 	return value, ok
 }
 
-// given is what rules 1 and 2 give a namespace.
+// given returns the value that rules 1 and 2 give a namespace for key.
 func (r ruled) given(n *forest.Namespace, key string) (string, bool) {
 	parent, l := n.Labels[v1alpha1.LabelParent], n.Labels
 	if sub := r.facts.Sub(parent, n.Name); sub != nil && parent != "" && l[v1alpha1.LabelBound] == "true" && slices.Contains([]string{"team", "app", "@memo", "@note"}, key) {

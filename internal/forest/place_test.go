@@ -207,7 +207,7 @@ func TestInTree(t *testing.T) {
 	}
 }
 
-// Placing leaves out what decides on no place: random forests of such namespaces answer as whole ones do.
+// Placing leaves out only what doesn't decide on a place: in random forests, reduced namespaces have the same places as whole ones.
 func TestPlacing(t *testing.T) {
 	random, left := rand.New(rand.NewPCG(3, 4)), 0 //nolint:gosec // a test wants the same numbers each time
 	for round := range 60 {

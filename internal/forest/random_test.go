@@ -30,7 +30,7 @@ func (s *script) pick(n int) int {
 
 func pickOf[T any](s *script, from ...T) T { return from[s.pick(len(from))] }
 
-// change applies one change, and names the namespace that it concerns.
+// change applies one change, and returns the name of the namespace that it concerns.
 func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 	name := pickOf(s, pool...)
 	kinds := 10
@@ -59,7 +59,7 @@ func (s *script) change(f *forest.Snapshot) (*forest.Snapshot, string) {
 	return f.WithNamespace(s.namespace(name)), name
 }
 
-// hierarchy is what somebody asks for in a namespace.
+// hierarchy returns a random HierarchyConfiguration of a namespace.
 func (s *script) hierarchy(name string) *forest.Hierarchy {
 	h := &forest.Hierarchy{Namespace: name, UID: fmt.Sprint("hierarchy-", s.pick(2)), AllowCascading: s.pick(3) == 0}
 	if s.pick(3) > 0 {
@@ -84,7 +84,7 @@ func (s *script) hierarchy(name string) *forest.Hierarchy {
 	return h
 }
 
-// namespace is a new namespace, as a person or a backup makes it.
+// namespace returns a new namespace, as a person or a backup creates it.
 func (s *script) namespace(name string) *forest.Namespace {
 	n := namespace(name)
 	n.UID = fmt.Sprint("uid-", name, s.pick(2))
@@ -124,7 +124,7 @@ func (s *script) namespace(name string) *forest.Namespace {
 	return n
 }
 
-// edited is the namespace as it stands, with one key changed or removed.
+// edited returns the namespace with one of its keys changed or removed.
 func (s *script) edited(f *forest.Snapshot, name string) *forest.Namespace {
 	old := f.Namespace(name)
 	if old == nil {
@@ -157,7 +157,7 @@ func (s *script) keys(names ...string) keys {
 	return result
 }
 
-// answers is everything that a snapshot says, as text.
+// answers returns everything that a snapshot answers, as text.
 func answers(s *forest.Snapshot) string {
 	var b strings.Builder
 	for _, name := range append(slices.Clone(pool), "gone", "Bad_Name") {

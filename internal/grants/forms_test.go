@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// in are the facts of legacy with other forms.
+// in returns the facts of mode Legacy with other forms.
 func in(forms grants.Forms) grants.Facts {
 	facts := legacy
 	facts.Forms = forms
@@ -34,7 +34,7 @@ func TestForInModeConstrained(t *testing.T) {
 	}
 }
 
-// Every right to become somebody names whom, in each form.
+// In each form, every rule about impersonation names whom its holder may become.
 func TestNoFormLetsAnyoneBecomeAnybody(t *testing.T) {
 	for _, forms := range []grants.Forms{legacy.Forms, constrained, both} {
 		objects := grants.For(payments(), in(forms))
@@ -80,7 +80,7 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// A sudoer that leaves a tenant costs one write more than in mode Legacy, after the one that ends sudo.
+// In mode Constrained, the removal of a sudoer takes one write more than in mode Legacy; the first write ends sudo in both.
 func TestRevocationInModeConstrained(t *testing.T) {
 	tenant, actual := payments(), collect(grants.For(payments(), in(constrained)))
 	tenant.Spec.Sudoers = tenant.Spec.Sudoers[1:]
@@ -94,7 +94,7 @@ func TestRevocationInModeConstrained(t *testing.T) {
 	}
 }
 
-// What the operator wrote is known as its own in each form, so that what is left of it can be removed.
+// Expected recognises every object that the operator wrote, in each form, so that leftovers can be removed.
 func TestExpectedKnowsEachForm(t *testing.T) {
 	for _, forms := range []grants.Forms{legacy.Forms, constrained, both} {
 		for key, object := range collect(grants.For(payments(), in(forms))) {

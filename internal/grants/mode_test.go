@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// spelled is a mode in words: what is told, what the rules hold, and what else is to be said.
+// spelled returns a mode in words: the mode in the status, the forms in the rules, and other properties.
 func spelled(m grants.Mode) string {
 	forms := map[grants.Forms]string{
 		{}: "none", {Legacy: true}: "legacy", {Constrained: true}: "constrained", {Legacy: true, Constrained: true}: "both",
@@ -28,7 +28,7 @@ func spelled(m grants.Mode) string {
 func TestMode(t *testing.T) {
 	const auto = v1alpha1.SudoMode("Auto")
 	legacyForm, constrainedForm := grants.FormsOf(v1alpha1.SudoLegacy), grants.FormsOf(v1alpha1.SudoConstrained)
-	finish := grants.Answer("finish") // stands for the end of a switch
+	finish := grants.Answer("finish") // stands for a call of Finish
 	cases := map[string]struct {
 		found   grants.Forms
 		mode    v1alpha1.SudoMode

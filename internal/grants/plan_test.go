@@ -26,7 +26,7 @@ func told(plan grants.Plan) []string {
 	return lines
 }
 
-// carry does what the plan says, as the controller would.
+// carry carries out the plan on actual, as the controller would.
 func carry(plan grants.Plan, tenant string, actual grants.Actual) {
 	for _, step := range plan.Steps {
 		key := grants.KeyOf(step.Desired)

@@ -18,7 +18,7 @@ import (
 // book is where the documentation is.
 const book = "../../docs"
 
-// sampleFiles are those that the source of the design names, and one that it doesn't.
+// sampleFiles are the samples that the source of the design shows, and one that it doesn't.
 var sampleFiles = []string{
 	"self-impersonator-cluster-role.yaml", "self-impersonator-cluster-role-binding.yaml",
 	"sudoer-impersonator-cluster-role.yaml", "sudoer-impersonator-cluster-role-binding.yaml",

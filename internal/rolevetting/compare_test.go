@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 )
 
-// admin is a role of some contributors, that holds what they do.
+// admin returns a role that holds the rights of its contributors.
 func admin(contributors ...rolevetting.Contributor) *rolevetting.Role {
 	role := &rolevetting.Role{Name: "admin", Contributors: contributors}
 	for _, c := range contributors {

@@ -76,7 +76,7 @@ func TestRightInWords(t *testing.T) {
 	}
 }
 
-// ACC-T02: what counts as danger, by access.md 2.8.
+// ACC-T02: which rights are dangerous, by access.md 2.8.
 func TestDangerous(t *testing.T) {
 	const ours = "tenancy.warren.dev"
 	cases := []struct {
@@ -107,7 +107,7 @@ func TestDangerous(t *testing.T) {
 		{"x", "serviceaccounts", "impersonate", true},
 		{"", "users", "impersonate", true},
 		{"authentication.k8s.io", "users", "impersonate:user-info", true},
-		{"", "pods", "impersonate-on:user-info:get", false}, // worth nothing without whom
+		{"", "pods", "impersonate-on:user-info:get", false}, // useless without the right to impersonate a user
 		{"", "pods", "*", true},
 		{"", "*", "get", true},
 		{"*", "pods", "get", true},

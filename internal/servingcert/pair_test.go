@@ -17,7 +17,7 @@ var (
 	noon  = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// made is a pair that was made that long before noon.
+// made returns a pair that was made at noon minus before.
 func made(t *testing.T, before time.Duration, names ...string) servingcert.Pair {
 	t.Helper()
 	pair, err := servingcert.New(names, noon.Add(-before))

@@ -102,7 +102,7 @@ func TestBundle(t *testing.T) {
 	if got := same.Bundle(); !bytes.Equal(got, a.Certificate) {
 		t.Errorf("one certificate stands there twice:\n%s", got)
 	}
-	// Neither a key nor what doesn't parse, whatever somebody wrote there.
+	// The bundle contains neither a key nor text that can't be parsed, whatever somebody wrote into the Secret.
 	mixed := servingcert.Contents{
 		Current: servingcert.Pair{Certificate: append(bytes.Clone(a.Key), a.Certificate...)}, Next: garbage,
 		Old: []byte("-----BEGIN CERTIFICATE-----\naGVsbG8=\n-----END CERTIFICATE-----\n"),
@@ -115,8 +115,8 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// cluster is a rotation as it happens, second by second: a Secret, a bundle, and a leader that does one thing at a time
-// and may be another at any moment.
+// cluster simulates a rotation, second by second: a Secret, a bundle, and a leader that makes one write at a time and that another
+// may replace at any moment.
 type cluster struct {
 	secret []servingcert.Contents // by second
 	bundle [][]byte               // by second
@@ -152,8 +152,8 @@ func (c *cluster) tick(t *testing.T) {
 	c.secret, c.bundle = append(c.secret, contents), append(c.bundle, bundle)
 }
 
-// Whatever a replica serves, up to ten seconds late, is in the bundle that an API server has, up to ten seconds late;
-// also when the leader dies at any moment, or hangs for a while.
+// The certificate that a replica serves, which may be ten seconds old, is in the bundle that an API server has, which may be ten
+// seconds old, too; also when the leader dies at any moment, or hangs for a while.
 func TestWhatIsServedIsTrusted(t *testing.T) {
 	const late = 10
 	ending := servingcert.Contents{Current: made(t, 61*day, names...)}
