@@ -8,8 +8,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Load reads the kubeconfig at path; for "", the one that kubectl would read. The client limits its requests itself in no way,
-// because the API server's priority and fairness does.
+// Load reads the kubeconfig at path; for "", the one that kubectl would read. The client has no rate limit of its own: the API server's
+// priority and fairness limits it.
 func Load(path string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
