@@ -43,7 +43,7 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 	}
 	var after []v1alpha1.ListedServiceAccount
 	err = r.report(ctx, tenant, func(s *v1alpha1.LNamespaceStatus) {
-		if s.ObservedGeneration <= tenant.Generation { // an older tenant's lists may lack an account that must stay in the status
+		if s.ObservedGeneration <= tenant.Generation { // else tenant is outdated: its lists may lack an account that must stay
 			s.ServiceAccounts = remember(s.ServiceAccounts)
 		}
 		after = s.ServiceAccounts

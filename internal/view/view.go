@@ -70,8 +70,8 @@ func (x *View) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Subscribe calls fn on every change from now on, one at a time; fn must not block. fn is not called before the view is synced; at
-// that moment, one change names every namespace.
+// Subscribe calls fn on every change from now on, one at a time; fn must not block. the first call
+// comes when the view is synced, at once if it is already, and its change names every namespace.
 func (x *View) Subscribe(fn func(Change)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
