@@ -185,7 +185,7 @@ func withoutValues(status metav1.Status) string {
 	return strings.Join(all, "; ")
 }
 
-// authorized says why the user may not create what the change adds, in the user's own name, or "".
+// authorized says why the user may not write, without the operator, what the change makes the operator write anew, or "".
 func (v *distributionValidator) authorized(ctx context.Context, user authenticationv1.UserInfo, change distributionChange, group, resource string) (string, error) {
 	open, namespaces := change.added()
 	for _, verb := range change.verbs() {

@@ -40,7 +40,8 @@ type Plan struct {
 	Conflicts []Key // names that someone else's objects have
 }
 
-// Withheld says what of a tenant's access is not granted at present. Existing objects that grant it are deleted.
+// Withheld says what of a tenant's access is not granted at present. For Everything, Sudo and
+// Users, existing objects that grant it are deleted.
 type Withheld struct {
 	Everything bool
 	Sudo       bool // the pair that lets sudoers become their group, and SudoOn
