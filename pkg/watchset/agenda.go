@@ -2,36 +2,37 @@ package watchset
 
 import "time"
 
-// pokeSpacing is the least time between two reviews of a part that events ask for, and pokeRepeat when a review is repeated once
-// because its verdict was the old one: the authorizer's cache may lag behind the watch.
+// pokeSpacing is the least time between two reviews of one part that hints ask for. pokeRepeat is the time after which such a
+// review is repeated once if its answer was the old one: the authorizer's cache may lag behind the watch that brought the hint.
 const (
 	pokeSpacing = time.Second
 	pokeRepeat  = 2 * time.Second
 )
 
-// agenda is what a part is to do, and when; a zero time is never. One timer serves all of it.
+// agenda holds the times at which a part's next actions are due; the zero time means never. One timer serves all of them. A hint is
+// an event of RBAC or of a CRD, or a call of Set.Poke, after which the part's rights may be others than before.
 type agenda struct {
-	retry    time.Time // look whether a part that is Forbidden or NotServed may go on
-	verify   time.Time // ask for the rights of a part that is Synced
-	poked    time.Time // look because something hints at a change
-	repeat   time.Time // once more then, for the same reason
-	hinted   time.Time // when something hinted last
-	began    bool      // the part began because of the last hint: only if that came to nothing is it looked at once more
-	reviewed time.Time // when it was looked at last
-	degrade  time.Time // without a working watch until then, it is Degraded
-	expire   time.Time // nobody leases it
+	retry    time.Time // when to review whether a part that is Forbidden or NotServed may begin again
+	verify   time.Time // when to review the rights of a part that is Synced
+	poked    time.Time // when to review because of a hint
+	repeat   time.Time // when to review once more because of the same hint
+	hinted   time.Time // when the last hint came
+	began    bool      // the last hint's review made the part begin a run; the repeated review is dropped while that run goes on
+	reviewed time.Time // when the last review ended
+	degrade  time.Time // when the part becomes Degraded unless its watch works by then
+	expire   time.Time // when the part is closed unless a lease needs it by then
 
 	asking asking
 	timer  *time.Timer
 }
 
-// asking is what a part waits for that others do: its turn in a queue of reviews, and the review itself.
+// asking says in which queue of reviews a part waits. It stays set until the review is done.
 type asking int8
 
 const (
 	nothing asking = iota
-	check          // of its rights, regularly or after a back-off
-	hint           // the same because something hints at a change; it overtakes checks
+	check          // a review that is due regularly or after a back-off
+	hint           // a review because of a hint; hints have a queue of their own, so that they never wait behind checks
 )
 
 // armTimer sets the timer to the next thing to do.
@@ -72,7 +73,8 @@ func (a *agenda) stop() {
 	}
 }
 
-// doWhatIsDue does what is due. Reviews make requests, so others do them.
+// doWhatIsDue performs the part's actions that are due. It only queues reviews, because their requests must not be made under the
+// Set's lock.
 func (p *part) doWhatIsDue() {
 	s := p.set
 	s.mu.Lock()
@@ -111,7 +113,8 @@ func clearIf(cond bool, at time.Time) time.Time {
 	return at
 }
 
-// pokeReview has the rights, or for a resource that isn't served discovery, looked at after debounce. Many pokes are one look.
+// pokeReview plans a review of the part's rights, or of discovery if the part is NotServed, after debounce. Pokes that come before
+// that review add no other one.
 func (p *part) pokeReview(debounce time.Duration) {
 	if p.state == Pending || p.gone {
 		return
@@ -128,7 +131,8 @@ func (p *part) pokeReview(debounce time.Duration) {
 	a.armTimer(p)
 }
 
-// noteReview notes that a review is done, and plans the next one. changed says whether its verdict was a new one.
+// noteReview notes that a review, which began at started, is done, and plans the next one. changed says whether the review changed
+// the part's state.
 func (a *agenda) noteReview(p *part, started time.Time, changed bool) {
 	now := time.Now()
 	a.asking, a.reviewed = nothing, now

@@ -19,27 +19,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is an API server in memory: enough of it for list, watch, discovery and reviews of metadata, so that a case may take ten
-// minutes of a clock that isn't real. What a real server does, test/integration/informers shows.
+// api is an API server in memory that serves list, watch, discovery and reviews for metadata, so that a case may take ten minutes
+// of a fake clock. The cases of test/integration/informers run against a real server.
 type api struct {
 	mu        sync.Mutex
 	rights    map[string]bool // "VERB RESOURCE NAMESPACE"; namespace * is cluster-wide
 	missing   map[string]bool // resources that discovery lacks
 	refuses   bool            // reviews
-	rules     bool            // reviews of all rights in a namespace are served, and complete
-	denied    string          // the namespace in which they say that nothing is allowed
-	troubled  bool            // an authorizer is away: reviews of one right say no, with an evaluation error
+	rules     bool            // SelfSubjectRulesReviews are served, and complete
+	denied    string          // the namespace for which a SelfSubjectRulesReview says that nothing is allowed
+	troubled  bool            // an authorizer fails: SelfSubjectAccessReviews deny, with an evaluation error
 	selects   string          // the label selector without which reviews say no
 	reviewed  func(verb string) (allowed, known bool)
 	down      bool          // every request is a 500
 	throttles bool          // every request is a 429
-	oldest    int           // resourceVersions before it are gone
-	resume    chan struct{} // what hangs goes on
-	slow      chan struct{} // discovery waits for it, unless it is nil
+	oldest    int           // watches from resourceVersions before this one fail as expired
+	resume    chan struct{} // a value lets one hanging request continue
+	slow      chan struct{} // discovery waits for this channel, unless it is nil
 	breaks    string        // watches of this namespace are a 500
-	old       bool          // it knows no stream that begins with all objects
+	old       bool          // watches with sendInitialEvents are not supported, as by old servers
 	hangs     string        // requests for this namespace get no answer
-	lags      int           // if it is set, initial objects across the cluster are as of this resourceVersion; the rest follows
+	lags      int           // unless 0, cluster-wide watches begin with the objects as of this resourceVersion; later changes follow as events
 	version   int
 	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
 	streams   map[*stream]struct{}
@@ -152,7 +152,7 @@ func (s *stream) event(kind string, object *metav1.PartialObjectMetadata) {
 	s.out <- frame
 }
 
-// drop closes all streams, as a server does from time to time.
+// drop closes all watches, as a server does from time to time.
 func (a *api) drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -356,7 +356,7 @@ func (a *api) leave(s *stream) {
 	}
 }
 
-// body tells when the client closes a stream.
+// body is the body of a watch's response; it notes that the client closes it.
 type body struct {
 	*io.PipeReader
 	closed func()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// delayAfter is how long to wait after so many attempts that failed.
+// delayAfter returns how long to wait after the given number of failed attempts: b.Initial doubled for each, b.Max at most, ±20 %.
 func (b Backoff) delayAfter(attempts int) time.Duration {
 	d := b.Initial
 	for ; attempts > 0 && d < b.Max; attempts-- {
@@ -14,7 +14,7 @@ func (b Backoff) delayAfter(attempts int) time.Duration {
 	return jitter(min(d, b.Max))
 }
 
-// jitter is d ±20 %.
+// jitter returns a random duration between 80 % and 120 % of d.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Resources of RBAC.
+// The resources of the group rbac.authorization.k8s.io.
 const (
 	roleKind               = "roles"
 	roleBindingKind        = "rolebindings"
@@ -24,8 +24,8 @@ const (
 	clusterRoleBindingKind = "clusterrolebindings"
 )
 
-// bindings are those that give the Set's identity a role. They tell whose rights an event of RBAC may change: in a cluster of many
-// tenants most events concern somebody else. The Set's lock guards them.
+// bindings records the RoleBindings and ClusterRoleBindings that give the Set's identity a role, so that events of RBAC that
+// concern other identities cause no reviews: in a cluster of many tenants these are most events. The Set's lock guards it.
 type bindings struct {
 	held  map[bindingKey]roleKey
 	roles map[roleKey]map[string]int // role -> namespace in which it is bound -> bindings; "" is cluster-wide
@@ -39,14 +39,16 @@ type bindingKey struct {
 // roleKey names a role; a ClusterRole has no namespace.
 type roleKey types.NamespacedName
 
-// binding is what is kept of a RoleBinding or ClusterRoleBinding while it is passed on.
+// binding is the part of a RoleBinding or ClusterRoleBinding that the Set reads: its name, its role, and whether the Set's identity
+// is one of its subjects (ours).
 type binding struct {
 	metav1.PartialObjectMetadata
 	role roleKey
 	ours bool
 }
 
-// trimBinding keeps what matters of a binding. One that can't be read counts as ours.
+// trimBinding returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be read counts as
+// the identity's own.
 func (s *Set) trimBinding(object client.Object) client.Object {
 	b := &binding{PartialObjectMetadata: *nameOnly(object).(*metav1.PartialObjectMetadata), ours: true}
 	ref, subjects, err := readBinding(object)
@@ -61,7 +63,8 @@ func (s *Set) trimBinding(object client.Object) client.Object {
 	return b
 }
 
-// readBinding returns the role and the subjects of a RoleBinding or ClusterRoleBinding, which Options.Scheme may know or not.
+// readBinding returns the role and the subjects of a RoleBinding or ClusterRoleBinding, in its Go type or, where Options.Scheme
+// doesn't know RBAC, unstructured.
 func readBinding(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error) {
 	switch typed := object.(type) {
 	case *rbacv1.RoleBinding:
@@ -76,7 +79,7 @@ func readBinding(object client.Object) (rbacv1.RoleRef, []rbacv1.Subject, error)
 	return rbacv1.RoleRef{}, nil, fmt.Errorf("a binding came as %T", object)
 }
 
-// replaceKind takes all bindings of a kind at once.
+// replaceKind replaces all recorded bindings of a kind by the identity's own among objects. Objects that are no *binding are ignored.
 func (b *bindings) replaceKind(kind string, objects []client.Object) {
 	for key := range b.held {
 		if key.kind == kind {
@@ -91,7 +94,8 @@ func (b *bindings) replaceKind(kind string, objects []client.Object) {
 }
 
 // noteChange notes an event of RBAC and returns the namespaces in which the identity's rights may be others than before; "" stands
-// for the whole cluster. Unless all bindings are known, a role may be bound anywhere where it can be.
+// for the whole cluster. known says whether all bindings are recorded; if not, a Role may be bound in its namespace, and a
+// ClusterRole anywhere.
 func (b *bindings) noteChange(kind string, object client.Object, gone, known bool) []string {
 	if bound, ok := object.(*binding); ok {
 		key := bindingKey{kind, client.ObjectKeyFromObject(object)}
@@ -125,7 +129,7 @@ func (b *bindings) keep(key bindingKey, role roleKey) {
 	b.roles[role][key.Namespace]++
 }
 
-// dropBinding forgets a binding. It says whether it was known.
+// dropBinding removes a binding from the record, and says whether the binding was recorded.
 func (b *bindings) dropBinding(key bindingKey) bool {
 	role, known := b.held[key]
 	if !known {
@@ -141,14 +145,16 @@ func (b *bindings) dropBinding(key bindingKey) bool {
 	return true
 }
 
-// identity is who the Set is. While that isn't known, every binding counts as one of its own.
+// identity is the user, and that user's groups, as which the Set makes its requests. While the user isn't known, every binding
+// counts as the identity's own.
 type identity struct {
 	mu     sync.Mutex
 	user   string
 	groups []string
 }
 
-// learnIdentity asks the server once. Servers before 1.28, and those that refuse it, leave the identity unknown.
+// learnIdentity asks the API server for the identity until it has answered once. Servers before 1.28, and servers that refuse a
+// SelfSubjectReview, leave the identity unknown.
 func (i *identity) learnIdentity(ctx context.Context, c *clients) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -163,7 +169,7 @@ func (i *identity) learnIdentity(ctx context.Context, c *clients) {
 	}
 }
 
-// isIn says whether one of a binding's subjects is the identity, or may be it.
+// isIn says whether one of a binding's subjects is the identity. It says true while the identity isn't known.
 func (i *identity) isIn(subjects []rbacv1.Subject) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// NewCache makes the read-only cache of a manager whose informers follow rights: the manager's client reads through it, and it
-// never keeps the manager from starting. It leases each namespace, or for a List without one the cluster, at the first read and
-// for as long as the manager runs. It runs a Set of its own with these options; the Scheme is the manager's where o has none.
+// NewCache returns a function for manager.Options.NewCache. The cache that it makes is read-only, its informers follow the
+// identity's rights, and no missing right keeps the manager from starting. The cache leases each namespace, or for a List without
+// one the cluster, at the first read and for as long as the manager runs. It runs a Set of its own with the options o; a Scheme,
+// Mapper or HTTPClient that o lacks is the manager's.
 //
-// What a read-only cache can't do fails with a sentence that says what to use: event handlers (so For, Owns and Watches of a
-// controller), and indexes.
+// Event handlers (and so For, Owns and Watches of a controller) and indexes fail with an ErrInvalid whose message says what to use instead.
 func NewCache(o Options) cache.NewCacheFunc {
 	return func(cfg *rest.Config, managers cache.Options) (cache.Cache, error) {
 		if o.Scheme == nil {
@@ -40,7 +40,7 @@ type readOnlyCache struct {
 	set *Set
 }
 
-// Start implements cache.Cache, and so do the next six.
+// Start implements cache.Cache, and so do the methods below.
 func (c *readOnlyCache) Start(ctx context.Context) error { return c.set.Start(ctx) }
 
 func (c *readOnlyCache) WaitForCacheSync(context.Context) bool { return true }

@@ -12,34 +12,36 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// discoveryCache is how long an answer of discovery is good for all parts.
+// discoveryCache is how long an answer of discovery is used again, for all parts.
 const discoveryCache = 5 * time.Second
 
-// discoveryTimeout bounds one request of discovery. Several callers may wait for it, so it is bound to none of their contexts.
+// discoveryTimeout bounds one request of discovery. Several callers may wait for one request, so the end of a caller's context
+// doesn't end the request.
 const discoveryTimeout = 10 * time.Second
 
 // catalog asks discovery which resources the server serves, a group version at a time.
 type catalog struct {
 	clients *clients
 	asking  singleflight.Group
-	ended   <-chan struct{} // of the Set
+	ended   <-chan struct{} // closed when the Set stops
 	flights inflight        // requests under way; Set.Start waits for them
 
 	mu      sync.Mutex
 	answers map[schema.GroupVersion]answer
-	kinds   map[schema.GroupVersionKind]schema.GroupVersionResource // that were found once
+	kinds   map[schema.GroupVersionKind]schema.GroupVersionResource // resources found in earlier answers, by kind
 }
 
 type answer struct {
 	asked     time.Time
-	resources []metav1.APIResource // empty: it is not served
+	resources []metav1.APIResource // empty: the group version is not served
 }
 
 func newCatalog(c *clients, ended <-chan struct{}) *catalog {
 	return &catalog{clients: c, ended: ended, answers: map[schema.GroupVersion]answer{}, kinds: map[schema.GroupVersionKind]schema.GroupVersionResource{}}
 }
 
-// findResource returns a resource as discovery describes it, nil if it is not served. An answer from before since doesn't count.
+// findResource returns a resource as discovery describes it, nil if the resource is not served. Cached answers that are older than
+// since are not used; the zero time allows all.
 func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
 	resources, err := c.ask(ctx, gvr.GroupVersion(), since)
 	for i := range resources {
@@ -50,7 +52,7 @@ func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResou
 	return nil, err
 }
 
-// resourceOfKind returns the resource of a kind, nil if it is not served.
+// resourceOfKind returns the resource of a kind, nil if discovery has no such kind. Subresources are passed over.
 func (c *catalog) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (*metav1.APIResource, error) {
 	resources, err := c.ask(ctx, gvk.GroupVersion(), time.Time{})
 	for i := range resources {
@@ -79,7 +81,8 @@ func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Ti
 	}
 }
 
-// discoverVersion asks for a group version on behalf of all who wait for it.
+// discoverVersion requests the resources of a group version, on behalf of all callers that wait for the answer. The answer is empty
+// for a group version that is not served.
 func (c *catalog) discoverVersion(gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	if !c.flights.start() {
 		return nil, ErrStopped
@@ -116,7 +119,7 @@ func (c *catalog) known(gv schema.GroupVersion, since time.Time) (answer, bool) 
 	return known, ok && time.Since(known.asked) < discoveryCache && !known.asked.Before(since)
 }
 
-// resource returns the resource of a kind that was found before.
+// resource returns the resource of a kind, and false unless an earlier call of remember recorded that kind.
 func (c *catalog) resource(gvk schema.GroupVersionKind) (schema.GroupVersionResource, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +134,8 @@ func (c *catalog) remember(gvk schema.GroupVersionKind, plural string) schema.Gr
 	return c.kinds[gvk]
 }
 
-// findMisfit says why the part can't be served, given what discovery says of its resource; nil if it can.
+// findMisfit returns a *NotServedError if the server doesn't serve the part's resource (served is nil), or serves a cluster-scoped
+// resource where the part is in a namespace; else nil.
 func (p *part) findMisfit(served *metav1.APIResource) error {
 	switch {
 	case served == nil:

@@ -129,7 +129,7 @@ func (c dynamicClient) Watch(ctx context.Context, namespace string, o metav1.Lis
 	return c.Namespace(namespace).Watch(ctx, o)
 }
 
-// typedClient decodes into the Go types of a Scheme.
+// typedClient is a resourceClient that decodes objects into the Go types of a Scheme.
 type typedClient struct {
 	requests rest.Interface
 	resource string
@@ -137,7 +137,7 @@ type typedClient struct {
 	scheme   *runtime.Scheme
 }
 
-// typedClient returns nil where the scheme doesn't know the kind of a resource, or names it in an unusual way.
+// typedClient returns nil where the scheme is nil or doesn't know a kind whose usual plural is the resource's name.
 func (c *clients) typedClient(resource schema.GroupVersionResource, scheme *runtime.Scheme) *typedClient {
 	if scheme == nil {
 		return nil
@@ -175,17 +175,18 @@ func (c *typedClient) Watch(ctx context.Context, namespace string, o metav1.List
 	return c.get(namespace, o).Watch(ctx)
 }
 
-// fetchList lists what the part shows.
+// fetchList lists the part's objects.
 func (p *part) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	return p.client.List(ctx, p.key.namespace, p.selecting(o))
 }
 
-// openStream watches what the part shows.
+// openStream opens a watch on the part's objects.
 func (p *part) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	return p.client.Watch(ctx, p.key.namespace, p.selecting(o))
 }
 
-// decodeObject returns what the server sent as an object that knows its kind, in the Go type that its form promises.
+// decodeObject returns an object from a list or watch with its kind set, in the Go type that the part's form promises: the Scheme's
+// type for Full where the Scheme knows the kind.
 func (p *part) decodeObject(obj runtime.Object) (client.Object, error) {
 	object, ok := obj.(client.Object)
 	if !ok {

@@ -19,7 +19,7 @@ type Controller struct {
 	name string
 }
 
-// For returns the Set as the controller of this name uses it.
+// For returns a Controller: the Set, for the controller of this name.
 func (s *Set) For(controller string) Controller { return Controller{s, controller} }
 
 // Source is Set.Source for this controller.
@@ -50,12 +50,13 @@ func (c Controller) owner(request types.NamespacedName) Owner {
 	return Owner{Controller: c.name, NamespacedName: request}
 }
 
-// Static is the owner of what a program needs for as long as it runs, whatever objects there are. No controller is enqueued for it.
+// Static returns an Owner for informers that a program needs as long as it runs, independently of any object. No controller is
+// enqueued for such an owner.
 func Static(name string) Owner {
 	return Owner{Controller: "static", NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// Client reads as the session's Reader does, and has writer do all the rest.
+// Client returns a client whose Get and List are those of the session's Reader, and whose other methods are writer's.
 func (x *Session) Client(writer client.Client, o ...ReaderOption) client.Client {
 	return &sessionClient{Client: writer, reader: x.Reader(o...)}
 }

@@ -19,7 +19,7 @@ import (
 
 func TestControllerIsNamedOnce(t *testing.T) { t.Run("INF-I66", controllerIsNamedOnce) }
 
-// What a Controller leases is seen by its sources alone, and what Static leases by none.
+// Events of a Controller's leases reach the sources of that Controller only; events of Static's leases reach none.
 func controllerIsNamedOnce(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")

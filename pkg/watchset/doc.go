@@ -6,17 +6,22 @@
 // and its Commit releases what the owner needs no longer. Equal requests share one list and watch, and an informer without
 // leases ends after Options.IdleGrace.
 //
-// Losing a right, getting it back, and a CRD that comes or goes are states to observe: see State. Not being allowed to look is
-// never mistaken for "it isn't there": only a Synced informer answers NotFound, and one that is Forbidden or NotServed holds
-// nothing, without a word to event handlers, since nobody knows what became of the objects. One that is Degraded still holds what
-// it saw last, and says so.
+// The loss of a right, its return, and a CRD that comes or goes change an informer's State. A missing right is never mistaken for a
+// missing object: only a Synced informer answers NotFound. An informer that is Forbidden or NotServed holds nothing; event handlers
+// get no deletions when that state begins, since the objects may still exist. An informer that is Degraded still holds the objects
+// that it saw last, and its reads return a *DegradedError beside them.
 //
-// Source and States connect a Set to a controller of controller-runtime: the one brings events of objects, the other changes of
-// states. Neither keeps the controller from starting, whatever is missing.
+// Source and States connect a Set to a controller of controller-runtime: Source brings events of objects, States brings changes of
+// states. Neither keeps the controller from starting, whatever right or resource is missing.
 //
-// Rights are asked for no sooner than they are needed: the first request of an informer is its list. While one is forbidden it
-// costs a review now and then (Options.Backoff). Where the identity may watch the kinds of RBAC and CRDs, changes are noticed
-// within seconds, else by the back-off and by Options.VerifyInterval.
+// No rights are reviewed before an informer starts: its first request is its list. A Forbidden informer costs one review of its
+// rights per back-off (Options.Backoff). Where the identity may watch the kinds of RBAC and CRDs, the Set notices changes of rights
+// within seconds; elsewhere it notices them by the back-off and by Options.VerifyInterval.
 //
-// What a caller gets from a Lease is shared with others, and must not be changed; what it gets from a Reader is a copy.
+// Inside the package, a part is one list and watch together with the store that it fills; leases share parts. A feed passes a
+// part's changes on to the handler of one Source. A slot is the permission to run one of the initial lists that
+// Options.StartConcurrency allows at a time. Room is what Options.MaxInformers and Options.MaxNamespaces leave for further
+// informers.
+//
+// Objects that a Lease returns are shared with other callers, and must not be changed; objects that a Reader returns are copies.
 package watchset

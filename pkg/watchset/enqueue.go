@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// EnqueueOwners enqueues the owners of this controller whose leases cover the object. It is made for Source; for events of
-// another source it tells the resource by the object's kind.
+// EnqueueOwners enqueues the owners of this controller whose leases cover the object. It is made for Source; for events of another
+// source it finds the resource by the object's kind.
 func (s *Set) EnqueueOwners(controller string) handler.EventHandler {
 	return &ownersHandler{s, controller}
 }
@@ -25,7 +25,7 @@ type ownersHandler struct {
 	controller string
 }
 
-// Create implements handler.EventHandler, and so do the next three.
+// Create implements handler.EventHandler, and so do Update, Delete and Generic.
 func (h *ownersHandler) Create(ctx context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	h.enqueue(ctx, e.Object, q)
 }
@@ -49,7 +49,8 @@ func (h *ownersHandler) enqueue(ctx context.Context, object client.Object, q wor
 	}
 }
 
-// owners are those whose leases hold the part that saw the object, or, when none does any more, a part that would.
+// owners returns the owners whose leases hold p, the part that saw the object. Where p is nil or no lease of the controller holds
+// it any more, owners returns those whose leases hold another part that covers the object.
 func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.NamespacedName] {
 	h.set.mu.RLock()
 	defer h.set.mu.RUnlock()
@@ -75,7 +76,8 @@ func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.Nam
 	return found
 }
 
-// coversObject says whether the part would show the object. seen is the part that saw it, if that is known.
+// coversObject says whether the part's scope and resource include the object. seen is the part that saw the object, nil if that
+// part isn't known.
 func (p *part) coversObject(object client.Object, seen *part) bool {
 	switch {
 	case p.key.namespace != "" && p.key.namespace != object.GetNamespace():
@@ -83,7 +85,7 @@ func (p *part) coversObject(object client.Object, seen *part) bool {
 	case p.key.kind == objectScope && p.key.name != object.GetName():
 		return false
 	case p.key.kind == clusterScope && !p.sees():
-		return false // an Auto lease looks elsewhere
+		return false // an Auto lease reads from parts of namespaces then
 	case seen != nil:
 		return p.key.view == seen.key.view
 	}

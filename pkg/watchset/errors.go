@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Errors that callers decide on, with errors.Is.
+// Errors that callers compare with errors.Is.
 var (
-	// ErrNotSynced: nothing is known yet. Absence means nothing.
+	// ErrNotSynced: no informer has listed the objects yet. An object that isn't found may exist.
 	ErrNotSynced = errors.New("not synced")
 	// ErrReleased: the lease was released.
 	ErrReleased = errors.New("the lease is released")
@@ -35,7 +35,7 @@ type ForbiddenError struct {
 	Resource        schema.GroupVersionResource
 	Namespace, Name string // empty for all
 	Missing         []string
-	Cause           error // the server's words; nil if it gave none
+	Cause           error // the server's reason; nil if the server gave none
 }
 
 // Error implements error.
@@ -74,11 +74,12 @@ func (e *NotServedError) Unwrap() error {
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 
-// DegradedError says that there was no working watch for DegradedAfter. What was read with it is what was last known.
+// DegradedError says that an informer had no working watch for Options.DegradedAfter. Objects that a read returns beside it are as
+// the informer saw them last, and may be outdated.
 type DegradedError struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
-	LastSync  time.Time // until when the watch worked; zero if it never did
+	LastSync  time.Time // when the watch worked last; zero if no watch worked yet
 	Cause     error
 }
 
@@ -94,8 +95,8 @@ func (e *DegradedError) Error() string {
 // Unwrap returns the cause.
 func (e *DegradedError) Unwrap() error { return e.Cause }
 
-// PartialError says which namespaces could not be seen; others could. It unwraps to none of the errors, for it says of no
-// namespace what it says of another.
+// PartialError says which namespaces could not be seen, and why each, while others could. It unwraps to none of its errors, because
+// each of them holds for one namespace only.
 type PartialError struct {
 	Namespaces map[string]error
 }

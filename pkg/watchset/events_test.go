@@ -25,7 +25,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// log is what a handler is told.
+// log records the events that a handler gets.
 type log struct {
 	t     *testing.T
 	mu    sync.Mutex
@@ -38,7 +38,7 @@ func (l *log) add(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
 }
 
-// want says what came since it was asked last, in any order.
+// want fails the test unless exactly these events, in any order, came since its last call.
 func (l *log) want(lines ...string) {
 	l.t.Helper()
 	synctest.Wait()
@@ -133,7 +133,7 @@ func TestAutoGoesUpAndDown(t *testing.T) {
 	})
 }
 
-// A namespace that was deleted and made again has nothing to do with the old one.
+// A namespace that was deleted and created again gives no access to its objects by the rights in the old one.
 func TestNamespaceWithANewUID(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "old")

@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// A controller of ConfigMaps, each of which names a Secret in its own namespace. The operator starts and works whatever it may
-// see; a ConfigMap whose Secret it may not see is looked at again when that changes.
+// A controller of ConfigMaps, each of which names a Secret in its own namespace. The operator starts and works whatever its rights
+// are; a ConfigMap whose Secret the operator may not see is reconciled again when that right changes.
 func Example() {
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
 	if err != nil {
@@ -31,8 +31,8 @@ func Example() {
 	const name = "references"
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	err = ctrl.NewControllerManagedBy(mgr).Named(name).For(&corev1.ConfigMap{}).
-		WatchesRawSource(set.Source(name, secrets, nil)). // a Secret changed: whoever leases it
-		WatchesRawSource(set.States(name)).               // a right came or went: whoever leases what it is about
+		WatchesRawSource(set.Source(name, secrets, nil)). // a Secret changed: enqueues the ConfigMaps that lease it
+		WatchesRawSource(set.States(name)).               // a right came or went: enqueues the ConfigMaps whose leases need it
 		Complete(reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 			owner := watchset.Owner{Controller: name, NamespacedName: request.NamespacedName}
 			var referrer corev1.ConfigMap

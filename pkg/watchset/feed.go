@@ -18,8 +18,8 @@ type feedKey struct {
 	resource   schema.GroupVersionResource
 }
 
-// feed tells the handler of one Source what happens, in a goroutine of its own: a slow one delays nobody else. It holds one
-// entry per object at most.
+// feed passes events to the handler of one Source, in a goroutine of its own, so that a slow handler delays no other. It holds at
+// most one entry per part and object: changes that the handler hasn't got yet become one.
 type feed struct {
 	feedKey
 	handler   handler.EventHandler
@@ -36,13 +36,14 @@ type entryKey struct {
 	object string // namespace/name
 }
 
-// entry is what the handler has seen of an object, and what there is now; nil is nothing.
+// entry is one pending event: the object as the handler got it last (seen), and as it is now. nil means that there was, or is, no object.
 type entry struct {
 	seen, now client.Object
-	listed    bool // it was there when the watch began
+	listed    bool // a list showed the difference, not an event of a watch
 }
 
-// push notes a change. before is what the handler was told last, unless an entry knows better.
+// push queues a change of an object. before is the object as the part held it; a pending entry of the object keeps its own older
+// state instead, since the handler got that one last.
 func (f *feed) push(p *part, key string, before, now client.Object, listed bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +56,7 @@ func (f *feed) push(p *part, key string, before, now client.Object, listed bool)
 	f.work.Add(at)
 }
 
-// tellAll tells differences that a list of the part showed.
+// tellAll queues the differences that a list of the part showed.
 func (f *feed) tellAll(p *part, all []difference) {
 	for _, d := range all {
 		f.push(p, d.key, d.before, d.now, true)
@@ -66,8 +67,8 @@ func same(a, b client.Object) bool {
 	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetResourceVersion() != ""
 }
 
-// drop forgets what the handler wasn't told yet of a part, but for objects that are gone. It returns what the handler was told
-// before of those that it forgets.
+// drop removes a part's pending entries, except those of objects that are gone. It returns the removed objects as the handler got
+// them last, by namespace/name; nil for objects that the handler never got.
 func (f *feed) drop(p *part) map[string]client.Object {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +82,8 @@ func (f *feed) drop(p *part) map[string]client.Object {
 	return dropped
 }
 
-// passOn makes what the handler wasn't told yet of p be told for heir.
+// passOn moves the pending entries of p to heir, the part that takes p's place. Where heir has an entry of the same object, that
+// entry takes over the state that the handler got last.
 func (f *feed) passOn(p, heir *part) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +102,7 @@ func (f *feed) passOn(p, heir *part) {
 	}
 }
 
-// run tells the handler until the feed is shut down.
+// run passes entries to the handler until the feed is shut down. Once ctx is done it only empties the queue.
 func (f *feed) run(ctx context.Context) {
 	for {
 		at, down := f.work.Get()

@@ -28,7 +28,7 @@ func (w *world) held(resource schema.GroupVersionResource) (told *log, free func
 	return told, sync.OnceFunc(func() { close(gate) })
 }
 
-// What waits for a slow handler is as forbidden as the rest.
+// Events that wait for a slow handler are dropped when their informer becomes Forbidden.
 func TestWhatWaitsIsForbiddenToo(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	for _, name := range []string{"s", "t", "u"} {
@@ -50,7 +50,7 @@ func TestWhatWaitsIsForbiddenToo(t *testing.T) {
 	})
 }
 
-// What waits for a slow handler is not lost when the cluster takes the place of namespaces, nor told twice.
+// Events that wait for a slow handler are neither lost nor repeated when an Auto lease changes from namespaces to the cluster.
 func TestWhatWaitsIsPassedOn(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	for _, name := range []string{"s", "t", "u"} {
@@ -71,7 +71,7 @@ func TestWhatWaitsIsPassedOn(t *testing.T) {
 	})
 }
 
-// The cluster's list may be older than what a namespace showed.
+// When an Auto lease changes to the cluster, the cluster-wide list may be older than the objects of a namespace's informer.
 func TestUpToAnOlderList(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "old")

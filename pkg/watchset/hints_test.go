@@ -23,7 +23,7 @@ import (
 
 func TestDenialInTrouble(t *testing.T) { t.Run("INF-I61", denialInTrouble) }
 
-// A no beside which the authorizer reports an error is looked into by the requests that it is about.
+// When a review denies a verb and reports an evaluation error, the Set tries that verb itself before it believes the denial.
 func denialInTrouble(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -58,7 +58,7 @@ func denialInTrouble(t *testing.T) {
 
 func TestRightForASelector(t *testing.T) { t.Run("INF-I62", rightForASelector) }
 
-// A right that holds for a label selector only is no denial for an informer that selects so.
+// An informer with a label selector is Synced if its identity has the right for that selector only.
 func rightForASelector(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.selects = "team=payments"
@@ -76,10 +76,10 @@ func rightForASelector(t *testing.T) {
 
 func TestThousandsOfInformers(t *testing.T) { t.Run("INF-I63", thousandsOfInformers) }
 
-// What is poked doesn't wait behind regular checks, one review tells the rights of a whole namespace, and no check starves.
+// Poked informers don't wait behind regular checks, one review decides for all informers of a namespace, and no check starves.
 func thousandsOfInformers(t *testing.T) {
 	namespaces := 2500
-	if os.Getenv("WARREN_RACE") == "1" { // its runtime ends with a segmentation fault at so many timers of one bubble, now and then
+	if os.Getenv("WARREN_RACE") == "1" { // the race detector's runtime sometimes ends with a segmentation fault at so many timers in one bubble of testing/synctest
 		namespaces = 100
 	}
 	resources := []string{"secrets", "configmaps", "widgets", "roles", "nodes", "pods", "services", "leases"}
@@ -118,8 +118,8 @@ func thousandsOfInformers(t *testing.T) {
 		}
 
 		a.do(func() { a.denied = fmt.Sprint("n", namespaces/2) })
-		w.Poke()                  // a hint for everybody, which takes its time
-		w.after(45 * time.Second) // each is looked at twice
+		w.Poke()                  // pokes all informers; the limit of reviews spreads their reviews over some seconds
+		w.after(45 * time.Second) // the reviews of all, and their repetitions, are done
 		w.is(victim, watchset.Forbidden)
 		a.do(func() { a.denied = "" })
 		a.put("rolebindings", fmt.Sprint("n", namespaces/2), "right")
@@ -130,7 +130,7 @@ func thousandsOfInformers(t *testing.T) {
 
 func TestDiscoveryIsNobodys(t *testing.T) { t.Run("INF-I64", discoveryIsNobodys) }
 
-// The context of whoever asked discovery first fails nobody else.
+// If the caller whose question started a request of discovery gives up, other callers still get the answer.
 func discoveryIsNobodys(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")

@@ -9,8 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Lease is an owner's claim on what its Request asks for. The informers beneath it are shared, and live while some lease needs
-// them.
+// Lease is an owner's claim on what its Request asks for. Leases share informers, and an informer lives while some lease needs it.
 type Lease struct {
 	set   *Set
 	owner Owner
@@ -20,20 +19,20 @@ type Lease struct {
 	// The Set's lock guards these.
 	request  Request
 	released bool
-	touched  uint64          // the sequence of whoever acquired it last
+	touched  uint64          // the sequence number of the session, or call of Set.Acquire, that acquired it last
 	parts    map[place]*part // all parts that it holds
 	waiting  []string        // namespaces that exceed MaxNamespaces
-	down     bool            // Auto: the namespaces stand in for the cluster
-	changed  chan struct{}   // closed at the next change; nil unless somebody waits
+	down     bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
+	changed  chan struct{}   // closed at the next change; nil unless a call of Wait blocks
 }
 
 // holdings are the leases of an owner.
 type holdings struct {
 	leases map[requestKey]*Lease
-	latest uint64 // the sequence of the latest session
+	latest uint64 // the sequence number of the owner's latest session
 }
 
-// acquireLocked is Acquire with the lock held. sequence is that of whoever acquires.
+// acquireLocked is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the call of Set.Acquire.
 func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, error) {
 	if s.stopped {
 		return nil, ErrStopped
@@ -65,8 +64,8 @@ func (s *Set) holdings(owner Owner) *holdings {
 	return held
 }
 
-// Release releases the lease; what it shared with others lives on, the rest after IdleGrace ends. It may be called more than
-// once. Later reads return ErrReleased.
+// Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be called more
+// than once. Later reads return ErrReleased.
 func (l *Lease) Release() {
 	l.set.mu.Lock()
 	defer l.set.unlock()
@@ -93,7 +92,8 @@ func (l *Lease) release() {
 	l.wakeWaiters()
 }
 
-// grace is how long the informers of a lease outlive it: what a Sink got nobody else can use.
+// grace returns how long the informers of a lease outlive it: IdleGrace, or 0 if the request has a Sink, because no other lease
+// could use these informers.
 func (l *Lease) grace() time.Duration {
 	if l.key.sink != nil {
 		return 0
@@ -101,7 +101,8 @@ func (l *Lease) grace() time.Duration {
 	return *l.set.options.IdleGrace
 }
 
-// arrangeParts brings the parts in line with what is wanted now. told is what feeds were told of by a cluster part that was lost.
+// arrangeParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the objects that feeds got
+// from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
 func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	waited := l.waiting
 	want, stays, renewed := l.wantedPlaces(), map[place]bool{}, map[string]bool{}
@@ -116,7 +117,7 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 		switch {
 		case l.scope.kind == autoScope && !l.down:
 			l.passOn(p, l.parts[place{}])
-		case renewed[at.namespace]: // its UID changed
+		case renewed[at.namespace]: // the namespace was made anew: its UID changed
 			l.tellGone(p)
 		}
 		l.detachPart(p)
@@ -133,7 +134,7 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	l.tellWaiting(waited, renewed)
 	l.wakeWaiters()
 	if cluster := l.parts[place{}]; cluster != nil {
-		l.partLost(cluster, nil) // which it may be for others already
+		l.partLost(cluster, nil) // the part may be shared, and Forbidden since before this lease
 	}
 }
 
@@ -152,7 +153,8 @@ func (l *Lease) wantedPlaces() []place {
 	return []place{{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}}
 }
 
-// namespaces returns at most MaxNamespaces of the set; those that are followed keep their place.
+// namespaces returns places for at most MaxNamespaces of the NamespaceSet, and sets l.waiting to the names beyond that limit.
+// Namespaces that have a part already come first, so that a new name never displaces them.
 func (l *Lease) namespaces() []place {
 	uids := l.scope.set.namespaceUIDs()
 	room := l.set.options.MaxNamespaces
@@ -199,7 +201,7 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 	p.agenda.expire = time.Time{}
 	p.controllers[l.owner.Controller]++
 	if p.controllers[l.owner.Controller] > 1 {
-		return // its feeds know
+		return // another lease of the controller holds the part, so its feeds got the objects already
 	}
 	for f := range p.feeds() {
 		if f.controller != l.owner.Controller {
@@ -213,7 +215,8 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 	}
 }
 
-// recallTold notes what a feed was told of in the part's namespace.
+// recallTold records, of the objects that a feed got from another part, those in this part's namespace, so that the first list here
+// passes on differences only.
 func (p *part) recallTold(f *feed, told map[string]client.Object) {
 	for key, object := range told {
 		if object.GetNamespace() != p.key.namespace {
@@ -245,7 +248,7 @@ func (l *Lease) detachPart(p *part) {
 	delete(p.controllers, controller)
 }
 
-// expireAfter has a part without leases closed.
+// expireAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
 func (p *part) expireAfter(grace time.Duration) {
 	if !p.idle() {
 		return
@@ -261,7 +264,7 @@ func (p *part) expireAfter(grace time.Duration) {
 // isLast says whether no other lease of the controller holds the part.
 func (l *Lease) isLast(p *part) bool { return p.controllers[l.owner.Controller] == 1 }
 
-// passOn gives what feeds were not told yet to the part that takes p's place.
+// passOn moves the pending events of this controller's feeds from p to heir, the part that takes p's place; nil moves nothing.
 func (l *Lease) passOn(p, heir *part) {
 	for f := range p.feeds() {
 		if f.controller == l.owner.Controller && l.isLast(p) && heir != nil {
@@ -270,7 +273,7 @@ func (l *Lease) passOn(p, heir *part) {
 	}
 }
 
-// tellGone tells feeds that all objects of a part are gone: those of a namespace that was deleted.
+// tellGone queues deletions of all objects of a part whose namespace was deleted.
 func (l *Lease) tellGone(p *part) {
 	for f := range p.feeds() {
 		if f.controller != l.owner.Controller || !l.isLast(p) {
@@ -282,7 +285,8 @@ func (l *Lease) tellGone(p *part) {
 	}
 }
 
-// partLost has an Auto lease go from the cluster to its namespaces.
+// partLost makes an Auto lease change from its cluster-wide part p to one part per namespace, if p is Forbidden and its resource is
+// namespaced.
 func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
 	if l.scope.kind == autoScope && p.key.kind == clusterScope && p.state == Forbidden && !l.down && !p.global {
 		l.down = true
@@ -290,7 +294,7 @@ func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
 	}
 }
 
-// partSynced has an Auto lease go from its namespaces to the cluster.
+// partSynced makes an Auto lease change back from parts of namespaces to its cluster-wide part p.
 func (l *Lease) partSynced(p *part) {
 	if l.scope.kind == autoScope && p.key.kind == clusterScope && l.down {
 		l.down = false
@@ -298,7 +302,7 @@ func (l *Lease) partSynced(p *part) {
 	}
 }
 
-// wakeWaiters wakes whoever waits.
+// wakeWaiters wakes all calls of Wait.
 func (l *Lease) wakeWaiters() {
 	if l.changed != nil {
 		close(l.changed)
@@ -306,7 +310,7 @@ func (l *Lease) wakeWaiters() {
 	}
 }
 
-// facingParts returns the parts that the lease reads from, and what is wrong with namespaces that have none.
+// facingParts returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
 func (l *Lease) facingParts() (parts []*part, missing map[string]error) {
 	missing = map[string]error{}
 	for at, p := range l.parts {
@@ -321,7 +325,7 @@ func (l *Lease) facingParts() (parts []*part, missing map[string]error) {
 	return parts, missing
 }
 
-// partOf returns the part that shows namespace; nil if there is none.
+// partOf returns the part that shows a namespace; nil if the lease has none for it.
 func (l *Lease) partOf(namespace string) *part {
 	switch l.scope.kind {
 	case clusterScope, objectScope:
@@ -333,7 +337,7 @@ func (l *Lease) partOf(namespace string) *part {
 		if p := l.inNamespace(namespace); p != nil || slices.Contains(l.waiting, namespace) {
 			return p
 		}
-		return l.parts[place{}] // elsewhere the cluster part says why nothing is seen
+		return l.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state says why nothing is seen
 	}
 	return l.inNamespace(namespace)
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are what a Set measures. Gauges are counted when they are asked for; no label names a namespace, an object or an owner.
+// metrics are the Prometheus metrics of a Set. Gauges are counted when they are collected; no label names a namespace, an object or
+// an owner.
 type metrics struct {
 	set         *Set
 	transitions *prometheus.CounterVec
@@ -55,7 +56,7 @@ func (m *metrics) synced(p *part, took time.Duration) {
 	}
 }
 
-// forget drops the series of a resource when its last part is gone. The caller holds the Set's lock.
+// forget removes the series of gone's resource unless another part of that resource is left. The caller holds the Set's lock.
 func (m *metrics) forget(gone *part) {
 	for _, p := range m.set.parts {
 		if p.key.resource.GroupResource() == gone.key.resource.GroupResource() {

@@ -25,12 +25,12 @@ func NewNamespaceSet(names ...string) *NamespaceSet {
 	return n
 }
 
-// Replace makes the set hold exactly these namespaces. An empty UID is one that isn't known.
+// Replace makes the set hold exactly these namespaces. An empty UID means that the UID isn't known.
 func (n *NamespaceSet) Replace(namespaces map[string]types.UID) {
 	n.changeSet(func() { n.uids = maps.Clone(namespaces) })
 }
 
-// Add adds a namespace, or changes its UID. An empty UID is one that isn't known.
+// Add adds a namespace, or changes its UID. An empty UID means that the UID isn't known.
 func (n *NamespaceSet) Add(name string, uid types.UID) {
 	n.changeSet(func() {
 		if n.uids == nil {

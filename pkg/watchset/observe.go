@@ -8,33 +8,35 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What the Set watches for itself, cluster-wide: the kinds of RBAC, and CRDs. Of a binding it needs the role and the subjects, of
-// all others no more than their names.
+// The resources that the Set watches for itself, cluster-wide: the kinds of RBAC, and CRDs. The Set reads role and subjects of
+// bindings, and only the names of all other objects.
 var (
 	rbacKinds = []string{roleKind, roleBindingKind, clusterRoleKind, clusterRoleBindingKind}
 	crdKind   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
-// newOwn makes a part that pokes others. What it shows is held by nobody: trim makes it small while it is listed.
+// newOwn makes a part that the Set watches for itself, so that its events poke other parts: ask for reviews of their rights.
+// observer gets the objects as trim returns them, and the part stores none.
 func (s *Set) newOwn(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object, observer func(change, ...client.Object)) *part {
 	p := s.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
 	p.observer, p.trim, p.needed, p.admitted = observer, trim, true, true
 	return p
 }
 
-// nameOnly keeps what names an object.
+// nameOnly returns an object that has only the namespace, name, UID and resourceVersion of the given one.
 func nameOnly(object client.Object) client.Object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}}
 }
 
-// watchRBAC watches the kinds of RBAC from the first informer on, each by itself and under the same back-off as all parts.
+// watchRBAC starts one watch for each kind of RBAC at its first call, which the first informer makes. Each has the same back-off as
+// all parts, and a missing right on one kind doesn't stop the others.
 func (s *Set) watchRBAC() {
 	if s.rbac != nil || s.options.WatchRBAC == Off {
 		return
 	}
-	s.rbac = []*part{} // so that its parts don't ask for themselves
+	s.rbac = []*part{} // not nil: the parts begun below call watchRBAC again
 	for _, kind := range rbacKinds {
 		form, trim := Metadata, nameOnly
 		if kind == roleBindingKind || kind == clusterRoleBindingKind {
@@ -48,7 +50,8 @@ func (s *Set) watchRBAC() {
 	}
 }
 
-// rbacChanged pokes the parts whose rights an event may change. When a watch begins, what happened before is not known.
+// rbacChanged pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
+// later list all parts, because nobody knows which events were missed.
 func (s *Set) rbacChanged(own *part, c change, objects []client.Object) {
 	kind := own.key.resource.Resource
 	s.metrics.pokes.WithLabelValues(kind).Inc()
@@ -65,7 +68,7 @@ func (s *Set) rbacChanged(own *part, c change, objects []client.Object) {
 	}
 }
 
-// pokeParts pokes the parts of some namespaces; "" stands for all parts, since a right may have come or gone cluster-wide.
+// pokeParts pokes the parts of the given namespaces. "" among them pokes all parts, since a cluster-wide right may have changed.
 func (s *Set) pokeParts(namespaces []string) {
 	if slices.Contains(namespaces, "") {
 		for _, p := range s.parts {
@@ -80,7 +83,7 @@ func (s *Set) pokeParts(namespaces []string) {
 	}
 }
 
-// seesBindings says whether all bindings are known: else an event of a role may concern anybody.
+// seesBindings says whether all bindings are known. If not, an event of a role may concern any part.
 func (s *Set) seesBindings() bool {
 	for _, p := range s.rbac {
 		if p.key.form == Full && p.state != Synced {
@@ -90,7 +93,7 @@ func (s *Set) seesBindings() bool {
 	return true
 }
 
-// needCRDs watches CRDs while some part is NotServed.
+// needCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
 func (s *Set) needCRDs() {
 	switch {
 	case s.options.WatchCRDs == Off || s.stopped:
@@ -103,7 +106,7 @@ func (s *Set) needCRDs() {
 	}
 }
 
-// crdsChanged pokes the parts that wait for these CRDs.
+// crdsChanged pokes the NotServed parts whose resource one of these CRDs defines.
 func (s *Set) crdsChanged(_ change, crds ...client.Object) {
 	s.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	names := map[string]bool{}

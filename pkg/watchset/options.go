@@ -14,29 +14,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Options say how a Set differs from the usual one. The zero value is the usual one.
+// Options configure a Set. The zero value of each field stands for its default.
 type Options struct {
-	// Backoff is how a part that is Forbidden or NotServed looks whether it may go on: 5s, doubling up to 5m, each ±20 %. It
-	// begins anew at each new loss.
+	// Backoff is the time between two reviews of whether an informer that is Forbidden or NotServed may begin again; the zero value
+	// means 5s, doubling up to 5m, each ±20 %. The delay starts from Initial again once the informer was Synced.
 	Backoff Backoff
-	// VerifyInterval is how often, ±20 %, the rights of a Synced part are asked again; nil means 5m, a pointer to 0 never.
+	// VerifyInterval is the time, ±20 %, between two reviews of the rights of a Synced informer; nil means 5m, a pointer to 0 never.
 	VerifyInterval *time.Duration
-	// RBACDebounce is the time from the first event of RBAC to the review; 0 means 250ms.
+	// RBACDebounce is the time from the first event of RBAC to the review that it causes; 0 means 250ms.
 	RBACDebounce time.Duration
-	// WatchRBAC and WatchCRDs say whether RBAC, and CRDs while a part is NotServed, are watched.
+	// WatchRBAC says whether the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed.
 	WatchRBAC, WatchCRDs WatchMode
 	// IdleGrace is how long an informer without leases lives on; nil means 30s, a pointer to 0 not at all.
 	IdleGrace *time.Duration
-	// DegradedAfter is how long a part may be without a working watch; 0 means 30s.
+	// DegradedAfter is how long an informer may be without a working watch before it is Degraded; 0 means 30s.
 	DegradedAfter time.Duration
 	// StartConcurrency is how many initial lists are under way at a time; 0 means 16.
 	StartConcurrency int
-	// MaxInformers is how many parts a set runs, MaxNamespaces how many namespaces a lease; 0 means 2000 and 500. What exceeds
-	// stays Pending with ErrLimit, and moves up in alphabetical order when room is made.
+	// MaxInformers is how many informers a Set runs, MaxNamespaces how many namespaces one lease follows; 0 means 2000 and 500.
+	// Informers and namespaces beyond that stay Pending with ErrLimit, and start in alphabetical order when others end.
 	MaxInformers, MaxNamespaces int
-	// Transform runs before an object is stored, by resource, in place of DefaultTransform. What it returns may be smaller and
-	// of the caller's own type, but keeps namespace, name, UID and resourceVersion. It may change its argument, and must not
-	// return nil.
+	// Transform runs before an object is stored, by resource, in place of DefaultTransform. The function may return a smaller
+	// object, of a type of the caller's own, but must keep namespace, name, UID and resourceVersion. It may change its argument,
+	// and must not return nil.
 	Transform map[schema.GroupVersionResource]func(client.Object) client.Object
 	// Mapper tells Session.Reader the resource of a kind; nil means that discovery is asked.
 	Mapper meta.RESTMapper
@@ -53,7 +53,7 @@ type Options struct {
 // Backoff is a delay that doubles from Initial to Max.
 type Backoff struct{ Initial, Max time.Duration }
 
-// WatchMode says whether something is watched for the sake of all informers.
+// WatchMode says whether the Set watches a kind in order to notice changes of rights or resources.
 type WatchMode string
 
 // Modes of watching. The empty one is WhereAllowed.

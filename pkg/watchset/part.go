@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// part is one list and watch, shared by all leases with an equal key. The Set's lock guards its fields; the store has a lock of
-// its own, and is written under the Set's lock or, event by event, by the run alone.
+// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock
+// guards its fields; the store has a lock of its own, and is written under the Set's lock or, event by event, by the run alone.
 type part struct {
 	set      *Set
 	key      partKey
 	client   resourceClient
 	request  Request
-	observer func(change, ...client.Object) // gets what is seen, in place of store and feeds: for what the Set watches for itself
+	observer func(change, ...client.Object) // gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
 
-	trim        func(client.Object) client.Object // makes small what the observer gets
-	leases      map[*Lease]bool                   // true: its owner wasn't told of any state yet
-	controllers map[string]int                    // of the leases
-	needed      bool                              // by the Set itself
+	trim        func(client.Object) client.Object // returns the smaller object that the observer gets
+	leases      map[*Lease]bool                   // true: States hasn't enqueued its owner since the lease got the part
+	controllers map[string]int                    // how many leases each controller has on the part
+	needed      bool                              // the Set itself needs the part
 	admitted    bool
 	gone        bool
 
@@ -30,16 +30,16 @@ type part struct {
 	since    time.Time
 	err      error
 	settled  State // the last state that owners were told of
-	attempts int   // to come back, since the last loss
+	attempts int   // failed attempts to be Synced since the part was Synced last
 	lastSync time.Time
-	cause    error // the last trouble
+	cause    error // the last error, for a *DegradedError
 	global   bool  // discovery said that the resource is cluster-scoped
 	agenda   agenda
 
 	store   cache.Indexer
-	objects atomic.Int64 // in the store
-	run     *run         // nil unless the server is followed
-	// known is what feeds were told of while other parts of an Auto lease showed it.
+	objects atomic.Int64 // how many objects the store holds
+	run     *run         // nil unless the part lists or watches
+	// known holds, by namespace/name, the objects that each feed got from other parts of an Auto lease before this part took their place.
 	known map[*feed]map[string]client.Object
 }
 
@@ -52,15 +52,16 @@ func (s *Set) newPart(key partKey, r Request) *part {
 	return p
 }
 
-// isOwn says whether the part is one of the Set's own.
+// isOwn says whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
 func (p *part) isOwn() bool { return p.observer != nil }
 
 func (p *part) idle() bool { return len(p.leases) == 0 && !p.needed }
 
-// sees says whether the store means something: all there is, or all that was there.
+// sees says whether the store is complete: with all objects that exist (Synced), or that existed while the watch worked (Degraded).
 func (p *part) sees() bool { return p.state == Synced || p.state == Degraded }
 
-// beginRun follows the server. It asks for no right: the first request shows it.
+// beginRun starts to list and watch, if the Set runs and the part doesn't. It reviews no rights, because the first request shows a
+// missing one.
 func (p *part) beginRun() {
 	if !p.set.isLive() || p.run != nil {
 		return
@@ -71,7 +72,7 @@ func (p *part) beginRun() {
 	p.set.running.Go(p.run.follow)
 }
 
-// haltStream closes the stream.
+// haltStream ends the part for good: its run and its timer.
 func (p *part) haltStream() {
 	p.gone = true
 	p.agenda.stop()
@@ -85,7 +86,7 @@ func (p *part) endRun() {
 	}
 }
 
-// closePart ends a part that nobody leases, and makes room for another.
+// closePart ends a part that no lease needs, and lets another part begin in its place.
 func (p *part) closePart() {
 	if p.gone {
 		return
@@ -107,7 +108,7 @@ func (p *part) closePart() {
 	}
 }
 
-// registerPart makes the part known as one of its namespace.
+// registerPart adds the part to the Set's index by namespace.
 func (p *part) registerPart() {
 	if p.set.local[p.key.namespace] == nil {
 		p.set.local[p.key.namespace] = map[*part]struct{}{}
@@ -121,7 +122,7 @@ func (p *part) unregister() {
 	}
 }
 
-// enterState changes the state, and tells whoever waits for that.
+// enterState changes the state, wakes calls of Wait, and enqueues owners where the state is settled and new to them.
 func (p *part) enterState(state State, err error) {
 	from, changed := p.state, p.state != state
 	p.state, p.err = state, err
@@ -149,7 +150,7 @@ func (p *part) enterState(state State, err error) {
 	}
 }
 
-// count keeps the counters of states.
+// count updates the metric of transitions and the number of parts that are NotServed. to is "" for a part that is closed.
 func (p *part) count(from, to State) {
 	if p.isOwn() {
 		return
@@ -168,7 +169,7 @@ func (p *part) count(from, to State) {
 	p.set.needCRDs()
 }
 
-// logChange writes the one line that a change is worth.
+// logChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.
 func (p *part) logChange(before State) {
 	log := p.set.log
 	if p.isOwn() {
@@ -182,8 +183,8 @@ func (p *part) logChange(before State) {
 	log.Info("informer changed its state", values...)
 }
 
-// loseStore closes the stream and empties the store, without events: nobody knows what is there now. It comes back by the back-off,
-// or sooner when something hints at it.
+// loseStore ends the run and empties the store, without events of deletion: the objects may still exist. The part begins again
+// after a review, which the back-off or a hint causes.
 func (p *part) loseStore(state State, err error) {
 	p.endRun()
 	memory := p.remember(state)
@@ -199,8 +200,8 @@ func (p *part) loseStore(state State, err error) {
 	}
 }
 
-// remember drops what feeds were not told yet, and returns what they were told of: an Auto lease that goes from the cluster to
-// its namespaces tells the differences only.
+// remember drops the pending events of feeds, and returns the objects that each feed got before. With these an Auto lease that
+// changes from the cluster to its namespaces passes on the differences only.
 func (p *part) remember(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
 	for f := range p.feeds() {
@@ -232,7 +233,7 @@ func (p *part) autoLeased(controller string) bool {
 	return false
 }
 
-// settlePart makes the part Synced: all is there, and a watch is open.
+// settlePart makes the part Synced. The caller knows that the store is complete and a watch is open.
 func (p *part) settlePart() {
 	p.agenda.degrade, p.cause = time.Time{}, nil
 	if p.state == Synced {
@@ -249,12 +250,12 @@ func (p *part) settlePart() {
 	}
 }
 
-// degradePart gives up pretending that the watch works. What was last known stays.
+// degradePart makes the part Degraded unless its watch works again. The store keeps its objects.
 func (p *part) degradePart() {
 	if p.run == nil || p.run.working() {
 		return
 	}
-	p.run.freeSlot() // whoever hangs must not keep others from starting
+	p.run.freeSlot() // a list that hangs must not keep other parts from starting
 	p.enterState(Degraded, p.degraded())
 }
 
@@ -271,7 +272,7 @@ func (p *part) forbidden(missing []string, cause error) *ForbiddenError {
 	return &ForbiddenError{Resource: p.key.resource, Namespace: p.key.namespace, Name: p.key.name, Missing: slices.Compact(missing), Cause: cause}
 }
 
-// limited says whether the part waits for room.
+// limited says whether the part waits because MaxInformers others run.
 func (p *part) limited() bool { return !p.admitted && p.set.ctx != nil }
 
 func (p *part) status() Status {
@@ -286,7 +287,7 @@ func (p *part) status() Status {
 	return status
 }
 
-// problem is what a read gets beside, or in place of, objects.
+// problem returns the error that a read returns beside, or in place of, objects; nil if the part is Synced.
 func (p *part) problem() error {
 	switch {
 	case p.state == Synced:

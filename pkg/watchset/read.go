@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Status returns the state of all parts together: Synced only if all are, else the worst.
+// Status returns the state of all the lease's informers together: Synced only if all are, else the worst state.
 func (l *Lease) Status() Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
@@ -36,7 +36,7 @@ func (l *Lease) Status() Status {
 	return worst
 }
 
-// worse prefers the worse state, and of equal ones that which is at hand for longer.
+// worse says whether a's state is worse than b's, or the same and older.
 func worse(a, b Status) bool {
 	if a.State != b.State {
 		return severity[a.State] > severity[b.State]
@@ -52,7 +52,7 @@ func (l *Lease) pending(limited bool) Status {
 	return status
 }
 
-// StatusFor returns the state of the part that shows a namespace. A namespace that the lease doesn't follow is Pending.
+// StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending.
 func (l *Lease) StatusFor(namespace string) Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
@@ -62,8 +62,9 @@ func (l *Lease) StatusFor(namespace string) Status {
 	return l.pending(slices.Contains(l.waiting, namespace))
 }
 
-// Wait blocks until no part is Pending or Syncing. It returns nil where all are Synced; *ForbiddenError, *NotServedError,
-// *DegradedError or ErrLimit where none is; *PartialError where some are; ErrReleased, ErrStopped, or ctx.Err().
+// Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all
+// are Synced; *ForbiddenError, *NotServedError, *DegradedError or ErrLimit if none is; *PartialError if some are. After Release it
+// returns ErrReleased, after the end of Start ErrStopped, and if ctx is done first ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
 		changed, err := l.lookAtParts()
@@ -80,7 +81,7 @@ func (l *Lease) Wait(ctx context.Context) error {
 	}
 }
 
-// lookAtParts returns what to wait for, or nil and the verdict on all parts.
+// lookAtParts returns a channel that is closed at the next change, or, if there is nothing to wait for, nil and the verdict on all parts.
 func (l *Lease) lookAtParts() (<-chan struct{}, error) {
 	l.set.mu.Lock()
 	defer l.set.unlock()
@@ -101,7 +102,7 @@ func (l *Lease) lookAtParts() (<-chan struct{}, error) {
 	return l.changed, nil
 }
 
-// closed says why nothing can be read at all.
+// closed returns ErrReleased or ErrStopped if nothing can be read any more, else nil.
 func (l *Lease) closed() error {
 	switch {
 	case l.released:
@@ -112,7 +113,7 @@ func (l *Lease) closed() error {
 	return nil
 }
 
-// unreadable says why the objects of the lease can't be read.
+// unreadable returns why the lease's objects can't be read, nil if they can.
 func (l *Lease) unreadable() error {
 	if l.key.sink != nil {
 		return fmt.Errorf("%w: the lease has a Sink, which got the objects", ErrInvalid)
@@ -120,7 +121,8 @@ func (l *Lease) unreadable() error {
 	return l.closed()
 }
 
-// verdict is the error beside what several parts show.
+// verdict returns the error that a read of these parts returns beside its objects: nil if all are Synced, *PartialError if some
+// are, the worst part's error if none is. It adds the parts' errors to missing.
 func verdict(parts []*part, missing map[string]error) error {
 	if len(parts) == 0 && len(missing) == 0 {
 		return ErrNotSynced
@@ -195,9 +197,9 @@ func (l *Lease) readablePart(namespace string) (*part, error) {
 	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
 }
 
-// List returns the objects of a namespace, or of all that the lease follows if it is empty, that match sel; nil matches
-// everything. They are shared: callers must not change them. Over several parts it returns what is at hand and *PartialError;
-// *DegradedError comes with what was last known.
+// List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
+// matches everything. The objects are shared: callers must not change them. Where some namespaces can't be seen, it returns the
+// objects of the others and a *PartialError; a *DegradedError comes with the objects as they were seen last.
 func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, error) {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()

@@ -22,10 +22,10 @@ const defaultSyncTimeout = 10 * time.Second
 // ReaderOption changes how a Session's Reader reads.
 type ReaderOption func(*reader)
 
-// GetByNamespace has Get lease the object's namespace, for owners that read many objects there.
+// GetByNamespace makes Get lease the object's whole namespace, for owners that read many objects there.
 func GetByNamespace() ReaderOption { return func(r *reader) { r.byNamespace = true } }
 
-// SyncTimeout is how long a read waits for its informer before it returns ErrNotSynced; 10s unless it is given.
+// SyncTimeout sets how long a read waits for its informer before it returns ErrNotSynced; the default is 10s.
 func SyncTimeout(d time.Duration) ReaderOption { return func(r *reader) { r.timeout = d } }
 
 // reader implements client.Reader.
@@ -101,7 +101,8 @@ func (r *reader) List(ctx context.Context, out client.ObjectList, options ...cli
 	return meta.SetList(out, items)
 }
 
-// onlyName returns the name that a field selector asks for, and refuses what can't be told locally.
+// onlyName returns the name that a field selector of metadata.name asks for, "" without a field selector. It returns ErrInvalid for
+// all other field selectors and for Continue, which a store can't answer.
 func onlyName(o *client.ListOptions) (string, error) {
 	if o.Continue != "" {
 		return "", fmt.Errorf("%w: continue is not supported, the list is whole", ErrInvalid)
@@ -117,7 +118,7 @@ func onlyName(o *client.ListOptions) (string, error) {
 	return name, nil
 }
 
-// request is what a read of out needs, but for its scope, and the kind of the objects.
+// request returns the Request for a read into out, whose scope the caller sets, and the kind of the objects.
 func (r *reader) request(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
 	set := r.session.set
 	scheme := set.options.Scheme
@@ -147,7 +148,7 @@ func trimList(kind string) string {
 	return kind
 }
 
-// synced leases what a read needs, and waits for it.
+// synced acquires a lease for a read, and waits until it is Synced or the reader's timeout has passed.
 func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
 	l, err := r.session.Acquire(request)
 	if err != nil {
@@ -162,8 +163,8 @@ func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
 	return l, err
 }
 
-// resourceOf returns the resource of a kind. Of a kind that isn't served it is a guess, so that its lease is NotServed until it
-// is.
+// resourceOf returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease is NotServed
+// until the kind is served.
 func (s *Set) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
 	if s.options.Mapper != nil {
@@ -189,7 +190,7 @@ func (s *Set) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (sche
 	return s.catalog.remember(gvk, found.Name), nil
 }
 
-// newItem makes an item of a list.
+// newItem returns an empty object of the type that the list holds; ErrInvalid if list is no list of objects.
 func newItem(list client.ObjectList) (client.Object, error) {
 	switch list.(type) {
 	case *unstructured.UnstructuredList:

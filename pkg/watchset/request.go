@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Owner is the reconcile.Request that needs an informer, and the controller that it belongs to.
+// Owner names what needs an informer: a controller, and one of its reconcile.Requests.
 type Owner struct {
 	Controller string
 	types.NamespacedName
 }
 
-// Request says what an informer is to show.
+// Request says which objects an informer shows, and in which form.
 type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
-	// Scope is where; the zero value is Cluster().
+	// Scope says in which namespaces, or for which object; the zero value is Cluster().
 	Scope Scope
 	// Form is how much of an object is held; the zero value is Metadata.
 	Form Form
 	// LabelSelector and FieldSelector are applied by the server; nil selects everything.
 	LabelSelector labels.Selector
 	FieldSelector fields.Selector
-	// Sink, if it is set, gets what the informers show, as the server sent it, in place of a store: reads of such a lease are
-	// ErrInvalid. It must be comparable, such as a pointer; informers with different sinks are not shared.
+	// Sink, if it is set, gets the objects, as the server sent them, in place of a store: reads of such a lease return ErrInvalid.
+	// A Sink must be comparable, such as a pointer; informers with different Sinks are not shared.
 	Sink Sink
 }
 
@@ -42,7 +42,7 @@ const (
 	Full     Form = "Full"
 )
 
-// String returns the form as metrics have it.
+// String returns the form's value in metrics: "full" or "metadata".
 func (f Form) String() string {
 	if f == Full {
 		return "full"
@@ -50,7 +50,7 @@ func (f Form) String() string {
 	return "metadata"
 }
 
-// Scope is where a lease looks.
+// Scope says in which namespaces, or for which object, a lease has informers.
 type Scope struct {
 	kind            scopeKind
 	namespace, name string
@@ -67,22 +67,22 @@ const (
 	autoScope
 )
 
-// Cluster is all namespaces, and the only scope besides Object for a cluster-scoped resource.
+// Cluster is the scope of all namespaces, and the only scope besides Object for a cluster-scoped resource.
 func Cluster() Scope { return Scope{} }
 
-// Namespace is one namespace, whatever its UID.
+// Namespace is the scope of one namespace, whatever its UID.
 func Namespace(namespace string) Scope { return Scope{kind: namespaceScope, namespace: namespace} }
 
-// Object is one object, by a field selector for metadata.name: it works with resourceNames in RBAC. A cluster-scoped object has
-// an empty namespace.
+// Object is the scope of one object. Its informer has a field selector for metadata.name, and so needs no more than a rule of RBAC
+// with resourceNames. namespace is "" for a cluster-scoped object.
 func Object(namespace, name string) Scope {
 	return Scope{kind: objectScope, namespace: namespace, name: name}
 }
 
-// Namespaces has one informer per namespace of set.
+// Namespaces is a scope with one informer per namespace of set.
 func Namespaces(set *NamespaceSet) Scope { return Scope{kind: namespacesScope, set: set} }
 
-// Auto is cluster-wide while that is allowed, else like Namespaces(set).
+// Auto is the scope of the whole cluster while the identity may list and watch there, else it is like Namespaces(set).
 func Auto(set *NamespaceSet) Scope { return Scope{kind: autoScope, set: set} }
 
 // String describes the scope as metrics and logs have it: cluster, namespace, object; namespaces and auto for leases alone.
@@ -90,7 +90,7 @@ func (s Scope) String() string {
 	return [...]string{"cluster", "namespace", "object", "namespaces", "auto"}[s.kind]
 }
 
-// view is what of a resource an informer shows; a place says where.
+// view says which objects of a resource an informer shows and in which form; a place says in which namespace.
 type view struct {
 	resource       schema.GroupVersionResource
 	form           Form
@@ -98,7 +98,7 @@ type view struct {
 	sink           Sink
 }
 
-// place is the scope of a part: cluster, namespace or object. A UID is that of the namespace, where it is known.
+// place is the scope of a part: cluster, namespace or object. uid is the UID of the namespace, "" where it isn't known.
 type place struct {
 	kind            scopeKind
 	namespace, name string
@@ -124,7 +124,8 @@ func (k partKey) compare(other partKey) int {
 		cmp.Compare(k.labels, other.labels), cmp.Compare(k.fields, other.fields), cmp.Compare(k.uid, other.uid))
 }
 
-// key checks a request and returns what it has in common with equal ones.
+// key returns the key by which an owner's equal requests share a lease. It returns ErrInvalid, with the field's name, for a
+// malformed request.
 func (r Request) key() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)

@@ -11,13 +11,15 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// How many reviewers there are of either kind. Reviewers of hints never wait behind regular checks.
+// How many goroutines review regular checks, and how many review hints. Hints have reviewers of their own, so that they never wait
+// behind checks.
 const (
 	checkReviewers = 4
 	hintReviewers  = 16
 )
 
-// reviewKey is what one reviewer looks at at a time: all parts of a namespace, whose rights one review can tell, or one part.
+// reviewKey names the parts that one reviewer handles at a time: all parts of a namespace, because one SelfSubjectRulesReview can
+// decide for all of them, or a single part.
 type reviewKey struct {
 	namespace string
 	part      *part // nil for a namespace
@@ -30,7 +32,7 @@ func (p *part) reviewKey() reviewKey {
 	return reviewKey{part: p}
 }
 
-// reviewQueue looks at what a queue brings, until the set stops.
+// reviewQueue reviews the keys of a queue until the queue is shut down. urgent is set for the queue of hints.
 func (s *Set) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool) {
 	for {
 		key, down := queue.Get()
@@ -42,7 +44,7 @@ func (s *Set) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool
 	}
 }
 
-// examined is a part while it is looked at, as it was before.
+// examined is a part under review, with its state from before the review's requests.
 type examined struct {
 	part     *part
 	state    State
@@ -51,11 +53,11 @@ type examined struct {
 	conclude func() (changed bool)
 }
 
-// reviewParts makes the requests that the parts' states call for, and then concludes.
+// reviewParts makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
 func (s *Set) reviewParts(key reviewKey, urgent bool) {
 	ctx, started, due := s.partsToReview(key)
 	if len(due) == 0 {
-		return // another reviewer was here
+		return // another reviewer has done it
 	}
 	limiter := s.rights.limiter(urgent)
 	var rules *namespaceRules
@@ -88,7 +90,7 @@ func (s *Set) reviewParts(key reviewKey, urgent bool) {
 	s.spareChecks(key.namespace, rules)
 }
 
-// partsToReview returns the parts of key that are to be looked at.
+// partsToReview returns the parts of key that wait for a review, the Set's context, and the time at which the review begins.
 func (s *Set) partsToReview(key reviewKey) (context.Context, time.Time, []*examined) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -109,7 +111,7 @@ func (s *Set) partsToReview(key reviewKey) (context.Context, time.Time, []*exami
 	return s.ctx, time.Now(), due
 }
 
-// spareChecks puts off the regular checks of a namespace's parts that were checked just now, together with another one.
+// spareChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil rules changes nothing.
 func (s *Set) spareChecks(namespace string, rules *namespaceRules) {
 	if rules == nil {
 		return
@@ -123,7 +125,7 @@ func (s *Set) spareChecks(namespace string, rules *namespaceRules) {
 	}
 }
 
-// nextCheck is when the rights of a part that is Synced are asked for again by themselves; zero is never.
+// nextCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
 func (s *Set) nextCheck() time.Time {
 	if *s.options.VerifyInterval == 0 {
 		return time.Time{}
@@ -131,7 +133,8 @@ func (s *Set) nextCheck() time.Time {
 	return time.Now().Add(jitter(*s.options.VerifyInterval))
 }
 
-// verifyRight looks whether the part may go on.
+// verifyRight decides, by the review d, whether a part that runs may go on. It may make requests; the function that it returns
+// applies the decision, and needs the Set's lock. So do the functions that regainRight and seekResource return.
 func (p *part) verifyRight(ctx context.Context, r *run, d rightsDecision) func() bool {
 	if d.err != nil {
 		return func() bool { return false }
@@ -157,8 +160,8 @@ func (p *part) verifyRight(ctx context.Context, r *run, d rightsDecision) func()
 	}
 }
 
-// confirmRight makes the requests that a review called forbidden while an authorizer was in trouble, each for one object or one second
-// at most. It returns the verbs that really are forbidden, and what keeps it from knowing.
+// confirmRight tries the verbs that a review denied while an authorizer reported an error: a list of one object, a watch of one
+// second. It returns the verbs that the server really refuses, and an error where a request failed for another reason.
 func (p *part) confirmRight(ctx context.Context, denied []string) (missing []string, doubt error) {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -188,7 +191,8 @@ func (p *part) tryStream(ctx context.Context) error {
 	return err
 }
 
-// doubtRight makes a part Degraded whose watch works, but whose right nobody can confirm. It is asked for again soon.
+// doubtRight makes a part Degraded whose watch works, but whose right no request could confirm. Its rights are reviewed again after
+// Backoff.Initial.
 func (p *part) doubtRight(cause error) {
 	p.cause = cause
 	p.lastSync = time.Now()
@@ -196,7 +200,7 @@ func (p *part) doubtRight(cause error) {
 	p.enterState(Degraded, p.degraded())
 }
 
-// trust ends a doubt. It says whether there was one.
+// trust makes a part Synced that doubtRight made Degraded, and says whether it did.
 func (p *part) trust() bool {
 	if p.state != Degraded || !p.run.working() {
 		return false
@@ -205,7 +209,8 @@ func (p *part) trust() bool {
 	return true
 }
 
-// asksGlobal looks whether the resource of a cluster-wide part has no namespaces to fall back to.
+// asksGlobal asks discovery whether the resource of a cluster-wide part is cluster-scoped, so that an Auto lease has no namespaces
+// to fall back to.
 func (p *part) asksGlobal(ctx context.Context) bool {
 	if p.key.kind != clusterScope || p.isOwn() {
 		return false
@@ -214,7 +219,7 @@ func (p *part) asksGlobal(ctx context.Context) bool {
 	return err == nil && served != nil && !served.Namespaced
 }
 
-// regainRight looks whether a part that is Forbidden may begin again.
+// regainRight decides whether a part that is Forbidden may begin again, by the review d or, if that failed, by a list of one object.
 func (p *part) regainRight(ctx context.Context, d rightsDecision) func() bool {
 	if d.err != nil {
 		ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
@@ -236,7 +241,7 @@ func (p *part) regainRight(ctx context.Context, d rightsDecision) func() bool {
 	}
 }
 
-// stillForbidden notes what is missing now. What wasn't asked for is as it was.
+// stillForbidden updates the missing verbs of a part that stays Forbidden. Verbs that the review didn't ask about stay as they were.
 func (p *part) stillForbidden(d rightsDecision) {
 	if d.partial || d.err != nil {
 		d.missing = append(d.missing, p.status().Missing...)
@@ -248,7 +253,8 @@ func (p *part) stillForbidden(d rightsDecision) {
 	p.err = p.forbidden(d.missing, d.cause)
 }
 
-// seekResource looks whether a resource is served now. An answer of discovery from before since doesn't count.
+// seekResource decides whether a part that is NotServed may begin again. Cached answers of discovery that are older than since are
+// not used.
 func (p *part) seekResource(ctx context.Context, since time.Time) func() bool {
 	served, err := p.set.catalog.findResource(ctx, p.key.resource, since)
 	return func() bool {

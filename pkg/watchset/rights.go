@@ -14,25 +14,25 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Limits of all reviews of a Set together, in reviews a second, and how long one of them may take. Reviews that an event or Poke
-// asks for have a limit of their own: a regular check can wait, a right that was just taken can't.
+// Limits of all reviews of a Set together, in reviews a second, and how long one review may take. Reviews because of a hint have a
+// limit of their own: a regular check can wait, but the loss of a right must show at once.
 const (
 	checksPerSecond = 20
 	checksBurst     = 50
 	hintsPerSecond  = 400
 	hintsBurst      = 400
 	reviewTimeout   = 10 * time.Second
-	rulesAgain      = time.Hour // so long reviews of rules are not asked for where they were refused, or incomplete
+	rulesAgain      = time.Hour // for this long no SelfSubjectRulesReview is made after one was refused or incomplete
 )
 
-// rights asks the server what its identity may do.
+// rights asks the API server what the Set's identity may do.
 type rights struct {
 	access  authorizationclient.SelfSubjectAccessReviewInterface
 	rules   authorizationclient.SelfSubjectRulesReviewInterface
 	checks  *rate.Limiter
 	hints   *rate.Limiter
 	metrics *metrics
-	again   time.Duration // so long after reviews of access were refused they are not asked for
+	again   time.Duration // for this long no SelfSubjectAccessReview is made after one was refused
 
 	mu            sync.Mutex
 	accessRefused time.Time
@@ -41,11 +41,11 @@ type rights struct {
 
 // rightsDecision is what reviews say of one part.
 type rightsDecision struct {
-	missing   []string // of list and watch; empty: both are allowed
-	cause     error    // what the authorizer said beside its no
-	partial   bool     // list was not asked for
-	uncertain bool     // an authorizer reported an error beside its no, which may be wrong then
-	err       error    // no review could be had
+	missing   []string // verbs that are denied, of list and watch; empty: none is
+	cause     error    // the authorizer's reason for a denial, if it gave one
+	partial   bool     // watch is denied, and list was not asked about
+	uncertain bool     // an authorizer reported an error beside the denial, which may be wrong then
+	err       error    // why no review could be made; the other fields are empty then
 }
 
 var errReviewsRefused = errors.New("reviews are refused")
@@ -57,7 +57,7 @@ func newRights(c *clients, m *metrics, again time.Duration) *rights {
 	}
 }
 
-// limiter is the one of regular checks, or of what somebody waits for.
+// limiter returns the rate limiter of hints if urgent, else that of regular checks.
 func (r *rights) limiter(urgent bool) *rate.Limiter {
 	if urgent {
 		return r.hints
@@ -65,7 +65,7 @@ func (r *rights) limiter(urgent bool) *rate.Limiter {
 	return r.checks
 }
 
-// ask asks for the rights that a part needs: watch, and then list. Unless all is set, list is only asked for if watch is allowed.
+// ask asks for the rights that a part needs: watch, and then list. Unless all is set, list is asked about only if watch is allowed.
 func (r *rights) ask(ctx context.Context, p *part, limiter *rate.Limiter, all bool) rightsDecision {
 	var d rightsDecision
 	for _, verb := range []string{"watch", "list"} {
@@ -89,7 +89,8 @@ func (r *rights) ask(ctx context.Context, p *part, limiter *rate.Limiter, all bo
 	return d
 }
 
-// reviewAccess asks whether the identity may use a verb on all that the part selects. A right may hold for a selector only.
+// reviewAccess asks whether the identity may use a verb on the objects that the part selects. The review names the part's
+// selectors, because an authorizer may allow a verb for one selector only.
 func (r *rights) reviewAccess(ctx context.Context, p *part, limiter *rate.Limiter, verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
 	none := authorizationv1.SubjectAccessReviewStatus{}
 	if r.isRefused(&r.accessRefused, r.again) {
@@ -125,10 +126,11 @@ func (r *rights) reviewAccess(ctx context.Context, p *part, limiter *rate.Limite
 // namespaceRules are all rules that hold for the identity in a namespace.
 type namespaceRules struct {
 	rules    []authorizationv1.ResourceRule
-	complete bool // what they don't allow is denied
+	complete bool // verbs that the rules don't allow are denied
 }
 
-// askNamespace asks for all rights in a namespace at once. It returns nil where that can't be had.
+// askNamespace asks for all rights in a namespace by one SelfSubjectRulesReview. It returns nil where the review fails, or is not
+// tried because one was refused or incomplete within rulesAgain.
 func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *rate.Limiter) *namespaceRules {
 	if r.isRefused(&r.rulesRefused, rulesAgain) || limiter.Wait(ctx) != nil {
 		return nil
@@ -143,7 +145,7 @@ func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *ra
 		return nil
 	}
 	r.metrics.reviews.WithLabelValues("rules").Inc()
-	if answer.Status.Incomplete { // an authorizer that can't list its rules won't learn it soon
+	if answer.Status.Incomplete { // an authorizer that can't list its rules, such as a webhook, will not be able to soon
 		r.mu.Lock()
 		r.rulesRefused = time.Now()
 		r.mu.Unlock()
@@ -151,7 +153,8 @@ func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *ra
 	return &namespaceRules{rules: answer.Status.ResourceRules, complete: !answer.Status.Incomplete && answer.Status.EvaluationError == ""}
 }
 
-// decide says what the rules say of a part; known is false where only a review of the part itself can tell.
+// decide returns what the rules say of a part. known is false if n is nil or incomplete and allows too little: then only a review
+// of the part itself can decide.
 func (n *namespaceRules) decide(p *part) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false
@@ -172,7 +175,7 @@ func ruleAllows(rule authorizationv1.ResourceRule, p *part, verb string) bool {
 		(len(rule.ResourceNames) == 0 || p.key.kind == objectScope && slices.Contains(rule.ResourceNames, p.key.name))
 }
 
-// noteRefusal remembers in since that reviews of one kind are forbidden, or not served.
+// noteRefusal sets *since to now if err says that reviews of one kind are forbidden or not served.
 func (r *rights) noteRefusal(since *time.Time, err error) {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		r.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// INF-I10 with a clock that isn't real.
+// INF-I10 with a fake clock.
 func TestForbiddenCostsLittle(t *testing.T) {
 	a := newAPI()
 	bubble(t, a, quiet(), func(w *world) {
@@ -151,7 +151,7 @@ func TestRBACWatchComesAndGoes(t *testing.T) {
 	})
 }
 
-// INF-I13 and the promise that nothing is told that isn't seen, against a stream that goes on.
+// INF-I13, and that handlers get no event after the loss of a right, even if the watch goes on.
 func TestNothingAfterRevocation(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")
@@ -203,7 +203,8 @@ func TestNotServedCostsLittle(t *testing.T) {
 	})
 }
 
-// A server that lags behind the one that was asked: what began because of a hint and came to nothing is looked at once more.
+// The API server that answers a list may lag behind the one that answered the review: an informer that began because of a hint and
+// failed is reviewed once more.
 func TestAnotherServerLagsBehind(t *testing.T) {
 	a := newAPI()
 	bubble(t, a, quiet(), func(w *world) {
@@ -268,7 +269,7 @@ func TestBackoffBeginsAnew(t *testing.T) {
 	})
 }
 
-// A server that needs a list first: only with the watch does it count.
+// On a server without sendInitialEvents, the list's objects are readable only once the watch is open.
 func TestListBeforeWatch(t *testing.T) {
 	a := newAPI(both("secrets", "*")...)
 	a.old, a.breaks = true, "b"
@@ -297,7 +298,7 @@ func TestListBeforeWatch(t *testing.T) {
 	})
 }
 
-// An owner that comes while a part that was Forbidden tries again hears of the outcome, though it is the old one.
+// An owner whose lease begins while a Forbidden part tries again is enqueued for the outcome, even if that is Forbidden as before.
 func TestLateOwnersAreTold(t *testing.T) {
 	a := newAPI()
 	a.reviewed = func(string) (bool, bool) { return true, true }

@@ -17,8 +17,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// run is one time that a part follows the server: from its start to the loss of a right, of the resource or of the last lease.
-// A reflector does the work, and tries again what fails for other reasons; run sees all its requests.
+// run is one period in which a part lists and watches: from its start to the loss of a right, of the resource or of the last lease.
+// A reflector of client-go makes the requests, and repeats those that fail for other reasons; run's methods list and watch see each
+// of them.
 type run struct {
 	part   *part
 	ctx    context.Context
@@ -27,11 +28,11 @@ type run struct {
 	// The Set's lock guards these.
 	over   bool
 	open   bool      // a watch is open
-	fresh  bool      // the store holds what a list, or the start of a stream, brought since the watch was last new
-	staged *listing  // waits for its watch
-	listed bool      // list was allowed
-	slot   bool      // of StartConcurrency
-	began  time.Time // the first list
+	fresh  bool      // the store is complete: a list, or the initial events of the open watch, have filled it
+	staged *listing  // a list that readers get once a watch from its resourceVersion is open
+	listed bool      // the server has answered a list
+	slot   bool      // the run holds a slot: one of the StartConcurrency initial lists that may go on at a time
+	began  time.Time // when the first list began
 
 	calls inflight
 }
@@ -43,7 +44,7 @@ func newRun(p *part) *run {
 
 // follow lists and watches until the run is over.
 func (r *run) follow() {
-	silent := logr.Discard() // the reflector writes a line per retry
+	silent := logr.Discard() // the reflector would write a line per retry
 	p := r.part
 	if p.isOwn() && p.key.form == Full {
 		p.set.identity.learnIdentity(r.ctx, p.set.clients)
@@ -52,16 +53,16 @@ func (r *run) follow() {
 		p.client)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
 		Name: p.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
-		// Its own may wait for a minute after the server is back.
+		// The reflector's own back-off may wait for a minute after the server is back.
 		Backoff:      &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
-		ResyncPeriod: time.Nanosecond, // due at once, so that endResync is asked
+		ResyncPeriod: time.Nanosecond, // due at once, so that the reflector calls endResync
 	})
 	reflector.ShouldResync = endResync
 	reflector.RunWithContext(logr.NewContext(r.ctx, silent))
 	r.calls.finish() // a list may outlive the reflector for a moment
 }
 
-// end ends the run; nothing that it still brings is looked at. The caller holds the lock.
+// end ends the run; objects that its requests still bring are ignored. The caller holds the Set's lock.
 func (r *run) end() {
 	r.over, r.open = true, false
 	r.staged = nil
@@ -69,7 +70,7 @@ func (r *run) end() {
 	r.cancel()
 }
 
-// working says whether there is nothing to complain about.
+// working says whether a watch is open and the store is complete.
 func (r *run) working() bool { return r.open && r.fresh }
 
 func (r *run) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -105,7 +106,7 @@ func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 	return &stream{Interface: w, closed: sync.OnceFunc(func() { r.locked(r.closed) })}, nil
 }
 
-// locked does f unless the run is over.
+// locked calls f under the Set's lock unless the run is over.
 func (r *run) locked(f func()) {
 	s := r.part.set
 	s.mu.Lock()
@@ -115,7 +116,8 @@ func (r *run) locked(f func()) {
 	}
 }
 
-// noteOpened notes an open watch; initial says whether it begins with all objects, which sink.Replace gets.
+// noteOpened notes an open watch. initial says whether the watch begins with all objects (sendInitialEvents), which the reflector
+// passes to sink.Replace.
 func (r *run) noteOpened(initial bool) {
 	r.open = true
 	if initial {
@@ -130,7 +132,8 @@ func (r *run) noteOpened(initial bool) {
 	r.synced()
 }
 
-// closed notes the end of a watch. By itself that is no trouble: another one follows.
+// closed notes the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only if the
+// initial objects were not complete.
 func (r *run) closed() {
 	r.open = false
 	if r.part.state == Synced {
@@ -150,7 +153,7 @@ func (r *run) synced() {
 	r.part.settlePart()
 }
 
-// degradeIfLasting has the part Degraded if this goes on for too long.
+// degradeIfLasting makes the part Degraded unless it is Synced within DegradedAfter.
 func (r *run) degradeIfLasting() {
 	p := r.part
 	if p.state != Degraded && p.agenda.degrade.IsZero() {
@@ -159,7 +162,8 @@ func (r *run) degradeIfLasting() {
 	}
 }
 
-// judgeFailure judges a request that failed. What is neither forbidden nor missing the reflector tries again.
+// judgeFailure makes the part Forbidden or NotServed if the failed request says so. The reflector repeats requests that failed for
+// other reasons.
 func (r *run) judgeFailure(ctx context.Context, verb string, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -179,12 +183,13 @@ func (r *run) trouble(err error) {
 	p := r.part
 	p.cause = err
 	if p.state == Degraded {
-		p.err = p.degraded() // it may be another one than before
+		p.err = p.degraded() // the cause may be another one than before
 	}
 	r.degradeIfLasting()
 }
 
-// judgeAnswer tells what is forbidden from what isn't served: the server checks rights before it looks whether a resource exists.
+// judgeAnswer returns Forbidden or NotServed for a request that failed with 403 or 404. It asks discovery first, because the server
+// checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
 func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
 	served, lookErr := p.set.catalog.findResource(ctx, p.key.resource, time.Time{})
@@ -204,7 +209,7 @@ func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, e
 	return Forbidden, p.forbidden(missing, err)
 }
 
-// mayList looks whether list is refused as well, at the price of at most one object.
+// mayList says whether the identity may list. Unless a list of this run has succeeded, it requests a list of one object.
 func (r *run) mayList(ctx context.Context) bool {
 	var listed bool
 	if r.locked(func() { listed = r.listed }); listed {
@@ -214,7 +219,8 @@ func (r *run) mayList(ctx context.Context) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// takeSlot waits until the initial list may begin. It is freed when all objects are there, or when there is trouble.
+// takeSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects are
+// there, when a request fails, or when the part becomes Degraded. The Set's own parts need none.
 func (r *run) takeSlot(ctx context.Context) error {
 	s, has := r.part.set, r.part.isOwn()
 	r.locked(func() {
@@ -260,7 +266,7 @@ func (r *run) freeSlot() {
 	}
 }
 
-// interruptible is a clock whose waits end with a run: a reflector that backs off doesn't look at its context.
+// interruptible is a clock whose waits end with a run, because a reflector that backs off doesn't watch its context.
 type interruptible struct {
 	clock.RealClock
 	ctx context.Context
@@ -277,7 +283,7 @@ func (c *interruptible) After(d time.Duration) <-chan time.Time {
 	return over
 }
 
-// stream is a watch that says when it is closed: a reflector stops every watch that it leaves.
+// stream is a watch that calls closed when it is stopped. A reflector stops every watch that it leaves.
 type stream struct {
 	watch.Interface
 	closed func()
@@ -289,7 +295,7 @@ func (s *stream) Stop() {
 	s.closed()
 }
 
-// inflight counts the requests of a run, so that its end can wait for them.
+// inflight counts the requests of a run or of a catalog, so that its end can wait for them.
 type inflight struct {
 	mu   sync.Mutex
 	over bool
@@ -315,7 +321,7 @@ func (i *inflight) finish() {
 	i.wg.Wait()
 }
 
-// selecting adds what the part selects.
+// selecting returns o with the part's label and field selectors; an Object scope adds metadata.name.
 func (p *part) selecting(o metav1.ListOptions) metav1.ListOptions {
 	o.LabelSelector, o.FieldSelector = p.key.labels, p.key.fields
 	if p.key.kind == objectScope {

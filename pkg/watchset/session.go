@@ -2,15 +2,16 @@ package watchset
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// Session is one reconciliation of an owner: what it acquires is what the owner needs now.
+// Session is one reconciliation of an owner. The leases that it acquires are the ones that the owner needs now.
 type Session struct {
 	set      *Set
 	owner    Owner
 	sequence uint64
 }
 
-// Session begins a session. Commit releases what owner held before and did not touch in this session. Without Commit, because
-// the reconciliation failed, nothing is released. Of two sessions of one owner the later wins.
+// Session begins a session. Its Commit releases the leases that owner held before and did not acquire in this session. Without
+// Commit, for example because the reconciliation failed, nothing is released. Once a later session of the owner exists, Commit of
+// an earlier one does nothing.
 func (s *Set) Session(owner Owner) *Session {
 	s.mu.Lock()
 	defer s.unlock()
@@ -32,7 +33,7 @@ func (x *Session) Acquire(r Request) (*Lease, error) {
 	return l, err
 }
 
-// Commit ends the session: it releases what the owner held before and did not touch. It may be called more than once.
+// Commit ends the session: it releases the leases that the owner held before and did not acquire in it. It may be called more than once.
 func (x *Session) Commit() {
 	x.set.mu.Lock()
 	defer x.set.unlock()
@@ -47,10 +48,10 @@ func (x *Session) Commit() {
 	}
 }
 
-// Reader reads through informers: it starts what a read needs, just in time, and waits for it. Get leases the one object, List
-// leases the namespace, or the cluster if none is given. Label selectors of a List are applied locally, and so is Limit; field
-// selectors other than metadata.name, and Continue, are ErrInvalid. Results are copies. While an informer is Degraded, reads
-// return *DegradedError alone.
+// Reader returns a client.Reader that reads through informers: a read starts the informer that it needs, and waits until the
+// informer is Synced. Get leases the one object, List leases the namespace, or the cluster if none is given. Label selectors of a
+// List are applied locally, and so is Limit; field selectors other than metadata.name, and Continue, return ErrInvalid. Results are
+// copies. While an informer is Degraded, reads return *DegradedError alone.
 func (x *Session) Reader(o ...ReaderOption) client.Reader {
 	r := &reader{session: x, timeout: defaultSyncTimeout}
 	for _, option := range o {

@@ -24,36 +24,37 @@ type Set struct {
 	rights  *rights
 	metrics *metrics
 	log     logr.Logger
-	slots   *semaphore.Weighted                 // of initial lists
-	checks  workqueue.TypedInterface[reviewKey] // what wants to know its rights
-	hints   workqueue.TypedInterface[reviewKey] // the same because something hints at a change
+	slots   *semaphore.Weighted                 // slots: each permits one of the StartConcurrency initial lists
+	checks  workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
+	hints   workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
 
-	// mu guards all below, and the fields of parts, leases and runs. Events of objects take it for reading, so that those of
-	// different parts go side by side; whatever changes a state takes it for writing.
+	// mu guards all fields below, and those of parts, leases and runs. Events of objects take mu for reading, so that events of
+	// different parts are stored at the same time; every change of a state takes mu for writing.
 	mu       sync.RWMutex
-	ctx      context.Context // of Start; nil before
+	ctx      context.Context // the context of Start; nil before that
 	stopped  bool
 	ended    chan struct{}  // closed when stopped
-	running  sync.WaitGroup // whatever Start waits for
-	sequence uint64         // of sessions and leases
+	running  sync.WaitGroup // goroutines that Start waits for
+	sequence uint64         // number of the last session, or call of Acquire
 
 	parts    map[partKey]*part
-	local    map[string]map[*part]struct{} // parts by namespace; those that have none are under ""
-	admitted int                           // parts that have room
+	local    map[string]map[*part]struct{} // parts by namespace; parts without a namespace are under ""
+	admitted int                           // how many parts count against MaxInformers
 	owners   map[Owner]*holdings
 	feeds    map[feedKey][]*feed
 	states   map[string][]*stateQueue
-	outbox   []func() // what is to be done as soon as mu is free
+	outbox   []func() // calls to be made as soon as mu is free
 
-	rbac     []*part // that watch the kinds of RBAC
+	rbac     []*part // the parts that watch the kinds of RBAC
 	bindings bindings
 	identity identity
-	crds     *part // that watches CRDs while some part is NotServed
-	unserved int   // parts that are NotServed
+	crds     *part // the part that watches CRDs while some part is NotServed
+	unserved int   // how many parts are NotServed
 }
 
-// New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o,
-// and where o.Registerer refuses the metrics. Where cfg limits nothing, requests are not throttled: StartConcurrency bounds them.
+// New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o, and
+// where o.Registerer refuses the metrics. Where cfg has no QPS and no RateLimiter, requests are not throttled: StartConcurrency
+// bounds the lists.
 func New(cfg *rest.Config, o Options) (*Set, error) {
 	if cfg == nil {
 		return nil, errors.New("making a watch set: the rest.Config is nil")
@@ -132,13 +133,13 @@ func (s *Set) stop() {
 	s.unlock()
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: a standby keeps warm views.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are Synced before it leads.
 func (s *Set) NeedLeaderElection() bool { return false }
 
-// Acquire leases what r asks for to owner. It never blocks and makes no request of its own: a missing right, an unknown
-// resource or a full set shows in the lease's Status, not here. An owner holds one lease for equal requests, however often it
-// acquires it. It fails with ErrStopped after Start has ended, and with ErrInvalid, which names the field, for a malformed
-// Request.
+// Acquire returns owner's lease on the informers that r asks for. It never blocks and makes no request of its own: a missing right,
+// an unknown resource or too many informers show in the lease's Status, not in an error. An owner holds one lease for equal
+// requests, however often it acquires that lease. Acquire fails with ErrStopped after Start has ended, and with ErrInvalid, which
+// names the field, for a malformed Request.
 func (s *Set) Acquire(owner Owner, r Request) (*Lease, error) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -157,7 +158,7 @@ func (s *Set) Release(owner Owner) {
 	}
 }
 
-// Poke checks the rights on resources now; none given means all.
+// Poke reviews the rights on the given resources soon, without Options.RBACDebounce; none given means all. It doesn't wait for the reviews.
 func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.unlock()
@@ -181,7 +182,7 @@ func (s *Set) Informers() []InformerStatus {
 	return all
 }
 
-// sortedParts returns all parts in alphabetical order: by resource, then by scope, then by what is selected.
+// sortedParts returns all parts in alphabetical order: by resource, then by scope, then by form and selectors.
 func (s *Set) sortedParts() []*part {
 	all := make([]*part, 0, len(s.parts))
 	for _, p := range s.parts {
@@ -191,7 +192,7 @@ func (s *Set) sortedParts() []*part {
 	return all
 }
 
-// admitParts gives room to parts that wait for it, in alphabetical order. The caller holds the lock.
+// admitParts begins parts that wait because of MaxInformers, in alphabetical order, as far as the limit allows. The caller holds the lock.
 func (s *Set) admitParts() {
 	if s.admitted == len(s.parts) || !s.hasRoom() {
 		return
@@ -211,7 +212,7 @@ func (s *Set) admitParts() {
 // hasRoom says whether another part may begin. The caller holds the lock.
 func (s *Set) hasRoom() bool { return s.isLive() && s.admitted < s.options.MaxInformers }
 
-// unlock frees the lock and then does what waited for that.
+// unlock frees the lock, and then makes the calls in the outbox.
 func (s *Set) unlock() {
 	after := s.outbox
 	s.outbox = nil

@@ -29,7 +29,8 @@ var (
 	widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 )
 
-// client-go keeps errors at least a millisecond apart, by the clock of the first one: in a bubble that is a quarter of a century.
+// client-go spaces error logs a millisecond apart by the clock that the first one used. The fake clock of a synctest bubble starts
+// in 2000, so an error outside it would wait a quarter of a century.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	os.Exit(m.Run())
@@ -39,7 +40,7 @@ func owner(name string) watchset.Owner {
 	return watchset.Owner{Controller: "test", NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// world is a set that runs against an api, in a bubble whose clock isn't real.
+// world is a Set that runs against an api, in a bubble of testing/synctest with a fake clock.
 type world struct {
 	*testing.T
 	*api
@@ -284,7 +285,7 @@ func TestOfTwoSessionsTheLaterWins(t *testing.T) {
 	})
 }
 
-// INF-I29: what happened meanwhile is lost to the watch, and found by the list.
+// INF-I29: changes while the watch was down are lost to the next watch, and found by a list.
 func TestHistoryIsGone(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "s")

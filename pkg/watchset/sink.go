@@ -10,10 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// sink is the cache.ReflectorStore of a run. The reflector calls it from one goroutine.
+// sink is the cache.ReflectorStore of a run; it writes into the part's store, or to the Sink of the request. The reflector calls it
+// from one goroutine.
 type sink struct{ run *run }
 
-// Add implements cache.ReflectorStore, and so do the next four.
+// Add implements cache.ReflectorStore, and so do Update, Delete, Resync and Replace.
 func (s *sink) Add(obj any) error    { return s.put(obj, put) }
 func (s *sink) Update(obj any) error { return s.put(obj, put) }
 func (s *sink) Delete(obj any) error { return s.put(obj, removed) }
@@ -34,7 +35,7 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 		r := s.run
 		r.freeSlot()
 		if !r.open {
-			r.staged = listed // it counts when the watch is open
+			r.staged = listed // readers get it when the watch is open
 			return
 		}
 		r.fresh = true
@@ -44,7 +45,8 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 	return nil
 }
 
-// Transformer implements cache.TransformingStore: what a stream begins with is made small before all of it is there.
+// Transformer implements cache.TransformingStore. The reflector so transforms each of a watch's initial objects as it arrives, and
+// never holds all of them untransformed.
 func (s *sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, err := s.run.part.stored(obj)
@@ -74,22 +76,23 @@ func (s *sink) put(obj any, c change) error {
 	return nil
 }
 
-// listing is all there was at a resourceVersion, made ready without the Set's lock: readers of all parts wait for that one.
+// listing is all objects of a part at one resourceVersion. Its store and differences are made without the Set's lock, because the
+// readers of all parts wait for that lock.
 type listing struct {
-	objects         []client.Object // for the Set's own parts and those with a Sink, which keep nothing
+	objects         []client.Object // set for the Set's own parts and parts with a Sink, which have no store
 	resourceVersion string
 	store           cache.Indexer
-	differences     []difference // from what the part held before
+	differences     []difference // between the part's store and this one
 }
 
-// difference is an object that is not as it was; nil is nothing.
+// difference is an object that was created (before is nil), changed, or deleted (now is nil).
 type difference struct {
 	key         string
 	before, now client.Object
 }
 
-// newListing indexes objects and compares them with those that the part holds. Only the part's own run calls it, and nobody else
-// changes what the part holds while its run goes on.
+// newListing indexes objects and compares them with the part's store. Only the part's own run calls it, and nothing else changes
+// that store while the run goes on.
 func (p *part) newListing(objects []client.Object, resourceVersion string) *listing {
 	if p.isOwn() || p.key.sink != nil {
 		return &listing{objects: objects, resourceVersion: resourceVersion}
@@ -102,7 +105,7 @@ func (p *part) newListing(objects []client.Object, resourceVersion string) *list
 	return listed
 }
 
-// compareStores returns what in now is not as in before, by namespace/name.
+// compareStores returns the differences between before, by namespace/name, and now.
 func compareStores(before map[string]client.Object, now cache.Indexer) []difference {
 	var found []difference
 	for _, obj := range now.List() {
@@ -129,10 +132,10 @@ const (
 	initial // it was there when the watch began
 )
 
-// stored wraps an object that was transformed, so that it isn't transformed twice.
+// stored wraps an object that Transformer has transformed, so that it isn't transformed twice.
 type stored struct{ client.Object }
 
-// stored returns an object as it is kept.
+// stored returns an object of the reflector as the part keeps it: decoded, and transformed unless the part has a Sink.
 func (p *part) stored(obj any) (client.Object, error) {
 	if done, ok := obj.(stored); ok {
 		return done.Object, nil
@@ -153,7 +156,7 @@ func (p *part) stored(obj any) (client.Object, error) {
 	return DefaultTransform(object), nil
 }
 
-// applyEvent takes one event. The caller holds the Set's lock for reading.
+// applyEvent puts one event of a watch into the store and queues it for the feeds. The caller holds the Set's lock for reading.
 func (p *part) applyEvent(object client.Object, c change) {
 	key := objectKey(object)
 	old, known, _ := p.store.GetByKey(key)
@@ -182,7 +185,8 @@ func (p *part) applyEvent(object client.Object, c change) {
 	}
 }
 
-// replaceAll takes all objects at once, and tells the differences. The caller holds the Set's lock.
+// replaceAll makes a listing the part's store and queues the differences for the feeds; an observer or a Sink gets the objects
+// instead. The caller holds the Set's lock.
 func (p *part) replaceAll(all *listing) {
 	if p.isOwn() {
 		p.observer(initial, all.objects...)
@@ -210,7 +214,8 @@ func (p *part) replaceAll(all *listing) {
 	p.known = nil
 }
 
-// knownElsewhere is what a feed was told of by other parts of Auto leases, whose place this part takes.
+// knownElsewhere returns, by namespace/name, the objects that a feed got from the parts of namespaces whose place this part takes
+// in Auto leases.
 func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	all := maps.Clone(p.known[f])
 	if all == nil {
@@ -225,8 +230,8 @@ func (p *part) knownElsewhere(f *feed) map[string]client.Object {
 	return all
 }
 
-// newerElsewhere are the objects that other parts of Auto leases have seen since this part's list was made: without them a reader
-// would miss them until the watch brings them.
+// newerElsewhere returns the objects that parts of namespaces hold in Auto leases at a later resourceVersion than this part's list.
+// Without them, readers who change to this part would miss these objects until the watch brings them.
 func (p *part) newerElsewhere(resourceVersion string) []client.Object {
 	var newer []client.Object
 	for _, q := range p.standIns() {
@@ -239,7 +244,7 @@ func (p *part) newerElsewhere(resourceVersion string) []client.Object {
 	return newer
 }
 
-// standIns are the parts that stand in for a cluster-wide one in Auto leases.
+// standIns yields the parts of namespaces that Auto leases read from while p, a cluster-wide part, is Forbidden.
 func (p *part) standIns() iter.Seq2[*Lease, *part] {
 	return func(yield func(*Lease, *part) bool) {
 		for l := range p.leases {
@@ -252,7 +257,7 @@ func (p *part) standIns() iter.Seq2[*Lease, *part] {
 	}
 }
 
-// newStore indexes objects as the part's readers ask for them.
+// newStore returns a store of the objects by namespace/name, and for a cluster-wide part by namespace too.
 func (p *part) newStore(objects []client.Object) cache.Indexer {
 	indexers := cache.Indexers{}
 	if p.key.kind == clusterScope {
@@ -273,7 +278,7 @@ func (p *part) keepStore(store cache.Indexer) {
 	p.objects.Store(int64(len(store.ListKeys())))
 }
 
-// listContents are the objects that the part holds, by namespace/name.
+// listContents returns the objects in the part's store, by namespace/name.
 func (p *part) listContents() map[string]client.Object { return storedObjects(p.store) }
 
 func storedObjects(store cache.Indexer) map[string]client.Object {

@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Source passes object events of resource, from every informer that an owner of this controller holds, to h. It is registered
-// once; informers come and go beneath it. WaitForSync returns at once, so a missing right never keeps a controller from starting.
-// Where informers overlap, an event may come twice; while h is slow, changes of one object become one. h == nil means
-// EnqueueOwners.
+// Source returns a source that passes the events of a resource's objects, from every informer that an owner of this controller
+// leases, to h. A controller registers it once; informers that start or end later need no further registration. WaitForSync returns
+// at once, so a missing right never keeps a controller from starting. Where informers overlap, an event may come twice; while h is
+// slow, changes of one object become one. h == nil means EnqueueOwners.
 func (s *Set) Source(controller string, resource schema.GroupVersionResource, h handler.EventHandler, p ...predicate.Predicate) source.SyncingSource {
 	if h == nil {
 		h = s.EnqueueOwners(controller)
 	}
-	// In a priority queue, what was there when an informer began waits behind what changes now.
+	// In a priority queue, objects of an informer's first list wait behind objects that change now.
 	h = handler.WithLowPriorityWhenUnchanged(h)
 	return &eventSource{set: s, key: feedKey{controller, resource}, handler: h, predicate: predicate.And(p...)}
 }
 
-// eventSource is what a controller starts; each start makes a feed.
+// eventSource is the source.Source that Set.Source returns; each call of its Start makes a feed.
 type eventSource struct {
 	set       *Set
 	key       feedKey
@@ -76,7 +76,7 @@ func (s *Set) dropFeed(f *feed) {
 	}
 }
 
-// feeds are those that are told of the part's objects.
+// feeds yields the feeds that get the part's events: those for its resource of controllers that have a lease on it.
 func (p *part) feeds() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.controllers {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// openAside opens the stream on a goroutine that ends with the request. A request needs a stack of 16 KiB, and the goroutine that then
-// follows the stream stands so deep in a reflector that Go would never make its stack smaller again.
+// openAside opens a watch on a goroutine of its own that ends once the watch is open. A request needs a stack of 16 KiB, and the
+// goroutine that then follows the stream stands so deep in a reflector that Go would never make its stack smaller again.
 func (r *run) openAside(ctx context.Context, o metav1.ListOptions) (w watch.Interface, err error) {
 	var opening sync.WaitGroup
 	opening.Go(func() { w, err = r.part.openStream(ctx, o) })

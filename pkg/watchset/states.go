@@ -13,8 +13,9 @@ type stateQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// States enqueues each owner of this controller whose lease entered Synced, Forbidden, NotServed or Degraded, or did so before
-// the source was started. A lease on an informer that is in such a state already has it from the beginning, and enqueues nobody.
+// States enqueues each owner of this controller whose lease entered Synced, Forbidden, NotServed or Degraded, or did so before the
+// source was started. A new lease on an informer that is in such a state already enqueues nobody, because the lease has that state
+// from the beginning.
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		s.mu.Lock()

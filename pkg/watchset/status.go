@@ -2,23 +2,23 @@ package watchset
 
 import "time"
 
-// State is how far an informer is.
+// State says what an informer knows of its objects.
 type State string
 
-// States of an informer. Only in Synced does absence mean anything.
+// States of an informer. Only in Synced does an object's absence mean that it doesn't exist.
 const (
-	Pending   State = "Pending"   // not started: no slot, limit, Start not called, or an empty NamespaceSet
-	Syncing   State = "Syncing"   // the first list is under way
+	Pending   State = "Pending"   // not started: StartConcurrency or MaxInformers is reached, Start was not called, or the NamespaceSet is empty
+	Syncing   State = "Syncing"   // the first list is under way, or the first watch is not open yet
 	Synced    State = "Synced"    // the first list is complete and a watch is open
 	Forbidden State = "Forbidden" // list or watch is not allowed; nothing is held
 	NotServed State = "NotServed" // discovery has no such resource; nothing is held
-	Degraded  State = "Degraded"  // any other trouble for longer than DegradedAfter; what was last known is held
+	Degraded  State = "Degraded"  // no working watch for longer than DegradedAfter, for another reason; objects are held as last seen
 )
 
-// severity says which state speaks for a lease of several parts: the worst.
+// severity orders the states: a lease of several informers has the state with the highest number.
 var severity = map[State]int{Synced: 0, Pending: 1, Syncing: 2, Degraded: 3, NotServed: 4, Forbidden: 5}
 
-// settled says whether a state stays until something changes: one that owners are told of.
+// settled says whether a state lasts until rights, resources or the server change. Set.States enqueues owners for such states only.
 func (s State) settled() bool { return s != Pending && s != Syncing }
 
 // Status is the state of a lease, or of one informer.
@@ -26,17 +26,17 @@ type Status struct {
 	State State
 	// Since is when the state began.
 	Since time.Time
-	// Err says why it isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
+	// Err says why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.
 	Err error
-	// Missing are the verbs that are not allowed, of list and watch.
+	// Missing lists the verbs, of list and watch, that the identity may not use.
 	Missing []string
-	// Retry is when it is looked at again by itself; zero if there is no need.
+	// Retry is when the next review of a Forbidden or NotServed informer is due without a hint; else zero.
 	Retry time.Time
 	// Objects is how many objects are held.
 	Objects int
 }
 
-// InformerStatus is one informer, what it shows, and how many leases share it. Its Scope is Cluster, Namespace or Object.
+// InformerStatus describes one informer: its Request, its Status, and how many leases share it. The Scope is Cluster, Namespace or Object.
 type InformerStatus struct {
 	Request
 	Status

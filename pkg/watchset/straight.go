@@ -6,23 +6,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sink takes what informers show, where it is kept by somebody else. It is called while the Set is locked: it must be quick, and
-// must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the order in which things happened.
+// Sink gets the objects of informers, for a caller that keeps its own store of them. Its methods are called while the Set is
+// locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
+// order in which things happened.
 type Sink interface {
-	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. State
-	// follows. What another informer of the same lease has shown meanwhile, as where Auto changes, may be newer.
+	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. A
+	// call of State follows. Where an Auto lease changes between the cluster and its namespaces, objects that another informer of
+	// the lease has put before may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
-	// Put says that an object is there, Gone that it is not, or no longer matches.
+	// Put says that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
 	Gone(client.Object)
-	// State says how far the informer of a namespace is. What was brought before means something in Synced, is what was last known
-	// in Degraded, and nothing else follows before the next Replace in Forbidden and NotServed. Pending means that the namespace is
-	// not followed, or no longer: nothing that was brought before counts, but where another informer shows it. That of the cluster is
-	// Synced before the namespaces of an Auto lease become Pending, and Forbidden before they begin.
+	// State gives the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. In Synced, the
+	// objects put so far are those that exist; in Degraded, they are as last seen; in Forbidden and NotServed, they no longer count
+	// and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace: objects put before
+	// no longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer becomes Synced
+	// before those of the namespaces become Pending, and Forbidden before they begin.
 	State(namespace string, now Status)
 }
 
-// tellSink hands an event on. The caller holds the Set's lock for reading.
+// tellSink passes one event to the request's Sink. The caller holds the Set's lock for reading.
 func (p *part) tellSink(object client.Object, c change) {
 	if c == removed {
 		p.key.sink.Gone(object)
@@ -31,15 +34,15 @@ func (p *part) tellSink(object client.Object, c change) {
 	p.key.sink.Put(object)
 }
 
-// tellState says how far the part is. The caller holds the Set's lock.
+// tellState passes the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
 func (p *part) tellState() {
 	if p.key.sink != nil {
 		p.key.sink.State(p.key.namespace, p.status())
 	}
 }
 
-// tellWaiting says which namespaces are not followed for want of room, and which have waited for it and need none any more. The caller
-// holds the Set's lock.
+// tellWaiting tells the Sink which namespaces have no informer because of MaxNamespaces, and which of those in before have left the
+// NamespaceSet since. The caller holds the Set's lock.
 func (l *Lease) tellWaiting(before []string, followed map[string]bool) {
 	if l.key.sink == nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// diary is a Sink that writes down what it is told.
+// diary is a Sink that records its calls.
 type diary struct {
 	mu    sync.Mutex
 	lines []string
@@ -51,7 +51,7 @@ func (d *diary) State(namespace string, now watchset.Status) {
 	d.write("%s is %s", namespace, now.State)
 }
 
-// read returns what was written since it was read last.
+// read returns the calls since the last read.
 func (d *diary) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
@@ -67,7 +67,7 @@ func TestSink(t *testing.T) {
 	t.Run("INF-I77", sinkSeesNoListAlone)
 }
 
-// told checks what was written since the diary was read last.
+// told checks the calls since the last read.
 func (d *diary) told(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, d.read()); diff != "" {
@@ -115,7 +115,8 @@ func sinkIsTold(t *testing.T) {
 	})
 }
 
-// The new side is shown before the old one is closed, and what is not seen any more is said before anything else is shown.
+// When Auto goes from namespaces to the cluster, the Sink gets the cluster's objects before the namespaces become Pending. In the
+// other direction, the cluster becomes Forbidden before the namespaces begin.
 func sinkFollowsAuto(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	a.put("secrets", "a", "one")

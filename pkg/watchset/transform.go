@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// DefaultTransform drops what kubectl and the server note for themselves: managedFields and the annotation
+// DefaultTransform removes the bookkeeping of kubectl and the server: managedFields and the annotation
 // kubectl.kubernetes.io/last-applied-configuration. It changes object and returns it.
 func DefaultTransform(object client.Object) client.Object {
 	object.SetManagedFields(nil)
