@@ -19,25 +19,26 @@ type Op string
 const (
 	// Set opens a period, and closes the one before it.
 	Set Op = "SET"
-	// End closes the period of the tenant that it names; for any other tenant it means nothing.
+	// End closes the open period of its namespace if that period is the tenant's that the event names; else it has no effect.
 	End Op = "END"
 )
 
-// Event is one row of the table. It is identified by what it says: see Sealed.
+// Event is one row of the ledger, the table of changes in the warehouse. Its ID is a hash of its content: see Sealed.
 type Event struct {
 	// ID is the row's key, 64 hexadecimal digits.
 	ID string `json:"event_id"`
 
-	// Cluster is what the cost data calls the cluster.
+	// Cluster is the cluster's name in the cost data.
 	Cluster      string `json:"cluster"`
 	Namespace    string `json:"namespace"`
 	NamespaceUID string `json:"namespace_uid"`
 
-	// Tenant is the name of the LNamespace; TenantUID tells two of one name apart.
+	// Tenant is the name of the LNamespace, TenantUID its UID: an LNamespace that is deleted and created again is another tenant.
 	Tenant    string `json:"tenant"`
 	TenantUID string `json:"tenant_uid"`
 
-	// Generation of the LNamespace orders the events of one incarnation, and a gap shows what was never seen.
+	// Generation is the metadata.generation of the LNamespace. It orders the events of one tenant UID, and a gap in it shows
+	// changes that the exporter never saw.
 	Generation int64 `json:"generation"`
 	Op         Op    `json:"op"`
 
@@ -46,17 +47,17 @@ type Event struct {
 	Owner      string            `json:"owner"`
 	Labels     map[string]string `json:"labels"`
 
-	// ContentHash is that of tenant, cost center, owner and labels; in an END, of the period that it closes.
+	// ContentHash is the hash of tenant, cost center, owner and labels, see contentHash; in an END, the hash of the period that it closes.
 	ContentHash string `json:"content_hash"`
 
-	// EffectiveAt is when it became so; UTC, with microseconds.
+	// EffectiveAt is when the change took effect; UTC, in whole microseconds.
 	EffectiveAt time.Time `json:"effective_at"`
 }
 
 // instantFormat has a fixed width, so that text sorts as time does.
 const instantFormat = "2006-01-02T15:04:05.000000Z"
 
-// tick is the smallest step of time that all engines keep.
+// tick is the smallest step of time that all database engines store.
 const tick = time.Microsecond
 
 func instantText(t time.Time) string { return t.UTC().Format(instantFormat) }
@@ -83,7 +84,8 @@ func (e Event) Sealed() Event {
 	return e
 }
 
-// contentHash tells whether two periods bill the same: SHA-256 of tenant, cost center, owner and the sorted labels.
+// contentHash returns the SHA-256, in hexadecimal, of tenant, cost center, owner and the sorted labels. Periods with equal hashes
+// are billed alike.
 func contentHash(tenant, costCenter, owner string, labels map[string]string) string {
 	h := sha256.New()
 	digest(h, tenant, costCenter, owner)
@@ -103,12 +105,13 @@ func digest(h hash.Hash, parts ...string) {
 	}
 }
 
-// clean puts U+FFFD for what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and what isn't UTF-8.
+// clean replaces by U+FFFD what some engine refuses in text: U+0000 (PostgreSQL's jsonb) and bytes that aren't UTF-8.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// cleanLabels is never nil. Of keys that become one, the last in order wins, so that the outcome is always the same.
+// cleanLabels returns the labels with clean keys and values, never nil. Where several keys become equal, the last one in sorted
+// order wins, so that the result is always the same.
 func cleanLabels(labels map[string]string) map[string]string {
 	cleaned := make(map[string]string, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {

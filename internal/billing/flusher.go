@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Ledger is what a Flusher needs of a Store.
+// Ledger is the part of a Store that a Flusher needs.
 type Ledger interface {
 	Append(ctx context.Context, events []Event) (added int64, err error)
 	Trouble(err error) Trouble
@@ -22,32 +22,32 @@ type Flusher struct {
 	Ledger Ledger
 	Clock  clock.PassiveClock
 
-	// Batch is how many events go at once, at least 1.
+	// Batch is how many events one append has, at least 1.
 	Batch int
 
-	// Timeout is for one append; 0: the context alone bounds it.
+	// Timeout limits one append; 0 means that only the context does.
 	Timeout time.Duration
 
-	// mu lets one flush happen at a time; rest and last are until when, and why, nothing is tried.
+	// mu lets one flush happen at a time. While rest lasts, a flush only returns last, the error that began it.
 	mu   sync.Mutex
 	rest Rest
 	last error
 }
 
-// Flushed is what a flush has done, also if it ended with an error.
+// Flushed counts what a flush has done, also if the flush ended with an error.
 type Flushed struct {
 	// Sent events are in the ledger now; Added of them were not there before.
 	Sent  int
 	Added int64
 
-	// Parked are those that the ledger refused as data.
+	// Parked are the events that the ledger refused as data.
 	Parked []Parked
 }
 
-// FlushError says why the rest of the outbox stays where it is.
+// FlushError says why the ledger took no more events: those left stay in the outbox.
 type FlushError struct {
 	Trouble Trouble
-	// Until is the earliest time of another try; zero: with the next flush.
+	// Until is the earliest time of another try; zero means that the next flush tries again.
 	Until time.Time
 	Err   error
 }
@@ -56,7 +56,7 @@ func (e *FlushError) Error() string {
 	return fmt.Sprintf("flushing the billing outbox: %s: %v", e.Trouble, e.Err)
 }
 
-// Unwrap returns what the ledger said.
+// Unwrap returns the ledger's error.
 func (e *FlushError) Unwrap() error { return e.Err }
 
 // Flush empties the outbox. A *FlushError comes from the ledger; before its Until a flush does nothing but return it again.
@@ -79,7 +79,7 @@ func (f *Flusher) Flush(ctx context.Context) (Flushed, error) {
 	}
 }
 
-// send appends one batch. If the ledger refuses it as data, the rows that it means are found by halving and set aside.
+// send appends one batch. If the ledger refuses the batch as data, send finds the rows at fault by halving the batch, and parks them.
 func (f *Flusher) send(ctx context.Context, queued []Queued, done *Flushed) error {
 	refused, err := f.halve(ctx, queued, &search{}, done)
 	if err != nil {
@@ -94,20 +94,21 @@ func (f *Flusher) send(ctx context.Context, queued []Queued, done *Flushed) erro
 	return nil
 }
 
-// refusal is a row that the ledger doesn't take, alone either.
+// refusal is a row that the ledger refuses even when it is sent alone.
 type refusal struct {
 	queued Queued
 	reason error
 }
 
-// search counts, by tenant, the single rows that were refused while none was taken.
+// search is the state of one search by halving: whether the ledger took any row, and how many single rows it refused, by tenant UID.
 type search struct {
 	taken   bool
 	refused map[string]int
 }
 
-// tooMany rows of one tenant refused: its others are set aside unasked. tooManyTenants refused and no row taken: that is about
-// the table, such as a constraint of somebody else's, and not about rows. What is one tenant's fault never stops the others.
+// tooMany is the number of refused rows of one tenant after which its other rows of the batch are parked without a try.
+// tooManyTenants is the number of tenants with refused rows after which, if no row was taken, the table is at fault and not the
+// rows; for example, an administrator has added a constraint. So rows of one tenant never stop the others.
 const (
 	tooMany        = 8
 	tooManyTenants = 8
@@ -153,7 +154,7 @@ func (s *search) count(e Event) {
 
 var errOthersRefused = fmt.Errorf("set aside unasked, after %d other changes of this tenant were refused", tooMany)
 
-// setAside takes out the rows of tenants of whom enough was refused.
+// setAside returns the rows still to be sent, and as refusals the rows of tenants of whom tooMany rows were refused.
 func (s *search) setAside(queued []Queued) (rest []Queued, aside []refusal) {
 	for _, q := range queued {
 		if s.refused[q.Event.TenantUID] >= tooMany {

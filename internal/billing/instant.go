@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// instant scans a time from whatever the engine's driver gives: a time, or text in RFC 3339. Null is the zero time.
+// instant is a time that can be scanned from a column: drivers return a time.Time, or text in RFC 3339. NULL becomes the zero time.
 type instant struct{ time.Time }
 
 // Scan implements sql.Scanner.

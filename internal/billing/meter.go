@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Reserved is what something holds of the cluster, whether it uses it or not.
+// Reserved is the resources that a Pod or PersistentVolumeClaim reserves, whether it uses them or not.
 type Reserved struct {
 	// MilliCPU are thousandths of a core; MemoryKiB and StorageKiB are rounded up to whole KiB; GPUs are whole devices.
 	MilliCPU, MemoryKiB, StorageKiB, GPUs int64
@@ -18,45 +18,45 @@ func (r Reserved) plus(other Reserved) Reserved {
 	return Reserved{r.MilliCPU + other.MilliCPU, r.MemoryKiB + other.MemoryKiB, r.StorageKiB + other.StorageKiB, r.GPUs + other.GPUs}
 }
 
-// Reservation is one holder's, such as a Pod's.
+// Reservation is what one holder, a Pod or a PersistentVolumeClaim, reserves in its namespace.
 type Reservation struct {
 	Namespace string
 	Reserved
 }
 
-// mostUnseen is the longest time between two signs of life that counts as watched. A process that was suspended for longer has
-// seen nothing, and says so: the time between is covered by no piece.
+// mostUnseen is the longest time between two calls of Advance that counts as watched. A process that was suspended for longer has
+// missed changes, so no piece covers that time.
 const mostUnseen = 2 * time.Minute
 
-// Meter adds up what each namespace had reserved. It measures pieces of hours: a piece begins with the measuring, with an hour,
-// or behind a time that nobody watched, and ends with the hour at the latest. All times are cut to whole seconds, so that sums
-// are exact. A time that lies before another that the meter has seen counts as that one: nothing is measured twice when a clock
-// is set back. A Meter is not safe for concurrent use.
+// Meter adds up what each namespace had reserved. It measures in pieces: a piece is the part of one hour that was watched without a
+// gap. A piece begins with the measuring, with an hour, or after a gap, and ends at the end of its hour at the latest. All times
+// are cut to whole seconds, so that sums are exact. A time before the latest that the meter was given counts as the latest, so that
+// nothing is measured twice when a clock is set back. A Meter is not safe for concurrent use.
 type Meter struct {
 	cluster string
-	// holders are the reservations that last, by the holder's unique ID.
+	// holders are the current reservations, by the holder's unique ID.
 	holders map[string]Reservation
-	// namespaces are those that hold something or held something in this piece.
+	// namespaces are the accounts of namespaces that have, or had in this piece, a reservation.
 	namespaces map[string]*account
-	// from is when the piece began, last the latest time that was seen; zero before the measuring begins.
+	// from is when the piece began, last the latest time that the meter was given; both are zero before Begin.
 	from, last time.Time
 	finished   []Usage
 }
 
-// account is what a namespace holds now, and what it has used in this piece until then.
+// account is what a namespace has reserved now, and the sum of what it had reserved in this piece before until.
 type account struct {
 	holds   Reserved
 	until   time.Time
-	used    Reserved // times seconds
+	used    Reserved // multiplied by seconds
 	holders int
 }
 
-// NewMeter measures nothing before Begin.
+// NewMeter returns a meter that measures nothing before Begin.
 func NewMeter(cluster string) *Meter {
 	return &Meter{cluster: cluster, holders: map[string]Reservation{}, namespaces: map[string]*account{}}
 }
 
-// Begin starts the measuring: all that lasts is known by now.
+// Begin starts the measuring. The caller has passed all current reservations to Set before.
 func (m *Meter) Begin(now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	m.from, m.last = now, now
@@ -68,7 +68,7 @@ func (m *Meter) Begin(now time.Time) {
 // Measuring says whether it has begun.
 func (m *Meter) Measuring() bool { return !m.last.IsZero() }
 
-// Set says what a holder has reserved from now on; nothing, where it holds nothing any more.
+// Set says what a holder has reserved from now on. A reservation of nothing removes the holder.
 func (m *Meter) Set(id string, r Reservation, now time.Time) {
 	m.Advance(now)
 	before, was := m.holders[id]
@@ -85,7 +85,7 @@ func (m *Meter) Set(id string, r Reservation, now time.Time) {
 	}
 }
 
-// Holders are the IDs of those who hold something.
+// Holders yields the IDs of all holders that have a reservation.
 func (m *Meter) Holders(yield func(id string) bool) {
 	for id := range m.holders {
 		if !yield(id) {
@@ -110,7 +110,7 @@ func (a *account) settle(until time.Time) {
 	a.until = until
 }
 
-// Advance says that the watches live and have brought all until now.
+// Advance says that the watches work and that all changes until now have been passed to Set.
 func (m *Meter) Advance(now time.Time) {
 	now = now.UTC().Truncate(time.Second)
 	if !m.Measuring() || !now.After(m.last) {
@@ -128,7 +128,7 @@ func (m *Meter) Advance(now time.Time) {
 	m.last = now
 }
 
-// hour is the one of the piece.
+// hour returns the beginning of the piece's hour.
 func (m *Meter) hour() time.Time { return m.from.Truncate(time.Hour) }
 
 // finish ends the piece.
@@ -137,7 +137,7 @@ func (m *Meter) finish(until time.Time) {
 	m.finished = append(m.finished, m.Piece()...)
 }
 
-// begin begins another piece. What held nothing any more is forgotten.
+// begin begins another piece, and drops the accounts of namespaces without a reservation.
 func (m *Meter) begin(now time.Time) {
 	m.from, m.last = now, now
 	for name, a := range m.namespaces {
@@ -149,8 +149,8 @@ func (m *Meter) begin(now time.Time) {
 	}
 }
 
-// Piece are the rows of the piece so far: one for each namespace that had something reserved, and the cluster's own, which has no
-// namespace and says what was covered. Without time there is none.
+// Piece returns the rows of the piece so far: one for each namespace that had something reserved, and last the cluster's own row,
+// which has no namespace and says which time is covered. It returns nil if no whole second has passed.
 func (m *Meter) Piece() []Usage {
 	seconds := int64(m.last.Sub(m.from) / time.Second)
 	if !m.Measuring() || seconds == 0 {
@@ -174,8 +174,8 @@ func (m *Meter) Piece() []Usage {
 // mebi rounds KiB to the nearest MiB.
 func mebi(kibi int64) int64 { return (kibi + 512) / 1024 }
 
-// Finished are the rows of all pieces that have ended since Forget was called.
+// Finished returns the rows of all pieces that have ended since Forget was called last.
 func (m *Meter) Finished() []Usage { return m.finished }
 
-// Forget is called once the finished rows are kept elsewhere.
+// Forget drops the finished rows. The caller has stored them before.
 func (m *Meter) Forget() { m.finished = nil }

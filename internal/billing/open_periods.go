@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Open is what a diff needs of an open period.
+// Open is an open period, as Diff needs it: a namespace that a tenant holds now, and how it is billed.
 type Open struct {
 	Namespace, NamespaceUID, Tenant, TenantUID string
 	Generation                                 int64
@@ -28,13 +28,13 @@ func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
 	}, s.options.Cluster)
 }
 
-// openEvent is an event, as what it would open.
+// openEvent is an event and the period that it would open.
 type openEvent struct {
 	Open
 	op Op
 }
 
-// orderedEvents are those of the cluster, each once, by namespace and in the order of the view.
+// orderedEvents streams the cluster's events by namespace, and within one in the view's order.
 func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	return read(ctx, s, "the events", s.text.ordered, func(rows *sql.Rows) (e openEvent, err error) {
 		var at instant
@@ -44,8 +44,8 @@ func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	}, s.options.Cluster)
 }
 
-// openOf are the periods that ordered events leave open, as the view of periods says: it reads six times through all columns of all
-// rows, sorted each time, where one pass will do.
+// openOf streams the periods that ordered events leave open, by the same rules as the view of periods. The view would sort and read
+// all rows six times, where this needs one pass.
 func openOf(events iter.Seq2[openEvent, error]) iter.Seq2[Open, error] {
 	return func(yield func(Open, error) bool) {
 		var h heldPeriod
@@ -68,16 +68,17 @@ func openOf(events iter.Seq2[openEvent, error]) iter.Seq2[Open, error] {
 	}
 }
 
-// heldPeriod is what the events of one namespace have come to so far.
+// heldPeriod is the state of one namespace after the events read so far.
 type heldPeriod struct {
-	// last is the event that counted last; while there is none, its namespace is empty.
+	// last is the last event that had an effect; its namespace is empty before the first.
 	last openEvent
 	// since is the SET that began the open period, if one is open.
 	since openEvent
 	open  bool
 }
 
-// take counts a SET that says something new, and an END of the holder that the last SET names.
+// take applies one event. A SET opens a period if the holder or the content is new; an END closes the period only if it names the
+// period's holder.
 func (h *heldPeriod) take(e openEvent) {
 	sameHolder := e.TenantUID == h.last.TenantUID && e.NamespaceUID == h.last.NamespaceUID
 	switch {

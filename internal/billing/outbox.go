@@ -12,10 +12,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrOutboxFull is returned by Put. Nothing is lost by it: the next comparison finds what the ledger lacks.
+// ErrOutboxFull is returned by Put for events that the outbox has no room for. They are not lost: the next comparison of cluster
+// and ledger finds them again.
 var ErrOutboxFull = errors.New("the billing outbox is full")
 
-// mostParked bounds what is kept of events that the warehouse refused.
+// mostParked is how many parked events are kept: events that the warehouse refused.
 const mostParked = 10_000
 
 const outboxTables = `
@@ -26,7 +27,7 @@ CREATE TABLE IF NOT EXISTS parked (event_id TEXT NOT NULL PRIMARY KEY, payload T
 CREATE TABLE IF NOT EXISTS held (event_id TEXT NOT NULL PRIMARY KEY, payload TEXT NOT NULL) STRICT;`
 
 // Outbox is a local file with events that the warehouse doesn't have yet, in the order in which they came. One process at a time
-// opens it. What Put has returned without an error survives a crash.
+// opens it. Events survive a crash once Put has returned without an error.
 type Outbox struct {
 	db      *sql.DB
 	path    string
@@ -51,7 +52,7 @@ type Parked struct {
 	ParkedAt time.Time
 }
 
-// OpenOutbox opens the file, or makes it. It holds at most maxRows events.
+// OpenOutbox opens the file, or creates it. The outbox holds at most maxRows events.
 func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.PassiveClock) (*Outbox, error) {
 	db, err := OpenSQLite(path)
 	if err != nil {
@@ -67,7 +68,7 @@ func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.Passi
 // Close closes the file.
 func (o *Outbox) Close() error { return o.db.Close() }
 
-// Put queues all of these events or none. One that is queued already stays where it is.
+// Put queues all of these events or none. An event that is queued already keeps its place.
 func (o *Outbox) Put(ctx context.Context, events ...Event) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -83,7 +84,8 @@ SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, 
 				return err
 			}
 		}
-		// Rows leave from the front, so this counts in no time. ON CONFLICT would take a seq for what is there already.
+		// Rows leave from the front only, so max - min counts them without a scan. ON CONFLICT would use up a seq for each row that
+		// is there already.
 		var rows int
 		if err := tx.QueryRowContext(ctx, `SELECT coalesce((SELECT max(seq) FROM outbox) - (SELECT min(seq) FROM outbox) + 1, 0)`).
 			Scan(&rows); err != nil {
@@ -119,7 +121,7 @@ func (o *Outbox) Next(ctx context.Context, limit int) (queued []Queued, err erro
 	return queued, o.wrap("reading", rows.Err())
 }
 
-// Delete forgets events that the warehouse has now.
+// Delete removes events that the warehouse has now, also from the parked ones.
 func (o *Outbox) Delete(ctx context.Context, sent []Queued) error {
 	seqs := make([]int64, len(sent))
 	for i, q := range sent {
@@ -140,7 +142,8 @@ func (o *Outbox) Delete(ctx context.Context, sent []Queued) error {
 	})
 }
 
-// Park sets aside an event that the warehouse refuses, so that it holds up no other. If it is put again it is tried again.
+// Park moves an event that the warehouse refuses to the table of parked events, so that it delays no other. An event that is put
+// again is tried again.
 func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 	payload, err := refused.Event.row()
 	if err != nil {
@@ -164,7 +167,7 @@ func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 	})
 }
 
-// Parked returns the events that were set aside, the newest first, at most limit.
+// Parked returns the parked events, the last parked first, at most limit.
 func (o *Outbox) Parked(ctx context.Context, limit int) (parked []Parked, err error) {
 	rows, err := o.db.QueryContext(ctx, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`, limit)
 	if err != nil {
@@ -187,7 +190,7 @@ func (o *Outbox) Parked(ctx context.Context, limit int) (parked []Parked, err er
 	return parked, o.wrap("reading what was parked", rows.Err())
 }
 
-// Unpark queues again what was set aside: the warehouse may take it by now.
+// Unpark queues all parked events again, because the warehouse may take them by now.
 func (o *Outbox) Unpark(ctx context.Context) error {
 	return o.within(ctx, "queueing what was parked", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO outbox (event_id, payload, queued_at)
@@ -199,8 +202,8 @@ SELECT event_id, payload, ? FROM parked AS p WHERE NOT EXISTS (SELECT 1 FROM out
 	})
 }
 
-// Hold keeps the ENDs that a comparison held back, in place of those before, so that a restart neither forgets them nor lets
-// them through too soon.
+// Hold stores the ENDs that a comparison held back, in place of those stored before. So a restart neither forgets them nor queues
+// them too soon.
 func (o *Outbox) Hold(ctx context.Context, held []Event) error {
 	return o.within(ctx, "keeping what is held back", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM held`); err != nil {
@@ -219,12 +222,12 @@ func (o *Outbox) Hold(ctx context.Context, held []Event) error {
 	})
 }
 
-// Held returns what was held back last.
+// Held returns the ENDs that the last comparison held back.
 func (o *Outbox) Held(ctx context.Context) (held []Event, err error) {
 	return o.events(ctx, `SELECT payload FROM held ORDER BY event_id`)
 }
 
-// All returns all events that wait, the oldest first.
+// All returns all queued events, the oldest first.
 func (o *Outbox) All(ctx context.Context) ([]Event, error) {
 	return o.events(ctx, `SELECT payload FROM outbox ORDER BY seq`)
 }
@@ -249,7 +252,7 @@ func (o *Outbox) events(ctx context.Context, query string) (events []Event, err 
 	return events, o.wrap("reading", rows.Err())
 }
 
-// Waiting counts the events and says since when the oldest has waited; zero if there is none.
+// Waiting returns the number of queued events, and when the oldest of them was queued; zero if there is none.
 func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err error) {
 	var oldest instant
 	err = o.db.QueryRowContext(ctx, `SELECT count(*), (SELECT queued_at FROM outbox ORDER BY seq LIMIT 1) FROM outbox`).
@@ -257,7 +260,7 @@ func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err 
 	return events, oldest.Time, o.wrap("counting events", err)
 }
 
-// WaitingTenants says since when the oldest event of each tenant has waited, by the tenant's UID.
+// WaitingTenants returns when the oldest queued event of each tenant was queued, by the tenant's UID.
 func (o *Outbox) WaitingTenants(ctx context.Context) (since map[string]time.Time, err error) {
 	rows, err := o.db.QueryContext(ctx, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Period is one row of the view: for [ValidFrom, ValidTo) the namespace was the tenant's and billed so.
+// Period is one row of the view of periods: from ValidFrom, inclusive, to ValidTo, exclusive, the tenant held the namespace and was
+// billed with these values.
 type Period struct {
 	Cluster, Namespace, NamespaceUID, Tenant, TenantUID string
 	Generation                                          int64
@@ -25,12 +26,12 @@ type Period struct {
 	ValidFrom                                           time.Time
 	// ValidTo is zero while the period lasts.
 	ValidTo time.Time
-	// RecordedAt is when its first event reached the warehouse, by the warehouse's clock.
+	// RecordedAt is when the period's first event reached the warehouse, by the warehouse's clock.
 	RecordedAt time.Time
 	EventID    string
 }
 
-// History returns all periods of the cluster that a tenant of this name had, by their beginning.
+// History returns all periods of the cluster that a tenant of this name had, in order of their beginning.
 func (s *Store) History(ctx context.Context, tenant string) (periods []Period, err error) {
 	for p, err := range s.periods(ctx, "the history", s.text.history, s.options.Cluster, clean(tenant)) {
 		if err != nil {
@@ -57,8 +58,8 @@ func (s *Store) All(ctx context.Context) iter.Seq2[Period, error] {
 	return s.periods(ctx, "all periods", s.text.export, s.options.Cluster)
 }
 
-// Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in
-// RFC 3339, an empty valid_to while a period lasts, formulas disarmed.
+// Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in RFC
+// 3339, an empty valid_to while a period lasts, and text that a spreadsheet would take for a formula quoted.
 func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	out := csv.NewWriter(to)
 	if err := out.Write(periodColumns); err != nil {
@@ -83,10 +84,11 @@ func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// PeriodColumns are those of the view.
+// PeriodColumns returns the column names of the view of periods.
 func PeriodColumns() []string { return slices.Clone(periodColumns) }
 
-// Record is the period as text, a field for each of PeriodColumns: labels as JSON, times in RFC 3339, an empty end while it lasts.
+// Record returns the period as text, a field for each of PeriodColumns: labels as JSON, times in RFC 3339, an empty valid_to while
+// the period lasts.
 func (p Period) Record() ([]string, error) {
 	labels, err := json.Marshal(p.Labels)
 	if err != nil {

@@ -19,7 +19,7 @@ var Postgres = Dialect{
 	reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id text NOT NULL, author text NOT NULL, reason text NOT NULL,
   recorded_at timestamptz NOT NULL)`,
 	createView: `CREATE OR REPLACE VIEW `,
-	// The server keeps no comment of the text.
+	// The server drops comments from a view's text, so the version stands in a COMMENT.
 	describeView: `COMMENT ON VIEW {{v}} IS '` + viewMark + `{{version}}'`,
 	viewVersion:  `SELECT coalesce(obj_description(to_regclass({{p1}}), 'pg_class'), '')`,
 	instant:      `{{p}}::timestamptz`,
@@ -41,7 +41,7 @@ ON CONFLICT (event_id) DO NOTHING`,
 	usageTable:  usageTableText(postgresUsage, `, PRIMARY KEY (usage_id))`),
 	usageInsert: postgresUsageInsert,
 	usageTypes:  usageTypes(map[string]string{"text": "text", "number": "bigint", "instant": "timestamp with time zone"}),
-	// information_schema shows only what one has a right on; this finds the table on the search path.
+	// information_schema shows only tables that the user has a right on; to_regclass finds any table on the search path.
 	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
   CASE WHEN attnotnull AND NOT atthasdef AND attidentity = '' THEN 1 ELSE 0 END
 FROM pg_attribute WHERE attrelid = to_regclass({{p1}}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,

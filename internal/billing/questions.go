@@ -1,6 +1,6 @@
 package billing
 
-// The questions and the small statements: one text for all engines.
+// The queries and the small statements, whose text is the same for all engines but for the placeholders in {{ }}.
 const (
 	openText = `SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, content_hash, valid_from
 FROM {{t}}_periods WHERE cluster = {{p1}} AND valid_to IS NULL`

@@ -2,16 +2,17 @@ package billing
 
 import "time"
 
-// Rest is a time in which nothing is tried. The zero Rest is over.
+// Rest is a period after an error of the warehouse in which nothing is sent. The zero Rest is over.
 type Rest struct {
 	from   time.Time
 	length time.Duration
 }
 
-// RestFor begins a rest.
+// RestFor returns a rest of that length that begins at from.
 func RestFor(length time.Duration, from time.Time) Rest { return Rest{from, length} }
 
-// Lasts says whether it goes on. A clock that was set back to before its beginning ends it: nobody knows how much of it is left.
+// Lasts says whether the rest goes on. A clock that was set back to before the rest's beginning ends it, because how much of it is
+// left is unknown then.
 func (r Rest) Lasts(now time.Time) bool {
 	passed := now.Sub(r.from)
 	return passed >= 0 && passed < r.length

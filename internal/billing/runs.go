@@ -9,27 +9,27 @@ import (
 
 var runColumns = []string{"run_id", "cluster", "exporter", "version", "started_at", "complete_until", "recorded_at"}
 
-// Run is one exporter's time as the leader. Rows of the runs tell an idle ledger from a dead exporter: whatever the cluster
-// showed until CompleteUntil is in the ledger.
+// Run is the time of one exporter as the leader. The table of runs distinguishes a ledger without changes from an exporter that
+// died: all changes in the cluster until CompleteUntil are in the ledger.
 type Run struct {
 	// ID is unique; Exporter is the pod's name, Version the program's.
 	ID, Exporter, Version string
 	StartedAt             time.Time
-	// CompleteUntil is the watermark.
+	// CompleteUntil is the watermark: all changes before that time are in the ledger.
 	CompleteUntil time.Time
 }
 
-// WatermarkInterval is how often the engine lets the watermark move, at most; 0: as often as one likes.
+// WatermarkInterval returns the least time that the engine needs between two moves of the watermark; 0 means no limit.
 func (s *Store) WatermarkInterval() time.Duration { return s.dialect.watermarkEvery }
 
-// StartRun writes the row of a run. It comes after the first comparison: before, the run is complete until nowhere.
+// StartRun writes the row of a run. Callers do so after the run's first comparison, because no earlier time is known to be complete.
 func (s *Store) StartRun(ctx context.Context, r Run) error {
 	_, err := s.db.ExecContext(ctx, s.text.startRun, r.ID, s.options.Cluster, clean(r.Exporter), clean(r.Version), instantText(r.StartedAt),
 		instantText(r.CompleteUntil))
 	return s.wrapRun("starting", err)
 }
 
-// MoveWatermark says that all that the cluster showed until then is in the ledger.
+// MoveWatermark records that all changes in the cluster until that time are in the ledger.
 func (s *Store) MoveWatermark(ctx context.Context, id string, until time.Time) error {
 	_, err := s.db.ExecContext(ctx, s.text.moveWatermark, instantText(until), id)
 	return s.wrapRun("moving the watermark of", err)
@@ -42,7 +42,7 @@ func (s *Store) wrapRun(doing string, err error) error {
 	return fmt.Errorf("%s a run in %s%s: %w", doing, s.options.Table, runsSuffix, err)
 }
 
-// Runs are the latest runs of the cluster, the newest first, at most 20.
+// Runs returns the latest runs of the cluster, the newest first, at most 20.
 func (s *Store) Runs(ctx context.Context) (runs []Run, err error) {
 	for run, err := range read(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
 		var started, until instant

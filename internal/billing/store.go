@@ -12,11 +12,12 @@ import (
 
 // Options say which table, of which cluster, and how much one statement may hold.
 type Options struct {
-	// Table is a plain SQL name; the view's has _periods behind it.
+	// Table is a plain SQL name; the view of periods has that name with _periods appended.
 	Table string
-	// Cluster whose periods are read. Events carry their own.
+	// Cluster is the cluster whose periods are read. Events that are written name their own.
 	Cluster string
-	// MaxRows and MaxBytes bound one INSERT, the bytes those of its JSON. At least 1. A row that is larger goes alone.
+	// MaxRows and MaxBytes limit one INSERT: its rows, and the bytes of its JSON. Both are at least 1. A row of more than MaxBytes
+	// is sent alone.
 	MaxRows, MaxBytes int
 }
 
@@ -28,7 +29,7 @@ type Store struct {
 	text    statements
 }
 
-// NewStore connects to nothing yet. It refuses a table's name that the engine can't have.
+// NewStore returns a store, and doesn't connect yet. It fails for a table name that the engine can't have, and for limits below 1.
 func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 	text, err := dialect.statements(options.Table)
 	if err != nil {
@@ -66,8 +67,8 @@ type insertion struct {
 	at   time.Time
 }
 
-// insert sends rows by a statement, in batches and in their order, and returns how many were new. What says of which rows to which
-// table, for errors.
+// insert sends rows by a statement, in batches and in their order, and returns how many were new. For error messages, what names
+// the rows and their table.
 func (s *Store) insert(ctx context.Context, statement, what string, rows iter.Seq2[insertion, error]) (added int64, err error) {
 	for batch, err := range s.batches(rows) {
 		if err != nil {
@@ -86,7 +87,7 @@ func (s *Store) insert(ctx context.Context, statement, what string, rows iter.Se
 	return added, nil
 }
 
-// batch is what one INSERT is about.
+// batch is the rows of one INSERT.
 type batch struct {
 	// json is an array of the rows.
 	json string
@@ -102,7 +103,7 @@ func (s *Store) arguments(b batch) []any {
 	return []any{b.json}
 }
 
-// batches are the rows in their order, as many at a time as one statement may hold. The first error is the last element.
+// batches yields the rows in their order, as many at a time as one statement may hold. It ends with the first error.
 func (s *Store) batches(rows iter.Seq2[insertion, error]) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		var b batch
@@ -140,7 +141,7 @@ func (b *batch) add(at time.Time) {
 	b.rows++
 }
 
-// row is the event as an object of the JSON array, and of the outbox. Every column is a string but generation and labels.
+// row returns the event as a JSON object, for an INSERT's array and for the outbox. All columns are strings except generation and labels.
 func (e Event) row() ([]byte, error) {
 	type columns Event
 	sealed := e.Sealed()
@@ -154,16 +155,17 @@ func (e Event) row() ([]byte, error) {
 	return text, nil
 }
 
-// Holding is a namespace in the hands of one incarnation of a tenant.
+// Holding is a namespace and the UID of a tenant that holds, or held, that namespace.
 type Holding struct{ Namespace, TenantUID string }
 
-// Latest is when the newest events of some namespaces became effective: the SETs of any tenant, the ENDs of each.
+// Latest says when the newest events of some namespaces took effect: the newest SET of each namespace, the newest END of each
+// namespace and tenant.
 type Latest struct {
 	Sets map[string]time.Time
 	Ends map[Holding]time.Time
 }
 
-// Latest asks for these namespaces; what has no such event is absent.
+// Latest reads the newest events of these namespaces. Namespaces without such an event are absent from the result.
 func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error) {
 	latest := Latest{map[string]time.Time{}, map[Holding]time.Time{}}
 	if len(namespaces) == 0 {

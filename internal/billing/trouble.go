@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// Trouble is what an error of the warehouse means for the events that wait; the words are the reasons of condition
-// BillingExported, but for Quota, which shows as WarehouseUnavailable.
+// Trouble is the class of an error of the warehouse, by what must happen before the events can be stored. Its values are the
+// reasons of condition BillingExported, except Quota, which the condition shows as WarehouseUnavailable.
 type Trouble string
 
 const (
-	// Unavailable passes by itself: the same events are sent again.
+	// Unavailable passes without an administrator: the same events are sent again.
 	Unavailable Trouble = "WarehouseUnavailable"
-	// Quota passes by itself too, but not soon.
+	// Quota passes without an administrator too, but not within minutes.
 	Quota Trouble = "QuotaExceeded"
 	// Denied needs an administrator: a right, a credential, a database or dataset is missing.
 	Denied Trouble = "AccessDenied"
-	// Mismatch needs one too: the table isn't what it should be.
+	// Mismatch needs an administrator: the table's columns are not those that they should be.
 	Mismatch Trouble = "SchemaMismatch"
-	// InvalidData is about a row: the others of its batch can be stored.
+	// InvalidData is the fault of a row: the other rows of its batch can be stored.
 	InvalidData Trouble = "InvalidData"
 )
 
-// Pause is how long nothing is sent after such an error. Zero: until the next flush.
+// Pause returns how long nothing is sent after such an error. Zero means until the next flush.
 func (t Trouble) Pause() time.Duration {
 	switch t {
 	case Denied, Mismatch:
@@ -38,7 +38,7 @@ func (t Trouble) Pause() time.Duration {
 	}
 }
 
-// SchemaError says all that is wrong with the table or its view.
+// SchemaError lists all that is wrong with the table or its view.
 type SchemaError struct {
 	// Table is the name of the table or view.
 	Table string
@@ -50,7 +50,7 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("billing table %s: %s", e.Table, strings.Join(e.Problems, "; "))
 }
 
-// Trouble says what an error of this store means. What nobody knows may pass by itself: Unavailable.
+// Trouble returns the class of an error of this store; Unavailable for an unknown error, because that may pass.
 func (s *Store) Trouble(err error) Trouble {
 	var schema *SchemaError
 	switch {
@@ -64,7 +64,7 @@ func (s *Store) Trouble(err error) Trouble {
 	return s.dialect.trouble(err)
 }
 
-// postgresTrouble goes by SQLSTATE, whose first two characters are its class:
+// postgresTrouble decides by the SQLSTATE, whose first two characters are its class:
 // https://www.postgresql.org/docs/current/errcodes-appendix.html
 func postgresTrouble(err error) Trouble {
 	var coded interface{ SQLState() string }
@@ -94,7 +94,7 @@ func postgresTrouble(err error) Trouble {
 	return Unavailable
 }
 
-// sqliteTrouble goes by the result code, whose lowest byte is its class: https://www.sqlite.org/rescode.html
+// sqliteTrouble decides by the result code, whose lowest byte is its class: https://www.sqlite.org/rescode.html
 func sqliteTrouble(err error) Trouble {
 	var coded interface{ Code() int }
 	if !errors.As(err, &coded) {
@@ -119,8 +119,8 @@ func sqliteTrouble(err error) Trouble {
 	return Unavailable
 }
 
-// bigqueryTrouble goes by the reason of the API or of a job (https://cloud.google.com/bigquery/docs/error-messages), and where
-// that is invalidQuery, which stands for nearly all that can be wrong with a statement, by what is said.
+// bigqueryTrouble decides by the reason that the API or a job gives (https://cloud.google.com/bigquery/docs/error-messages), and
+// for invalidQuery, which covers nearly all errors of a statement, by the message's text.
 func bigqueryTrouble(err error) Trouble {
 	var known interface{ Reason() string }
 	if !errors.As(err, &known) {

@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Usage is what a namespace had reserved in a piece of an hour, or, without a namespace, that all of this piece was watched: a
-// namespace without a row had nothing then, and where the cluster's own row is missing nobody knows.
+// Usage is what a namespace had reserved in a piece of an hour (see Meter). The row with an empty Namespace is the cluster's own,
+// and says that this piece was watched: a namespace without a row had nothing reserved then. Where the cluster's own row is
+// missing, nobody knows what was reserved.
 type Usage struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Hour is when the hour began, in UTC; CoveredFrom and CoveredUntil lie in it, CoveredSeconds apart.
+	// Hour is when the hour began, in UTC. CoveredFrom and CoveredUntil are the piece's ends within that hour, CoveredSeconds apart.
 	Hour           time.Time `json:"-"`
 	CoveredFrom    time.Time `json:"-"`
 	CoveredUntil   time.Time `json:"-"`
@@ -26,7 +27,7 @@ type Usage struct {
 	GPUSeconds        int64 `json:"gpu_seconds"`
 }
 
-// usageText is a row as the outbox and the statements have it.
+// usageText is the JSON form of a row, in the outbox and in statements.
 type usageText struct {
 	ID string `json:"usage_id"`
 	Usage
@@ -35,7 +36,7 @@ type usageText struct {
 	CoveredUntil string `json:"covered_until"`
 }
 
-// ID names the piece: by cluster, namespace and when it began. Sent again it is the same row.
+// ID returns the row's key, a hash of cluster, namespace and the piece's beginning, so that a row that is sent again is stored once.
 func (u Usage) ID() string {
 	h := sha256.New()
 	digest(h, clean(u.Cluster), clean(u.Namespace), instantText(u.CoveredFrom))

@@ -16,13 +16,13 @@ const hoursVersion = 1
 var usageColumns = []string{"usage_id", "cluster", "namespace", "hour", "covered_from", "covered_until", "covered_seconds",
 	"cpu_millicore_seconds", "memory_mib_seconds", "storage_mib_seconds", "gpu_seconds", "recorded_at"}
 
-// hoursColumns are those of the view.
+// hoursColumns are the columns of the view of hours.
 var hoursColumns = []string{"cluster", "namespace", "hour", "tenant", "cost_center", "owner", "covered_seconds", "cpu_core_hours",
 	"memory_gib_hours", "storage_gib_hours", "gpu_hours", "recorded_at"}
 
-// hoursText is one for all engines. A piece that is there twice counts once; the pieces of an hour add up. An hour belongs to
-// whoever held the namespace last while it had something reserved in that hour. All windows are partitioned by cluster, namespace
-// and hour first, so that a query for some of them reads no others.
+// hoursText is the view's text for all engines. A piece that is stored twice counts once; the pieces of an hour are added up. An
+// hour is billed to the tenant that held the namespace last within the hour's covered time. All windows are partitioned by cluster,
+// namespace and hour first, so that a query for some of them reads no others.
 const hoursText = `{{v}}{{viewOptions}} AS /* ` + viewMark + `{{version}} */
 WITH dedup AS (
   SELECT u.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, hour, usage_id ORDER BY recorded_at) AS rn FROM {{t}}_usage AS u
@@ -42,7 +42,7 @@ SELECT cluster, namespace, hour, COALESCE(tenant, '') AS tenant, COALESCE(cost_c
        gpu / 3600.0 AS gpu_hours, recorded_at
 FROM held WHERE rn = 1`
 
-// usageKind is what kind of value a column has.
+// usageKind returns a column's kind of value: text, number or instant.
 func usageKind(column string) string {
 	switch column {
 	case "hour", "covered_from", "covered_until", "recorded_at":
@@ -53,7 +53,8 @@ func usageKind(column string) string {
 	return "text"
 }
 
-// usageTableText creates the table; types are the engine's words for text, number and instant, and behind is what follows.
+// usageTableText returns the statement that creates the table. types are the engine's types by usageKind, and behind is the text
+// after the columns.
 func usageTableText(types map[string]string, behind string) string {
 	columns := make([]string, len(usageColumns))
 	for i, column := range usageColumns {
@@ -62,7 +63,7 @@ func usageTableText(types map[string]string, behind string) string {
 	return "CREATE TABLE IF NOT EXISTS {{t}}_usage (" + strings.Join(columns, ", ") + behind
 }
 
-// usageTypes are the types that the engine tells of, by column.
+// usageTypes returns the types by column, as the engine names them when it describes a table.
 func usageTypes(types map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, column := range usageColumns {
@@ -105,7 +106,8 @@ SELECT ` + eachOf(usageColumns, func(column string) string { return "s." + colum
   FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
 WHERE NOT EXISTS (SELECT 1 FROM {{t}}_usage AS e WHERE e.usage_id = s.usage_id AND e.hour BETWEEN {{i2}} AND {{i3}})`
 
-// UsageDDL is what an administrator runs besides DDL where hours are measured and the exporter may make nothing.
+// UsageDDL returns the statements that an administrator runs, besides those of DDL, where billing.usage is enabled and the exporter
+// may create no tables.
 func (d Dialect) UsageDDL(table string) ([]string, error) {
 	text, err := d.statements(table)
 	if err != nil {

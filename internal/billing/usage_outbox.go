@@ -6,14 +6,15 @@ import (
 	"fmt"
 )
 
-// usageTable holds rows until the warehouse has them. A row of a piece that goes on is not final, and gives way to its next state.
+// usageTable stores rows until the warehouse has them. The rows of the current piece are not final, and each PutUsage replaces them.
 const usageTable = `
 CREATE TABLE IF NOT EXISTS outbox_usage (usage_id TEXT NOT NULL PRIMARY KEY, covered_from TEXT NOT NULL, namespace TEXT NOT NULL,
   final INTEGER NOT NULL, payload TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS outbox_usage_order ON outbox_usage (final, covered_from);`
 
-// PutUsage keeps finished pieces, and the state of the one that goes on in place of the state before: all or nothing. Where more
-// rows wait than the outbox may hold, the oldest pieces are given up, whole, and counted: their time is then covered by nothing.
+// PutUsage stores the rows of finished pieces, and of the current piece in place of its former rows: all or nothing. Where more
+// rows wait than the outbox may hold, it deletes the oldest pieces whole and returns the number of their rows: the ledger then
+// covers nothing of their time.
 func (o *Outbox) PutUsage(ctx context.Context, finished, current []Usage) (givenUp int64, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -43,7 +44,7 @@ func (o *Outbox) PutUsage(ctx context.Context, finished, current []Usage) (given
 	return givenUp, err
 }
 
-// shed gives up the oldest pieces until what is left fits.
+// shed deletes the oldest pieces until the final rows fit into maxRows, and returns how many rows it deleted.
 func (o *Outbox) shed(ctx context.Context, tx *sql.Tx) (givenUp int64, err error) {
 	for {
 		var rows int
@@ -62,14 +63,14 @@ func (o *Outbox) shed(ctx context.Context, tx *sql.Tx) (givenUp int64, err error
 	}
 }
 
-// FinishUsage makes the last known state of a piece that a former process began final. It is called before the measuring begins.
+// FinishUsage makes the rows of a piece that a former process began final. Callers do so before the measuring begins.
 func (o *Outbox) FinishUsage(ctx context.Context) error {
 	_, err := o.db.ExecContext(ctx, `UPDATE outbox_usage SET final = 1 WHERE final = 0`)
 	return o.wrap("finishing hours", err)
 }
 
-// NextUsage returns the oldest final rows, at most limit. The cluster's own row is the last of its piece: who finds it in the
-// ledger finds the others too.
+// NextUsage returns the oldest final rows, at most limit. The cluster's own row comes last in its piece, so that the piece is
+// complete in the ledger once that row is there.
 func (o *Outbox) NextUsage(ctx context.Context, limit int) (waiting []Usage, err error) {
 	rows, err := o.db.QueryContext(ctx, `SELECT payload FROM outbox_usage WHERE final = 1 ORDER BY covered_from, namespace = '', namespace LIMIT ?`, limit)
 	if err != nil {
@@ -90,7 +91,7 @@ func (o *Outbox) NextUsage(ctx context.Context, limit int) (waiting []Usage, err
 	return waiting, o.wrap("reading hours", rows.Err())
 }
 
-// DeleteUsage forgets rows that the warehouse has now.
+// DeleteUsage removes rows that the warehouse has now.
 func (o *Outbox) DeleteUsage(ctx context.Context, sent []Usage) error {
 	return o.within(ctx, "deleting hours", func(tx *sql.Tx) error {
 		for _, u := range sent {
