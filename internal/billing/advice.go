@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Explain adds to an error what an administrator can do about it, where the engine's own words don't say.
+// Explain returns the error with advice for an administrator, where the engine's own message gives none; nil for nil.
 func (s *Store) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -21,7 +21,7 @@ func (s *Store) Explain(err error) error {
 	return fmt.Errorf("%w; %s", err, advice)
 }
 
-// certificateAdvice is about a server that can't prove who it is.
+// certificateAdvice returns what to do about a server certificate that doesn't verify; "" for other errors.
 func certificateAdvice(err error) string {
 	var invalid x509.CertificateInvalidError
 	var unknown x509.UnknownAuthorityError
@@ -39,7 +39,7 @@ func certificateAdvice(err error) string {
 	return ""
 }
 
-// sqliteAdvice goes by the result code, as sqliteTrouble does.
+// sqliteAdvice returns what to do about an error, by its result code; "" where the error's own message suffices.
 func sqliteAdvice(err error) string {
 	var coded interface{ Code() int }
 	if !errors.As(err, &coded) {

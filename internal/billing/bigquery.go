@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// BigQuery is the dialect of GoogleSQL for the tables of one dataset. All names are written whole: a view keeps no project and no
-// dataset of the job that made it. There are no keys: an INSERT leaves out what it finds, and the view what two have written at
-// one moment.
+// BigQuery is the dialect of GoogleSQL for the tables of one dataset. All names include project and dataset, because a view doesn't
+// keep the defaults of the job that made it. BigQuery enforces no keys: an INSERT leaves out rows that exist already, and the view
+// drops duplicates that two writers have inserted at the same moment.
 func BigQuery(project, dataset string) Dialect {
 	return Dialect{
 		Name:   "bigquery",
@@ -23,7 +23,7 @@ OPTIONS (description = 'warren billing events, append-only', labels = [('managed
 		reasons: `CREATE TABLE IF NOT EXISTS {{t}}_reasons (event_id STRING NOT NULL, author STRING NOT NULL, reason STRING NOT NULL,
   recorded_at TIMESTAMP NOT NULL)`,
 		createView: `CREATE OR REPLACE VIEW `,
-		// Whether a view keeps the comments of its text is documented nowhere.
+		// BigQuery doesn't document whether a view keeps the comments of its text, so the description has the version.
 		viewOptions: "\nOPTIONS (description = '" + viewMark + "{{version}}')",
 		viewVersion: `SELECT option_value FROM {{d}}INFORMATION_SCHEMA.TABLE_OPTIONS WHERE table_name = {{p1}} AND option_name = 'description'`,
 		instant:     `TIMESTAMP({{p}})`,
@@ -46,12 +46,12 @@ FROM {{d}}INFORMATION_SCHEMA.COLUMNS WHERE table_name = {{p1}} ORDER BY ordinal_
 			"content_hash": "STRING", "effective_at": "TIMESTAMP", "recorded_at": "TIMESTAMP"},
 		list:           `SELECT JSON_VALUE(n) FROM UNNEST(JSON_QUERY_ARRAY({{p2}})) AS n`,
 		placeholder:    func(int) string { return "?" },
-		watermarkEvery: 15 * time.Minute, // an UPDATE rewrites what it touches, and few may run at a time
+		watermarkEvery: 15 * time.Minute, // an UPDATE rewrites whole storage blocks, and few may run at a time
 		trouble:        bigqueryTrouble,
 	}
 }
 
-// bigqueryField takes a column out of r, an object of the JSON array.
+// bigqueryField returns the SQL for a column's value in r, an object of the JSON array.
 func bigqueryField(column string) string {
 	value := "JSON_VALUE(r, '$." + column + "')"
 	switch column {

@@ -13,20 +13,21 @@ var reasonColumns = []string{"event_id", "author", "reason", "recorded_at"}
 type Correction struct {
 	Tenant      string
 	From, Until time.Time
-	// CostCenter and Owner replace what was billed; nil leaves it.
+	// CostCenter and Owner replace the billed values; nil leaves a value as it is.
 	CostCenter, Owner *string
 	// Author and Reason are kept beside the events.
 	Author, Reason string
 }
 
-// Reason is why an event corrects what was there.
+// Reason says who made a correcting event, and why.
 type Reason struct {
 	EventID, Author, Reason string
 	RecordedAt              time.Time
 }
 
-// Correct appends what corrects the periods, and never edits one: a SET at the beginning of each period or at From, whichever is
-// later, and at Until one that says again what was billed before. It returns the events that were appended.
+// Correct appends events that correct the tenant's periods, and changes no stored row. For each period it appends a SET at the
+// period's beginning or at From, whichever is later, and, if the period lasts beyond Until, one at Until with the values billed
+// before. It returns these events.
 func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 		return nil, fmt.Errorf("tenant %q: the ledger has no period between %s and %s that the correction would change; "+
 			"`manager billing history %s` shows what it has", c.Tenant, instantText(c.From), instantText(c.Until), c.Tenant)
 	}
-	for _, e := range events { // the reason first: no correction is ever without one
+	for _, e := range events { // the reasons come first, so that no correction is ever without one
 		if _, err := s.db.ExecContext(ctx, s.text.giveReason, e.ID, clean(c.Author), clean(reasons[e.ID])); err != nil {
 			return nil, fmt.Errorf("writing the reason into %s%s: %w", s.options.Table, reasonsSuffix, err)
 		}
@@ -58,7 +59,7 @@ func (s *Store) Correct(ctx context.Context, c Correction) ([]Event, error) {
 	return events, err
 }
 
-// resumes stands before the reason of the row that says again what was billed before: nobody corrected that.
+// resumes is the prefix of the reason of a SET that restores, at Until, the values billed before the correction.
 const resumes = "resumes what was billed before: "
 
 func (c Correction) validate() error {
@@ -73,8 +74,8 @@ func (c Correction) validate() error {
 	return nil
 }
 
-// events are those for one period: none where it lies outside, or is billed so already; else what corrects it and, where it lasts
-// longer than the correction, what resumes it.
+// events returns the events for one period: none if the period lies outside the correction or has these values already; else the
+// correcting SET and, if the period lasts longer than the correction, the SET that restores the old values.
 func (c Correction) events(p Period) []Event {
 	from, until := c.From, c.Until
 	if from.Before(p.ValidFrom) {
@@ -98,13 +99,13 @@ func (c Correction) events(p Period) []Event {
 	switch {
 	case is.ContentHash == p.ContentHash:
 		return nil
-	case ended: // what comes next is in the ledger already
+	case ended: // the event that ends the period is in the ledger already
 		return []Event{is}
 	}
 	return []Event{is, was}
 }
 
-// Reasons are those of the corrections of a tenant, the oldest first.
+// Reasons returns the reasons of all corrections of a tenant, the oldest first.
 func (s *Store) Reasons(ctx context.Context, tenant string) (reasons []Reason, err error) {
 	for reason, err := range read(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
 		var at instant

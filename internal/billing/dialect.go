@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Dialect is the text of one engine. In all of it {{t}} stands for the table, {{d}} for what leads to it, and {{p1}}, {{p2}} for the
-// parameters.
+// Dialect holds the SQL texts of one database engine. In them {{t}} stands for the table with its prefix, {{d}} for the prefix, and
+// {{p1}}, {{p2}} for the parameters.
 type Dialect struct {
 	// Name is the configuration's word for the engine.
 	Name string
 
-	// prefix leads to the table, where the engine finds it by more than its name.
+	// prefix stands before each table's name, such as project and dataset in BigQuery; empty for most engines.
 	prefix string
 
-	// table creates the table unless it is there; index, runs and reasons create what belongs to it. An engine without
-	// indexes has an empty index.
+	// table creates the table unless it exists; index, runs and reasons create the table's index and the tables of runs and of
+	// reasons. An engine without indexes has an empty index.
 	table, index, runs, reasons string
 
-	// dropView stands before the view's text where a view of an older version is there; describeView, or viewOptions in the text
-	// itself, say the version where the engine doesn't keep the comment of the text. All may be empty.
-	// In them {{v}} stands for the view, {{version}} for its version.
+	// dropView is run before the view's text in an engine that can't replace a view. describeView, or viewOptions within the text,
+	// record the version in an engine that doesn't keep the text's comment. All may be empty. In them {{v}} stands for the view,
+	// {{version}} for its version.
 	dropView, createView, viewOptions, describeView string
 
-	// viewVersion takes the view's name and gives a text that has viewMark and a number in it.
+	// viewVersion is a query that takes the view's name and returns a text with viewMark and the version's number in it.
 	viewVersion string
 
 	// instant is the form of a parameter that is a time, with {{p}} for the parameter; now is the engine's own clock.
 	instant, now string
 
-	// insert takes a JSON array of events; a row whose event_id is there already is left out. With insertBounds it takes the
-	// least and the greatest effective_at of them too, between which the engine looks for what is there.
+	// insert takes a JSON array of events; a row whose event_id is there already is left out. With insertBounds it also takes the
+	// least and the greatest effective_at of the events, so that the engine searches only between these for existing rows.
 	insert       string
 	insertBounds bool
 
@@ -43,37 +43,38 @@ type Dialect struct {
 	usageTable, usageInsert string
 	usageTypes              map[string]string
 
-	// columns takes the name of a table or view; it gives name and type of its columns, and 1 where a row must state
-	// the column.
+	// columns is a query that takes the name of a table or view; it returns name and type of each column, and 1 where an INSERT
+	// must state the column.
 	columns string
 
-	// types are those of the columns, by name.
+	// types are the types of the events' columns, by the column's name, as the columns query returns them.
 	types map[string]string
 
-	// ordered reads the events of a cluster in the order of the view, for an engine in which one pass through them costs less than
-	// the view, because no row goes through a network. Empty: the view is asked.
+	// ordered reads a cluster's events in the view's order, for an embedded engine, in which one pass through all events costs less
+	// than a query of the view. Empty means that the view is queried.
 	ordered string
 
 	// list is the SQL for the elements of the JSON array in {{p2}}, to stand after IN.
 	list string
 
-	// placeholder of the n-th parameter, from 1 on.
+	// placeholder returns the text for the n-th parameter, from 1 on.
 	placeholder func(n int) string
 
 	// watermarkEvery is how often the watermark may move: an UPDATE is cheap in some engines only.
 	watermarkEvery time.Duration
 
-	// longestName is the most bytes that a name may have; 0: as the configuration says.
+	// longestName is how many bytes a name may have; 0 means no limit besides tableName's.
 	longestName int
 
-	// trouble says what an error of the driver means for the events at hand.
+	// trouble returns the class of an error of the driver.
 	trouble func(error) Trouble
 
-	// advice says what to do about one; empty where its own words say it. May be nil.
+	// advice returns what to do about an error of the driver; "" where the error's own message says so. It may be nil.
 	advice func(error) string
 }
 
-// What belongs to a table has its name with one of these behind it. None is longer than that of the view.
+// The suffixes of the names of the view, tables and index that belong to a table. None is longer than periodsSuffix, by which the
+// table's name is checked.
 const (
 	periodsSuffix = "_periods"
 	runsSuffix    = "_runs"
@@ -81,11 +82,11 @@ const (
 	indexSuffix   = "_places"
 )
 
-// viewVersion counts the texts of the view that were ever released: Ensure puts this one in the place of an older one, and
-// leaves a newer one, which another exporter has made, alone.
+// viewVersion is the number of released texts of the view. Ensure replaces a view of a lower version, and leaves a view of a higher
+// version, which a newer exporter has made.
 const viewVersion = 2
 
-// viewMark stands before the version.
+// viewMark is the text before the version in a view's comment or description.
 const viewMark = "warren billing view "
 
 // eventColumns are the columns of the table in the order in which they are written.
@@ -96,9 +97,9 @@ var eventColumns = []string{"event_id", "cluster", "namespace", "namespace_uid",
 var periodColumns = []string{"cluster", "namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner",
 	"labels", "content_hash", "valid_from", "valid_to", "recorded_at", "event_id"}
 
-// viewText is one for all engines. A row that is there twice counts once; a late row sorts itself in by effective_at. An era
-// is a SET and what comes up to the next one: an END counts only for the tenant and the incarnation of the namespace that the
-// SET names, its holder, and only then repeats vanish, so that an END that doesn't count hides nothing. All windows are
+// viewText is the view's text for all engines. A row that is stored twice counts once; a late row is sorted in by effective_at. An
+// era is a SET and the rows up to the next SET. An END has an effect only if it names the era's holder: the tenant UID and
+// namespace UID of that SET. Repeated SETs are dropped after that, so that an END without effect hides no SET. All windows are
 // partitioned by cluster and namespace first, so that the engines read the rows of that namespace alone where a query names one.
 const viewText = `{{v}}{{viewOptions}} AS /* ` + viewMark + `{{version}} */
 WITH dedup AS (
@@ -127,7 +128,7 @@ SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_c
        effective_at AS valid_from, valid_to, recorded_at, event_id
 FROM periods WHERE op = 'SET' AND (valid_to IS NULL OR valid_to > effective_at)`
 
-// tableName is what needs no quotes in any engine, so long as it is none of its words.
+// tableName matches names that need no quotes in any engine, except its reserved words.
 var tableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // statements are a dialect's texts for one table.
@@ -171,13 +172,13 @@ func (d Dialect) viewStatement(text string) string {
 	return d.createView + strings.ReplaceAll(text, "{{viewOptions}}", d.viewOptions)
 }
 
-// ofView names the view in a text about one.
+// ofView puts a view's name and version into a text.
 func ofView(text, suffix string, version int) string {
 	return strings.NewReplacer("{{v}}", "{{t}}"+suffix, "{{version}}", strconv.Itoa(version)).Replace(text)
 }
 
-// filler puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are times, {{i1}} to {{i6}}
-// into a text.
+// filler returns a function that puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are
+// times, {{i1}} to {{i6}} into a text.
 func (d Dialect) filler(table string) func(string) string {
 	pairs := []string{"{{t}}", d.prefix + table, "{{d}}", d.prefix, "{{now}}", d.now, "{{list}}", strings.ReplaceAll(d.list, "{{p2}}", d.placeholder(2))}
 	for n := 1; n <= 6; n++ {
@@ -187,7 +188,8 @@ func (d Dialect) filler(table string) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// DDL is what an administrator runs where the exporter may not: the table, the view, then what else belongs to the table.
+// DDL returns the statements that an administrator runs where the exporter may not create tables: the table, the view, then index,
+// runs and reasons.
 func (d Dialect) DDL(table string) ([]string, error) {
 	text, err := d.statements(table)
 	if err != nil {
@@ -196,15 +198,15 @@ func (d Dialect) DDL(table string) ([]string, error) {
 	return present(text.table, text.view, text.describeView, text.index, text.runs, text.reasons), nil
 }
 
-// present are the texts that the engine has.
+// present returns the texts that aren't empty.
 func present(texts ...string) []string {
 	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
 }
 
-// each writes the columns that an event states, all but recorded_at, in a form.
+// each returns the columns of an event except recorded_at, each in the given form, separated by commas.
 func each(form func(column string) string) string { return eachOf(eventColumns, form) }
 
-// eachOf does so with the columns of any table.
+// eachOf does for the given columns what each does for an event's.
 func eachOf(columns []string, form func(column string) string) string {
 	stated := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "recorded_at" })
 	for i, column := range stated {

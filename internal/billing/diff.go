@@ -14,48 +14,49 @@ type Desired struct {
 	Generation                      int64
 	CostCenter, Owner               string
 	Labels                          map[string]string
-	// Since is when it became so, by the API server's clock: when the namespace came to the tenant or, if that is later, when
-	// the tenant began to be billed so.
+	// Since is when this became true, by the API server's clock: when the namespace was created or, if that is later, when the
+	// tenant got its present cost center and owner.
 	Since time.Time
 }
 
 // Comparison is what Diff compares.
 type Comparison struct {
-	// Cluster that the events will carry.
+	// Cluster is the cluster's name in the events.
 	Cluster string
 
-	// Desired by namespace.
+	// Desired holds the namespaces that belong to a tenant, by name.
 	Desired map[string]Desired
 
-	// Unknown are namespaces of which nobody can say now whose they are, such as those whose way to a root is lost: their
-	// periods stay as they are.
+	// Unknown are namespaces whose tenant can't be told now, for example because a parent is missing. Their periods stay as they are.
 	Unknown map[string]bool
 
-	// Complete: Desired is all there is. Otherwise what it lacks may only not have been read yet, and nothing ends.
+	// Complete says that Desired has all namespaces of tenants. Otherwise a missing namespace may not have been read yet, and no
+	// period ends.
 	Complete bool
 
-	// Seen is when Desired was read: the end of what is gone, and the beginning of what no stamp of the API server dates.
+	// Seen is when Desired was read. It dates the ENDs, and the SETs for changes that no timestamp of the API server dates.
 	Seen time.Time
 
-	// Open are the open periods of the cluster, with what waits in the outbox: see Overlaid.
+	// Open are the cluster's open periods, as they will be with the events in the outbox: see Overlaid.
 	Open iter.Seq2[Open, error]
 
-	// Held is the Plan.Held of the comparison before this one, dated when each was first seen; HoldFor is how long it waits at
-	// least.
+	// Held is the Plan.Held of the comparison before this one; each event's EffectiveAt is when that END was first planned. HoldFor
+	// is how long each waits at least.
 	Held    []Event
 	HoldFor time.Duration
 }
 
-// Plan is what takes the ledger from what it says to what is. Events are sealed, and sorted by namespace.
+// Plan is the events that make the ledger agree with the cluster. They are sealed, and sorted by namespace.
 type Plan struct {
 	Sets, Ends []Event
 
-	// Held are ENDs that are too many at once: they are for the next comparison, which lets through what it finds too.
+	// Held are ENDs that are too many at once. They are not appended now; the next comparison appends those that it plans again.
 	Held []Event
 }
 
-// Diff compares what should be with the open periods: where tenant or content differ there is a SET, where nothing should be
-// an END. A change is never dated before the period that it closes. Where the ledger is as it should be the plan is empty.
+// Diff compares the desired with the open periods. It plans a SET where tenant or content differ, and an END where a namespace
+// belongs to no tenant. An event is never dated before the beginning of the period that it closes. If nothing differs the plan is
+// empty.
 func Diff(c Comparison) (Plan, error) {
 	var plan Plan
 	open := map[string]bool{} // the namespaces that have a period
@@ -90,9 +91,9 @@ func (p Open) differs(e Event) bool {
 	return e.TenantUID != p.TenantUID || e.ContentHash != p.ContentHash || e.NamespaceUID != p.NamespaceUID
 }
 
-// follow dates the SET that closes the period. The stamp says when cost center and owner became so, or the namespace was made;
-// it says nothing of labels, nor of when a namespace that was there before came to another tenant: that counts from when it was
-// seen, never from a stamp that is older than the change.
+// follow dates the SET that closes the period. The event's time is a timestamp of the API server: when cost center and owner were
+// set, or when the namespace was created. No timestamp dates a change of labels, or of the tenant of an existing namespace; these
+// take effect at seen.
 func (p Open) follow(e Event, seen time.Time) Event {
 	sameNamespace := e.NamespaceUID == p.NamespaceUID
 	stamped := !sameNamespace || e.TenantUID == p.TenantUID && (e.CostCenter != p.CostCenter || e.Owner != p.Owner)
@@ -102,7 +103,7 @@ func (p Open) follow(e Event, seen time.Time) Event {
 	return e.notBefore(p.ValidFrom.Add(tick))
 }
 
-// Namespaces are those of the events, for Store.Latest.
+// Namespaces returns the namespaces of the plan's events, for Store.Latest.
 func (p Plan) Namespaces() []string {
 	var namespaces []string
 	for _, event := range p.Events() {
@@ -111,10 +112,10 @@ func (p Plan) Namespaces() []string {
 	return namespaces
 }
 
-// After dates each event after those that would undo it: the SETs of its namespace and, for a SET, the last END of its own
-// holding. A namespace that leaves a tenant and comes back within the second that the API server's stamps are cut to, or the
-// hour that our clock is ahead, would otherwise be ended by the END of its first stay, and each later comparison would propose
-// the same event again, for nothing.
+// After returns the plan with each event dated after the stored events that would cancel it: the last SET of its namespace and, for
+// a SET, the last END of its namespace and tenant. A namespace that leaves a tenant and comes back within the second that the API
+// server's stamps are cut to, or the hour that our clock is ahead, would otherwise be ended by the END of its first stay, and each
+// later comparison would propose the same event again, for nothing.
 func (p Plan) After(latest Latest) Plan {
 	after := func(events []Event) []Event {
 		events = slices.Clone(events)
@@ -133,7 +134,7 @@ func (p Plan) After(latest Latest) Plan {
 	return p
 }
 
-// With is the latest, also of events that wait in the outbox.
+// With returns l with the events that wait in the outbox taken into account. It changes l.
 func (l Latest) With(waiting []Event) Latest {
 	for _, e := range waiting {
 		holding := Holding{e.Namespace, e.TenantUID}
@@ -147,12 +148,12 @@ func (l Latest) With(waiting []Event) Latest {
 	return l
 }
 
-// Events are those to append now.
+// Events returns the events to append now: SETs and ENDs, without Held.
 func (p Plan) Events() []Event { return slices.Concat(p.Sets, p.Ends) }
 
-// guard holds ENDs back if they are more than one and more than a fifth of all that is open: a tree whose label was lost, or a
-// cache that lies, must not close the books of half a cluster. Those that an earlier comparison held, and long enough ago, are
-// let through, as of then.
+// guard splits ENDs into those to append and those to hold back. It holds new ENDs back if they are more than one and more than a
+// fifth of the open periods, because a tree that lost a label, or an incomplete cache, must not end the periods of half a cluster.
+// ENDs that an earlier comparison held back at least HoldFor ago are appended, dated as they were then.
 func (c Comparison) guard(ends []Event, open int) (through, held []Event) {
 	first := make(map[string]Event, len(c.Held))
 	for _, event := range c.Held {
@@ -180,7 +181,7 @@ func (c Comparison) guard(ends []Event, open int) (through, held []Event) {
 	return through, waiting
 }
 
-// Overlaid are open periods as they will be when the events that wait in the outbox have arrived.
+// Overlaid yields the open periods as they will be once the events that wait in the outbox are in the ledger.
 func Overlaid(open iter.Seq2[Open, error], waiting []Event) iter.Seq2[Open, error] {
 	if len(waiting) == 0 {
 		return open
@@ -210,14 +211,14 @@ func Overlaid(open iter.Seq2[Open, error], waiting []Event) iter.Seq2[Open, erro
 	}
 }
 
-// replay is the period that is open after the events, in the order of their time.
+// replay applies events in the order of their time to a period, or to none (is false), and returns the period that is open then, if any.
 func replay(period Open, is bool, events []Event) (Open, bool) {
 	slices.SortStableFunc(events, func(a, b Event) int {
 		return cmp.Or(a.EffectiveAt.Compare(b.EffectiveAt), cmp.Compare(a.Generation, b.Generation))
 	})
 	for _, e := range events {
 		switch {
-		case is && e.EffectiveAt.Before(period.ValidFrom): // it is late
+		case is && e.EffectiveAt.Before(period.ValidFrom): // the event came late: it took effect before this period
 		case e.Op == Set && (!is || period.differs(e)):
 			period, is = e.Opened(), true
 		case e.Op == End && is && e.TenantUID == period.TenantUID && e.NamespaceUID == period.NamespaceUID:
@@ -238,13 +239,14 @@ func Stream(open []Open) iter.Seq2[Open, error] {
 	}
 }
 
-// Opened is the period that the SET opens.
+// Opened returns the period that the SET opens.
 func (e Event) Opened() Open {
 	return Open{Namespace: e.Namespace, NamespaceUID: e.NamespaceUID, Tenant: e.Tenant, TenantUID: e.TenantUID, Generation: e.Generation,
 		CostCenter: e.CostCenter, Owner: e.Owner, ContentHash: e.ContentHash, ValidFrom: e.EffectiveAt}
 }
 
-// Begin is the SET for a namespace without an open period, at the earliest after the end of the one before.
+// Begin returns the SET for a namespace without an open period. It is dated after ended, the end of the period before; the zero
+// time means that there was none.
 func (d Desired) Begin(cluster, namespace string, ended time.Time) Event {
 	event := d.event(cluster, namespace)
 	if ended.IsZero() {
@@ -253,16 +255,16 @@ func (d Desired) Begin(cluster, namespace string, ended time.Time) Event {
 	return event.notBefore(ended.Add(tick))
 }
 
-// Opened is the period that is open once the namespace is billed so.
+// Opened returns the period that is open once the ledger has these values for the namespace.
 func (d Desired) Opened(cluster, namespace string) Open { return d.event(cluster, namespace).Opened() }
 
-// Change is the SET that closes the period because of a change that was seen just now; none if nothing differs.
+// Change returns the SET for a change of the namespace that was seen at seen, and false if nothing differs.
 func (p Open) Change(cluster string, desired Desired, seen time.Time) (Event, bool) {
 	event := desired.event(cluster, p.Namespace)
 	if !p.differs(event) {
 		return Event{}, false
 	}
-	if event.NamespaceUID == p.NamespaceUID { // otherwise its creation has a stamp
+	if event.NamespaceUID == p.NamespaceUID { // a namespace that was made anew is dated by its creationTimestamp
 		event = event.at(seen)
 	}
 	return event.notBefore(p.ValidFrom.Add(tick)), true
@@ -273,13 +275,13 @@ func (d Desired) event(cluster, namespace string) Event {
 		Generation: d.Generation, Op: Set, CostCenter: d.CostCenter, Owner: d.Owner, Labels: d.Labels, EffectiveAt: d.Since}.Sealed()
 }
 
-// End closes the period; it says nothing new, and so carries the hash of what it closes.
+// End returns the END that closes the period. It has no content of its own, so its hash is the period's.
 func (p Open) End(cluster string, at time.Time) Event {
 	return Event{Cluster: cluster, Namespace: p.Namespace, NamespaceUID: p.NamespaceUID, Tenant: p.Tenant, TenantUID: p.TenantUID,
 		Generation: p.Generation, Op: End, ContentHash: p.ContentHash, EffectiveAt: at}.Sealed().notBefore(p.ValidFrom.Add(tick))
 }
 
-// notBefore is the event, at the earliest then.
+// notBefore returns the event, dated earliest if it is dated before.
 func (e Event) notBefore(earliest time.Time) Event {
 	if !e.EffectiveAt.Before(earliest) {
 		return e
@@ -287,7 +289,7 @@ func (e Event) notBefore(earliest time.Time) Event {
 	return e.at(earliest)
 }
 
-// at is the event, then.
+// at returns the event, dated instant.
 func (e Event) at(instant time.Time) Event {
 	e.EffectiveAt, e.ID = instant, ""
 	return e.Sealed()

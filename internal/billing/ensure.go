@@ -11,9 +11,9 @@ import (
 	"strconv"
 )
 
-// Ensure makes the table and what belongs to it where that is missing, and compares it where it is there: a *SchemaError names
-// every column that is missing or of another type. A column of somebody else's may be there if a row needn't state it. A view
-// of an older version is replaced; one of a newer version is left.
+// Ensure creates the table, its index, the tables of runs and reasons, and the view where they are missing, and checks those that
+// exist: a *SchemaError names every column that is missing or has another type. Further columns are allowed if an INSERT needn't
+// state them. A view of a lower version is replaced; a view of a higher version is left.
 func (s *Store) Ensure(ctx context.Context) error {
 	if err := s.create(ctx, s.options.Table, s.text.table); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (s *Store) Ensure(ctx context.Context) error {
 	return s.Verify(ctx)
 }
 
-// EnsureUsage does for the table of hours what Ensure does for that of events, and comes after it.
+// EnsureUsage does for the table and view of hours what Ensure does for those of events. Callers call Ensure first.
 func (s *Store) EnsureUsage(ctx context.Context) error {
 	if err := s.create(ctx, s.options.Table+usageSuffix, s.text.usageTable); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Store) EnsureUsage(ctx context.Context) error {
 	return s.VerifyUsage(ctx)
 }
 
-// VerifyUsage is EnsureUsage for somebody who may make nothing.
+// VerifyUsage checks as EnsureUsage does, and creates nothing.
 func (s *Store) VerifyUsage(ctx context.Context) error {
 	if err := s.verifyTable(ctx, s.options.Table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Store) VerifyUsage(ctx context.Context) error {
 	return s.verifyView(ctx, s.hoursView())
 }
 
-// Verify is Ensure for somebody who may make nothing.
+// Verify checks as Ensure does, and creates nothing.
 func (s *Store) Verify(ctx context.Context) error {
 	if err := s.verifyEvents(ctx); err != nil {
 		return err
@@ -84,7 +84,8 @@ func (s *Store) Verify(ctx context.Context) error {
 	return nil
 }
 
-// view is one of ours: its name, the version of its text, its columns, and the statements that put it in the place of an older one.
+// view is a view of this package: its name, the version of its text, its columns, and the statements that create it or replace an
+// older version.
 type view struct {
 	name    string
 	version int
@@ -100,7 +101,7 @@ func (s *Store) hoursView() view {
 	return view{s.options.Table + hoursSuffix, hoursVersion, hoursColumns, present(s.text.dropHours, s.text.hoursView, s.text.describeHours)}
 }
 
-// create runs the text unless the table, view or index is there. That somebody else was quicker is no error.
+// create runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
 func (s *Store) create(ctx context.Context, name, text string) error {
 	found, err := s.columns(ctx, name)
 	if err != nil || len(found) > 0 {
@@ -115,7 +116,8 @@ func (s *Store) create(ctx context.Context, name, text string) error {
 	return nil
 }
 
-// ensureView makes the view, or replaces an older version of ours. A view of somebody else's is left, for verifyView to tell of.
+// ensureView creates the view, or replaces it if it has a lower version. A view that lacks our columns is somebody else's:
+// ensureView leaves it, and verifyView returns an error for it.
 func (s *Store) ensureView(ctx context.Context, v view) error {
 	found, err := s.columns(ctx, v.name)
 	if err != nil || len(found) > 0 && len(missing(found, v.columns)) > 0 {
@@ -134,7 +136,7 @@ func (s *Store) ensureView(ctx context.Context, v view) error {
 	return nil
 }
 
-// replaceView is one transaction where the engine needs two statements, so that no reader finds the view missing.
+// replaceView runs the steps, in one transaction if the engine needs several, so that no reader finds the view missing.
 func (s *Store) replaceView(ctx context.Context, steps []string) error {
 	if len(steps) == 1 {
 		_, err := s.db.ExecContext(ctx, steps[0])
@@ -155,7 +157,7 @@ func (s *Store) replaceView(ctx context.Context, steps []string) error {
 
 var versionText = regexp.MustCompile(viewMark + `(\d+)`)
 
-// versionOfView is 0 where there is no view, and 1 where ours bears no version, as the first didn't.
+// versionOfView returns 0 if there is no view, and 1 if the view has no version, because the first version had none.
 func (s *Store) versionOfView(ctx context.Context, v view) (int, error) {
 	found, err := s.columns(ctx, v.name)
 	if err != nil || len(found) == 0 {
@@ -171,10 +173,10 @@ func (s *Store) versionOfView(ctx context.Context, v view) (int, error) {
 	return 1, nil
 }
 
-// column of a table, as the engine tells.
+// column is a column of a table, as the engine describes it.
 type column struct {
 	name, kind string
-	// required: a row must state it.
+	// required says that an INSERT must state the column.
 	required bool
 }
 
@@ -221,7 +223,7 @@ func (s *Store) verifyTable(ctx context.Context, table string, columns []string,
 	return schemaError(table, found, problems)
 }
 
-// verifyView tells of columns that are missing, and of a text that is too old.
+// verifyView returns a *SchemaError for missing columns, and for a view of a lower version.
 func (s *Store) verifyView(ctx context.Context, v view) error {
 	found, err := s.columns(ctx, v.name)
 	if err != nil {

@@ -79,7 +79,7 @@ func TestThousandsOfInformers(t *testing.T) { t.Run("INF-I63", thousandsOfInform
 // Poked informers don't wait behind regular checks, one review decides for all informers of a namespace, and no check starves.
 func thousandsOfInformers(t *testing.T) {
 	namespaces := 2500
-	if os.Getenv("WARREN_RACE") == "1" { // the race detector's runtime sometimes ends with a segmentation fault at so many timers in one bubble of testing/synctest
+	if os.Getenv("WARREN_RACE") == "1" { // so many timers of one bubble crash the race detector's runtime now and then
 		namespaces = 100
 	}
 	resources := []string{"secrets", "configmaps", "widgets", "roles", "nodes", "pods", "services", "leases"}

@@ -9,10 +9,11 @@ import (
 	"google.golang.org/api/option"
 )
 
-// kinds of credentials that a file may hold.
+// kinds are the types of credentials that a file may hold.
 var kinds = []option.CredentialsType{option.ServiceAccount, option.ExternalAccount, option.ImpersonatedServiceAccount, option.AuthorizedUser}
 
-// client are the options of Google's client. The file is read each time a client is made.
+// client returns the options for Google's client. It reads the credentials file anew at each call; a missing or malformed file is
+// an Error with reason "credentials".
 func (o Options) client() (options []option.ClientOption, err error) {
 	if o.Endpoint != "" {
 		options = append(options, option.WithEndpoint(o.Endpoint))
@@ -31,7 +32,7 @@ func (o Options) client() (options []option.ClientOption, err error) {
 		Type option.CredentialsType `json:"type"`
 	}
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, refused(fmt.Errorf("%s is no JSON of credentials", o.CredentialsFile)) // the error could quote the key
+		return nil, refused(fmt.Errorf("%s is no JSON of credentials", o.CredentialsFile)) // json's error could quote the key
 	}
 	if !slices.Contains(kinds, file.Type) {
 		return nil, refused(fmt.Errorf("%s holds credentials of type %q, not one of %q", o.CredentialsFile, file.Type, kinds))

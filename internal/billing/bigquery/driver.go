@@ -1,9 +1,10 @@
-// Package bigquery is a driver of database/sql for BigQuery: as much as the ledger of billing needs, over Google's client.
+// Package bigquery is a driver of database/sql for BigQuery, over Google's client. It implements only the features that the billing
+// ledger needs.
 //
-// Each statement is a job of an ID that the driver chose. So whoever lost the answer sends the same job again, and BigQuery, which
-// knows it, runs it once. The driver asks how the job stands, and reads what it gave only when it is done: the client's own
-// Job.Wait and Job.Read ask a job that failed by a rate limit until the context ends
-// (https://github.com/googleapis/google-cloud-go/pull/20070). There are no transactions, and no statement is prepared anywhere.
+// Each statement is a job whose ID the driver chooses. When an answer is lost, the driver sends the same job again, and BigQuery
+// runs it once because it knows the ID. The driver polls the job's status, and reads its rows only when the job is done: the
+// client's own Job.Wait and Job.Read ask a job that failed by a rate limit until the context ends
+// (https://github.com/googleapis/google-cloud-go/pull/20070). The driver has no transactions and no prepared statements.
 package bigquery
 
 import (
@@ -19,20 +20,20 @@ import (
 
 // Options say where the jobs run, and what each may take.
 type Options struct {
-	// Project runs the jobs and pays for them; Dataset is where names without one are looked for; Location is the dataset's.
+	// Project runs the jobs and pays for them. Dataset is the default for table names that state none. Location is the dataset's location.
 	Project, Dataset, Location string
-	// CredentialsFile is a key or the configuration of a federated identity. Empty: whatever the environment gives, such as GKE's
-	// workload identity.
+	// CredentialsFile is a key or the configuration of a federated identity. Empty means the environment's default credentials,
+	// such as GKE's workload identity.
 	CredentialsFile string
-	// Endpoint is another address of the API than the public one; empty: that.
+	// Endpoint replaces the API's public address; empty means the public address.
 	Endpoint string
-	// StatementTimeout is how long a statement may take, here and there.
+	// StatementTimeout limits a statement, both its job at BigQuery and the driver's waiting.
 	StatementTimeout time.Duration
-	// MaximumBytesBilled is what a statement may read at most; a larger one is refused before it costs anything.
+	// MaximumBytesBilled is how many bytes a statement may read at most. BigQuery refuses a larger statement before that costs anything.
 	MaximumBytesBilled int64
 }
 
-// Open connects to nothing yet: credentials may come later.
+// Open returns a database for these options. It reads no credentials and doesn't connect yet, so that the credentials may be mounted later.
 func Open(o Options) *sql.DB { return sql.OpenDB(&connector{options: o}) }
 
 // connector shares one client among all connections, for BigQuery has none.
@@ -49,14 +50,14 @@ func (c *connector) Connect(context.Context) (driver.Conn, error) { return &conn
 // Driver implements driver.Connector.
 func (c *connector) Driver() driver.Driver { return nameless{} }
 
-// nameless: what is opened, is opened by Open, for no string could hold all of the options.
+// nameless is a driver that opens nothing by a data source name, because no string could hold all options. Callers use Open.
 type nameless struct{}
 
 func (nameless) Open(string) (driver.Conn, error) {
 	return nil, errors.New("BigQuery is opened by its options, not by the name of a data source")
 }
 
-// use returns the client, or makes it: an earlier failure, such as of a file that wasn't there, counts for nothing.
+// use returns the client, and makes it if there is none. After a failure, such as a missing file, the next call tries again.
 func (c *connector) use(ctx context.Context) (*bigquery.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +76,7 @@ func (c *connector) use(ctx context.Context) (*bigquery.Client, error) {
 	return client, nil
 }
 
-// forget has the next statement read the credentials again.
+// forget drops the client, so that the next statement reads the credentials again.
 func (c *connector) forget(client *bigquery.Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +85,7 @@ func (c *connector) forget(client *bigquery.Client) {
 	}
 }
 
-// conn is a connection in name only.
+// conn is a connection for database/sql; all share the connector's one client.
 type conn struct{ *connector }
 
 var (

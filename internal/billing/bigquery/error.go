@@ -9,13 +9,13 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// Error is what BigQuery answered, or why it could not be asked.
+// Error is an error that BigQuery answered, or the reason why no request could be made.
 type Error struct {
 	reason string
 	err    error
 }
 
-// reasonCredentials is ours: there are none, or they are refused where tokens are given.
+// reasonCredentials is a reason of this package, not of BigQuery: there are no credentials, or no token was given for them.
 const reasonCredentials = "credentials"
 
 // Reason is a word of https://cloud.google.com/bigquery/docs/error-messages, or "credentials".
@@ -28,14 +28,14 @@ func (e *Error) Error() string {
 	return e.err.Error()
 }
 
-// Unwrap returns what the client said.
+// Unwrap returns the client's error.
 func (e *Error) Unwrap() error { return e.err }
 
 func (e *Error) aboutCredentials() bool {
 	return e.reason == reasonCredentials || statusOf(e.err) == http.StatusUnauthorized
 }
 
-// explain gives an error its reason where BigQuery gave one. A connection that fails has none.
+// explain returns an *Error with BigQuery's reason, where BigQuery answered, and the error itself otherwise, as for a failed connection.
 func explain(err error) error {
 	var answer *googleapi.Error
 	var failed *bigquery.Error
@@ -55,7 +55,7 @@ func explain(err error) error {
 	return err
 }
 
-// reasonOf stands for the reason where an answer has none, such as one of a proxy.
+// reasonOf returns a reason by the HTTP status, for an answer without one, such as a proxy's.
 func reasonOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -70,7 +70,7 @@ func reasonOf(status int) string {
 	return "backendError"
 }
 
-// isCredentials: no token was given, and none will be.
+// isCredentials says whether the credentials were refused for good, so that a retry gets no token either.
 func isCredentials(err error) bool {
 	var token *auth.Error
 	return errors.As(err, &token) && !token.Temporary()

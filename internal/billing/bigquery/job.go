@@ -17,13 +17,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/pause"
 )
 
-// How long is waited before the same is asked again: doubled from the first to the last.
+// The waits before a request is repeated: the first is firstWait, and each next one is doubled up to lastWait.
 const (
 	firstWait = 50 * time.Millisecond
 	lastWait  = 5 * time.Second
 )
 
-// run has a statement carried out, and returns its job when that is done and has not failed.
+// run executes a statement, and returns its job once the job is done without an error.
 func (c *conn) run(ctx context.Context, text string, args []driver.NamedValue) (*bigquery.Job, error) {
 	client, err := c.use(ctx)
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *conn) run(ctx context.Context, text string, args []driver.NamedValue) (
 	return nil, err
 }
 
-// statement is one with its parameters, by their order.
+// statement returns a query with positional parameters and a new job ID.
 func (c *conn) statement(client *bigquery.Client, text string, args []driver.NamedValue) *bigquery.Query {
 	q := client.Query(text)
 	q.DefaultProjectID, q.DefaultDatasetID, q.Location = c.options.Project, c.options.Dataset, c.options.Location
@@ -56,8 +56,8 @@ func (c *conn) statement(client *bigquery.Client, text string, args []driver.Nam
 	return q
 }
 
-// submit makes the job known to BigQuery. Where the answer is lost the same is sent again: a job that is known already is the
-// one that was sent. What the client repeats by itself, such as after a 503, it repeats until the context ends.
+// submit sends the job to BigQuery. If the answer is lost, submit sends the same job again; a 409 then means that the first request
+// has arrived. Google's client itself repeats some requests, such as after a 503, until the context ends.
 func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.Client) (*bigquery.Job, error) {
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
 		job, err := q.Run(ctx)
@@ -75,7 +75,7 @@ func (c *conn) submit(ctx context.Context, q *bigquery.Query, client *bigquery.C
 	}
 }
 
-// await asks how the job stands until it is done.
+// await polls the job's status until the job is done, and returns the job's error.
 func await(ctx context.Context, job *bigquery.Job) error {
 	status := job.LastStatus()
 	for wait := firstWait; !status.Done(); wait = min(2*wait, lastWait) {
@@ -93,14 +93,14 @@ func await(ctx context.Context, job *bigquery.Job) error {
 	return status.Err()
 }
 
-// isLost: nobody knows whether the request arrived, or the API asks to come again without saying why.
+// isLost says whether the request may not have arrived, or the API answered 429.
 func isLost(err error) bool {
 	var transport *url.Error
 	return statusOf(err) == http.StatusTooManyRequests || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &transport) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !isCredentials(err)
 }
 
-// statusOf is the HTTP status of an answer of the API, or 0.
+// statusOf returns the HTTP status of an answer of the API, or 0 for other errors.
 func statusOf(err error) int {
 	var answer *googleapi.Error
 	if errors.As(err, &answer) {

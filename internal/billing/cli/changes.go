@@ -23,7 +23,7 @@ func correct(ctx context.Context, c *call) error {
 	return history(ctx, c)
 }
 
-// correction is what the flags say.
+// correction returns the correction that the flags describe, or an error that names the wrong or missing flag.
 func (c *call) correction(now time.Time) (billing.Correction, error) {
 	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.author, Reason: c.reason}
 	switch {
@@ -58,7 +58,7 @@ func (c *call) correction(now time.Time) (billing.Correction, error) {
 	return correction, atMost("--owner", c.owner, 256)
 }
 
-// atMost: a correction holds no more than spec.billing of an LNamespace can.
+// atMost returns an error if a value has more than most characters, the limit of that field in spec.billing of an LNamespace.
 func atMost(name, value string, most int) error {
 	if n := utf8.RuneCountInString(value); n > most {
 		return fmt.Errorf("%s has %d characters, at most %d fit into spec.billing of an LNamespace: shorten it", name, n, most)

@@ -1,5 +1,5 @@
-// Package cli is `manager billing`: questions to the ledger and corrections, asked in the exporter's pod or beside it, so that
-// whoever asks needs neither a driver nor a password.
+// Package cli is the command `manager billing`: queries of the ledger and corrections to it. Users run the command in the
+// exporter's pod, where driver and password are.
 package cli
 
 import (
@@ -21,12 +21,12 @@ import (
 
 // command is one subcommand.
 type command struct {
-	// takes is the one word that stands behind the name; empty where none does.
+	// takes names the one argument after the subcommand's name; empty for a subcommand without one.
 	takes string
-	// flags declares those of its own.
+	// flags declares the subcommand's own flags; nil for none.
 	flags func(*call, *flag.FlagSet)
 	run   func(context.Context, *call) error
-	// offline: it asks the configuration alone, so that it works before the warehouse can be reached.
+	// offline says that the subcommand reads the configuration only, so that it works without the warehouse.
 	offline bool
 }
 
@@ -95,7 +95,8 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	return c.open(ctx, cmd.run)
 }
 
-// read takes words and flags, and returns the path of the configuration. Only help is printed: a program may read the output.
+// read parses words and flags, and returns the path of the configuration. It prints nothing but help, because a program may read
+// the output.
 func (c *call) read(name string, cmd command, args []string) (path string, err error) {
 	flags := flag.NewFlagSet("billing "+name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -128,7 +129,7 @@ func (c *call) read(name string, cmd command, args []string) (path string, err e
 	return path, nil
 }
 
-// flagProblem makes a sentence of what package flag says.
+// flagProblem returns an error of package flag as a sentence.
 func flagProblem(name string, err error) error {
 	if unknown, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: "); ok {
 		return fmt.Errorf("%s: %s has no such flag; `billing %s -h` lists those that it has", unknown, name, name)
@@ -146,7 +147,8 @@ func (c *call) load(path string) (err error) {
 	return nil
 }
 
-// open has the subcommand run with the ledger of the configuration. A file that isn't there is not made by asking.
+// open runs the subcommand with the ledger of the configuration. A file of SQLite that doesn't exist is an error: a query must not
+// create it.
 func (c *call) open(ctx context.Context, run func(context.Context, *call) error) error {
 	if err := exporter.HandOver(&c.config.Billing); err != nil {
 		return err
@@ -164,7 +166,7 @@ func (c *call) open(ctx context.Context, run func(context.Context, *call) error)
 	return errors.Join(store.Explain(run(ctx, c)), db.Close())
 }
 
-// parse lets flags stand behind words, as kubectl does.
+// parse returns the words among args, and sets the flags, which may stand before or after words, as with kubectl.
 func parse(flags *flag.FlagSet, args []string) (words []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {
@@ -177,7 +179,7 @@ func parse(flags *flag.FlagSet, args []string) (words []string, err error) {
 	}
 }
 
-// instant reads a day or an instant.
+// instant returns the time that text gives as a day, in UTC, or as an instant in RFC 3339.
 func instant(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, fmt.Errorf("%s is missing: write a day as 2026-03-01, in UTC, or an instant as 2026-03-01T09:00:00Z", name)

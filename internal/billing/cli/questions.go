@@ -97,7 +97,7 @@ func export(ctx context.Context, c *call) error {
 	return t.write(c.out, c.format)
 }
 
-// ddl prints what an administrator runs where the exporter only verifies.
+// ddl prints the statements that an administrator runs where the exporter may not create the table (billing.schema).
 func ddl(_ context.Context, c *call) error {
 	dialect, err := exporter.Dialect(&c.config.Billing)
 	if err != nil {
@@ -133,7 +133,7 @@ func row(p billing.Period) []string {
 	return []string{p.Namespace, p.Tenant, p.CostCenter, p.Owner, stamp(p.ValidFrom), stamp(p.ValidTo)}
 }
 
-// stamp is empty while a period lasts.
+// stamp returns the time in RFC 3339; "" for the zero time, the end of a period that lasts.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

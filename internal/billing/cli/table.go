@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// table is an answer, for people and for programs.
+// table is a subcommand's answer, which can be written as a table, as CSV or as JSON.
 type table struct {
 	columns []string
 	rows    [][]string

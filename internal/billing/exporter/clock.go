@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// serverClock is the API server's clock, as far as the Date of its answers tells: a change that no stamp dates is dated by it,
-// and not by the clock of whichever node the exporter runs on.
+// serverClock is the API server's clock, estimated from the Date header of its answers. It dates changes that have no timestamp, so
+// that the dates don't depend on the clock of the exporter's node.
 type serverClock struct {
-	// ahead is how much to add to our own clock, in nanoseconds.
+	// ahead is the difference to add to this process's clock, in nanoseconds.
 	ahead atomic.Int64
 }
 
-// tolerance is what a Date may differ because it has whole seconds and was under way.
+// tolerance is how far a Date header may differ from this clock without a correction: the header has whole seconds, and the answer
+// took time to arrive.
 const tolerance = 3 * time.Second
 
 // Now implements clock.PassiveClock.
@@ -22,7 +23,8 @@ func (c *serverClock) Now() time.Time { return time.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *serverClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// listen wraps the transport to the API server. Answers come every few seconds, with the renewals of the Lease.
+// listen wraps the transport to the API server so that each answer's Date sets the clock. Answers come every few seconds, because
+// the Lease is renewed.
 func (c *serverClock) listen(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

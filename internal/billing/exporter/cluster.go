@@ -7,10 +7,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// cluster is what the watches have told so far: who stands where, and who pays.
+// cluster is the state that the watches have brought so far: the forest of namespaces, and how each tenant is billed. The forest is
+// Warren's trees of namespaces; the root of each is the namespace of an LNamespace, a tenant.
 type cluster struct {
 	forest *forest.Snapshot
-	// namespaces and payers are by name.
+	// namespaces holds the facts of Namespaces, payers those of LNamespaces, both by name.
 	namespaces map[string]*namespaceFacts
 	payers     map[string]*tenantFacts
 }
@@ -19,19 +20,20 @@ func newCluster(rules forest.Rules) *cluster {
 	return &cluster{forest: forest.New(rules), namespaces: map[string]*namespaceFacts{}, payers: map[string]*tenantFacts{}}
 }
 
-// holding says what is known of a namespace's tenant.
+// holding says whether a namespace belongs to a tenant.
 type holding int
 
 const (
-	// held by a tenant.
+	// held: the namespace belongs to a tenant.
 	held holding = iota
-	// free of any tenant, or gone.
+	// unheld: the namespace belongs to no tenant, or is gone.
 	unheld
-	// unplaced: its way to a root is lost, and whoever pays goes on paying.
+	// unplaced: the namespace's ancestors can't be followed to a root, for example because a parent is missing. Its open period goes on.
 	unplaced
 )
 
-// apply takes one change. It returns whose bills may differ now, and whether what changed is new.
+// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed, and whether the
+// changed object is new.
 func (c *cluster) apply(change change) (names []string, fresh bool) {
 	switch facts := change.facts.(type) {
 	case *namespaceFacts:
@@ -50,7 +52,7 @@ func (c *cluster) apply(change change) (names []string, fresh bool) {
 	return nil, false
 }
 
-// missing takes away what a complete list doesn't have.
+// missing removes the objects that a complete list doesn't have, and returns the namespaces whose billing may have changed.
 func (c *cluster) missing(all census) (names []string) {
 	switch all.sample.(type) {
 	case *namespaceFacts:
@@ -69,7 +71,8 @@ func (c *cluster) missing(all census) (names []string) {
 	return names
 }
 
-// namespaceSeen takes the facts of a namespace. It returns whose bills may differ now, and whether the namespace is new.
+// namespaceSeen takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and
+// whether this one is new.
 func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, fresh bool) {
 	before := c.namespaces[n.Name]
 	c.namespaces[n.Name] = n
@@ -79,7 +82,7 @@ func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, fresh bool) 
 
 func (c *cluster) namespaceGone(name, uid string) []string {
 	if known := c.namespaces[name]; known == nil || known.UID != uid {
-		return nil // another of that name has come meanwhile
+		return nil // a new namespace of that name has been seen since
 	}
 	delete(c.namespaces, name)
 	c.forest = c.forest.WithoutNamespace(name)
@@ -100,7 +103,7 @@ func (c *cluster) tenantGone(name string, uid types.UID) []string {
 	return c.tree(name)
 }
 
-// tree is the namespace called name and all that hang below it, sound or not.
+// tree returns name and the names of all its descendants, also where a cycle or a missing parent keeps them from a root.
 func (c *cluster) tree(name string) []string {
 	found := []string{name}
 	seen := map[string]bool{name: true}
@@ -115,7 +118,7 @@ func (c *cluster) tree(name string) []string {
 	return found
 }
 
-// desired is what the namespace's open period should say.
+// desired returns the values that the namespace's open period should have; they are empty unless the namespace is held.
 func (c *cluster) desired(name string) (billing.Desired, holding) {
 	n := c.forest.Namespace(name)
 	if n == nil {
@@ -141,7 +144,7 @@ func (c *cluster) desired(name string) (billing.Desired, holding) {
 		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since}, held
 }
 
-// all is what should be, and of which namespaces nobody can say.
+// all returns the desired values of all held namespaces, and the set of unplaced namespaces.
 func (c *cluster) all() (desired map[string]billing.Desired, unknown map[string]bool) {
 	desired, unknown = map[string]billing.Desired{}, map[string]bool{}
 	for name := range c.forest.All() {

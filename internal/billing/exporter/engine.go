@@ -26,7 +26,7 @@ func OpenStore(c *config.Billing) (*billing.Store, *sql.DB, error) {
 	return store, db, nil
 }
 
-// Dialect is that of a configured driver.
+// Dialect returns the dialect of the configured driver.
 func Dialect(c *config.Billing) (billing.Dialect, error) {
 	switch c.Driver {
 	case config.DriverSQLite:
@@ -50,7 +50,7 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 		db, err = billing.OpenSQLite(c.SQLite.Path)
 	case config.DriverPostgres:
 		read := func() (string, error) { return readDSN(c.Postgres.DSNFile) }
-		if _, err := read(); err != nil { // at the start it is told at once
+		if _, err := read(); err != nil { // so that a missing file fails the start
 			return nil, dialect, err
 		}
 		db = billing.OpenPostgresBy(read)
@@ -65,7 +65,7 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 	}
 	db.SetMaxOpenConns(4)
 	db.SetMaxIdleConns(1)
-	db.SetConnMaxLifetime(5 * time.Minute) // a changed file with the data source name is heeded then
+	db.SetConnMaxLifetime(5 * time.Minute) // after this time a changed file with the data source name takes effect
 	return db, dialect, nil
 }
 
@@ -77,7 +77,8 @@ func readDSN(path string) (string, error) {
 	return strings.TrimSpace(string(dsn)), nil
 }
 
-// clusterID tells this cluster's rows from others'. A file of SQLite has those of one cluster alone, which needs no name.
+// clusterID returns the configured name of the cluster in the ledger; "local" if there is none, which only SQLite allows, as its
+// file has one cluster's rows.
 func clusterID(c *config.Billing) string {
 	if c.ClusterID == "" {
 		return "local"
@@ -85,7 +86,7 @@ func clusterID(c *config.Billing) string {
 	return c.ClusterID
 }
 
-// outboxPath is the file of the outbox: with sqlite the ledger's own, so that there is one file to keep.
+// outboxPath returns the path of the outbox's file: with driver sqlite the ledger's own file, so that there is only one to back up.
 func outboxPath(c *config.Billing) string {
 	if c.Driver == config.DriverSQLite {
 		return c.SQLite.Path

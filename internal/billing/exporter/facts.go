@@ -15,33 +15,33 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Of tens of thousands of objects the exporter keeps a few strings each, and of equal strings one. Facts are never changed.
+// The exporter follows tens of thousands of objects, so it keeps only a few strings of each, and equal strings once. Facts are immutable.
 
-// namespaceFacts is what the ledger needs of a Namespace.
+// namespaceFacts are the values of a Namespace that the ledger needs.
 type namespaceFacts struct {
 	*forest.Namespace
 	// owner is the UID of the LNamespace that made or adopted it, or "".
 	owner types.UID
-	// made is when it was made.
+	// made is the Namespace's creationTimestamp.
 	made time.Time
 }
 
-// tenantFacts is what the ledger needs of an LNamespace, and the condition that the exporter has written.
+// tenantFacts are the values of an LNamespace that the ledger needs, and the condition that the exporter has written.
 type tenantFacts struct {
 	name       string
 	uid        types.UID
 	generation int64
-	// since is when cost center and owner became what they are, as far as the operator has stamped it; otherwise when the
-	// LNamespace was made.
+	// since is when cost center and owner got their present values, as the operator has written it into the status; without such an
+	// entry, the LNamespace's creationTimestamp.
 	since             time.Time
 	costCenter, owner string
-	// labels are keys and values in turns, sorted by key: a map takes ten times as much.
+	// labels are keys and values in turns, sorted by key: a map would take ten times the memory.
 	labels []string
-	// told is nil while the exporter has told nothing.
+	// told is condition BillingExported in the LNamespace's status; nil if there is none.
 	told *metav1.Condition
 }
 
-// factsOf returns a *namespaceFacts or a *tenantFacts; nil for anything else.
+// factsOf returns a *namespaceFacts for a Namespace's metadata, a *tenantFacts for an LNamespace, and nil for other objects.
 func factsOf(object runtime.Object) any {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -72,10 +72,10 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	return f
 }
 
-// interned is the one copy of a text that many objects have.
+// interned returns the shared copy of a text that many objects have.
 func interned(text string) string { return unique.Make(text).Value() }
 
-// labelMap are the labels as an event has them.
+// labelMap returns the labels as a map; nil if there are none.
 func (f *tenantFacts) labelMap() map[string]string {
 	if len(f.labels) == 0 {
 		return nil
@@ -87,8 +87,8 @@ func (f *tenantFacts) labelMap() map[string]string {
 	return labels
 }
 
-// sharing is the period with the strings of the one that is known already, where they are equal: what the ledger tells of a namespace is
-// mostly what the exporter has in memory.
+// sharing returns the period with known's strings wherever they are equal, to save memory: most of what the ledger returns for a
+// namespace is in the exporter's memory already.
 func sharing(period, known billing.Open) billing.Open {
 	for _, field := range []struct {
 		text *string

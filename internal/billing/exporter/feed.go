@@ -14,26 +14,26 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// pageSize is how many objects a page of a list has: what is in memory whole at once.
+// pageSize is how many objects a page of a list has. Only one page of whole objects is in memory at a time.
 const pageSize = 250
 
-// feed brings what a watch of one kind tells into the queue, and keeps no objects: only their facts go on. It is the store of a
-// reflector whose lists come in pages, so that none is in memory whole.
+// feed is the cache.ReflectorStore of a watch on one kind. It puts the facts of each object into the queue, and keeps no objects.
+// The reflector's lists come in pages, so that no list is in memory whole.
 type feed struct {
 	queue  *queue
 	object client.Object
 	list   func() client.ObjectList
 
-	// pages are the facts of the list that is being read. The reflector reads one list at a time.
+	// pages are the facts from the pages, read so far, of the current list. The reflector reads one list at a time.
 	pages []any
-	// synced is closed once all that exists is in the queue.
+	// synced is closed once the first complete list is in the queue. complete says so within the feed.
 	synced   chan struct{}
 	complete bool
 }
 
-// census is what a complete list has of one kind, by UID: what isn't there is gone.
+// census is the UIDs of all objects of one kind in a complete list. Objects that it lacks are gone.
 type census struct {
-	// sample is of the kind: a *namespaceFacts or a *tenantFacts.
+	// sample shows the kind by its Go type: *namespaceFacts or *tenantFacts.
 	sample any
 	there  map[types.UID]bool
 }
@@ -48,10 +48,11 @@ func newFeeds(q *queue) []*feed {
 	}
 }
 
-// pagedLists tells a reflector to list in pages: a list that is streamed is in memory whole before the store gets it.
+// pagedLists makes a reflector list in pages. A list that is streamed (sendInitialEvents) would be in memory whole before the store
+// gets it.
 type pagedLists struct{ *toolscache.ListWatch }
 
-// IsWatchListSemanticsUnSupported is what the reflector asks.
+// IsWatchListSemanticsUnSupported tells the reflector not to stream lists.
 func (pagedLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 // follow watches until ctx ends.
@@ -69,8 +70,8 @@ func (f *feed) follow(ctx context.Context, api client.WithWatch) {
 	reflector.RunWithContext(ctx)
 }
 
-// readPage reads one page, keeps its facts, and returns the page without its objects: the reflector would collect them. The API server
-// gives a list whole to who takes any version, so this asks for the newest.
+// readPage reads one page, keeps its facts, and returns the page without its objects, because the reflector would keep them. It
+// drops the requested resourceVersion: the API server pages only lists of the newest version.
 func (f *feed) readPage(ctx context.Context, api client.WithWatch, o metav1.ListOptions) (runtime.Object, error) {
 	if o.Continue == "" {
 		f.pages = nil
@@ -93,7 +94,8 @@ func (f *feed) readPage(ctx context.Context, api client.WithWatch, o metav1.List
 	return page, nil
 }
 
-// Replace implements cache.ReflectorStore. What is there has come by pages; what was known and isn't in them is gone.
+// Replace implements cache.ReflectorStore. It ignores the reflector's objects and queues the facts that readPage has kept; objects
+// that were known and aren't among these are gone.
 func (f *feed) Replace([]any, string) error {
 	there := map[types.UID]bool{}
 	for _, facts := range f.pages {

@@ -10,14 +10,15 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// bigqueryProgram is this program with the driver of BigQuery, and stands beside it: linked into the operator, Google's client
-// would cost each replica 20 MB that only the exporter of a few needs.
+// bigqueryProgram is this program linked with the driver of BigQuery, in the same folder. In the operator's own program, Google's
+// client would cost each replica 20 MB of memory, which few installations need.
 const bigqueryProgram = "manager-bigquery"
 
 // OpenBigQuery opens the ledger in BigQuery. Only bigqueryProgram sets it.
 var OpenBigQuery func(*config.BillingBigQuery) *sql.DB
 
-// HandOver replaces this process by the program that has the configured driver, with the same arguments, where this one lacks it.
+// HandOver replaces this process by bigqueryProgram, with the same arguments, if the configured driver is bigquery and this program
+// lacks it. Otherwise it returns nil.
 func HandOver(c *config.Billing) error {
 	if c.Driver != config.DriverBigQuery || OpenBigQuery != nil {
 		return nil

@@ -22,8 +22,9 @@ const (
 	eventHeld      = "BillingMassEndHeld"
 )
 
-// keeper takes the outbox to the warehouse, has the tracker compare, and moves the watermark. It runs on standbys too: what an
-// exporter that led before has left in this outbox is drained whoever leads.
+// keeper sends the outbox's events to the warehouse, makes the tracker compare cluster and ledger, and moves the watermark. It runs
+// on standbys too, so that events that a former leader has left in its outbox are sent. Only the leader's tracker is ready, so only
+// the leader compares.
 type keeper struct {
 	store   *billing.Store
 	outbox  *billing.Outbox
@@ -33,11 +34,11 @@ type keeper struct {
 	events  record.EventRecorder
 	self    *corev1.ObjectReference
 	run     billing.Run
-	// manage: the exporter makes the table and the view; otherwise it only verifies them.
+	// manage says that the exporter creates the table and the view; otherwise it only verifies them.
 	manage bool
 	// flushEvery and compareEvery are the configured intervals, watermarkEvery the engine's.
 	flushEvery, compareEvery, watermarkEvery time.Duration
-	// timeout is for one exchange with the warehouse.
+	// timeout limits one exchange with the warehouse.
 	timeout time.Duration
 
 	ensured    bool
@@ -70,7 +71,7 @@ func (k *keeper) Start(ctx context.Context) error {
 	}
 }
 
-// keep does what is due. The first problem ends it until the next time.
+// keep performs the steps that are due. The first error ends them until the next call.
 func (k *keeper) keep(ctx context.Context) {
 	began := time.Now()
 	err := k.store.Explain(k.steps(ctx))
@@ -109,7 +110,7 @@ func (k *keeper) steps(ctx context.Context) error {
 	return k.mark(ctx, settled)
 }
 
-// ensure compares table and view with what they must be, once in the life of the process and after each doubt.
+// ensure creates or verifies table and view, once per process and again after an error that may concern them.
 func (k *keeper) ensure(ctx context.Context) error {
 	if k.ensured {
 		return nil
@@ -143,7 +144,7 @@ func (k *keeper) comparisonDue() bool {
 	return k.comparedAt.IsZero() || now.Sub(k.comparedAt) >= k.compareEvery || now.Before(k.comparedAt)
 }
 
-// compare reads the open periods, and has the tracker queue what is missing. What was set aside is tried again first.
+// compare reads the open periods, and makes the tracker queue the events that the ledger lacks. Parked events are queued again first.
 func (k *keeper) compare(ctx context.Context) error {
 	first := k.comparedAt.IsZero()
 	if err := k.outbox.Unpark(ctx); err != nil {
@@ -179,8 +180,8 @@ func (k *keeper) compare(ctx context.Context) error {
 	return nil
 }
 
-// mark moves the watermark to when everything that had come was in the outbox, which has been emptied since. It follows a clock
-// that was set back: what it said before was about a time that hasn't been.
+// mark moves the watermark to settled, a time at which all changes were in the outbox, which has been emptied since; the zero time
+// moves nothing. If the clock was set back, the watermark moves back too.
 func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	if moved := settled.Sub(k.markedAt); settled.IsZero() || moved >= 0 && moved < k.watermarkEvery {
 		return nil
@@ -201,7 +202,7 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	return nil
 }
 
-// conclude keeps what the reporter tells, and tells of transitions.
+// conclude stores the outcome for the reporter, and writes Events and logs when the trouble changes.
 func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
 	log := ctrl.LoggerFrom(ctx).WithName("billing")
 	trouble := billing.Trouble("")
@@ -248,7 +249,7 @@ func (k *keeper) lastError() error {
 	return k.err
 }
 
-// state is what the reporter tells of.
+// state returns the last outcome, for the reporter, and whether a comparison has succeeded yet.
 func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

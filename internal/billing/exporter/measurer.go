@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// eventNotMeasured and eventMeasured are on the exporter's Deployment.
+// eventNotMeasured and eventMeasured are reasons of Events on the exporter's Deployment.
 const (
 	eventNotMeasured = "BillingHoursNotMeasured"
 	eventMeasured    = "BillingHoursMeasured"
@@ -29,15 +29,15 @@ type measurer struct {
 	clock  clock.PassiveClock
 	events record.EventRecorder
 	self   *corev1.ObjectReference
-	// tick is how often the time moves where nothing happens, saveEvery how often the piece that goes on is kept in the outbox:
-	// what a crash loses at most.
+	// tick is how often the meter advances without a change. saveEvery is how often the current piece of an hour (see
+	// billing.Meter) is stored in the outbox, and so the most time that a crash loses.
 	tick, saveEvery time.Duration
 
-	// mu guards what follows.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	meter   *billing.Meter
 	sources []*source
-	// frozenAt is the time that stands while a watch stands.
+	// frozenAt is when a watch failed, and so the meter's time until all watches work again; zero while they do.
 	frozenAt time.Time
 
 	savedAt time.Time
@@ -70,8 +70,8 @@ func (m *measurer) Start(ctx context.Context) error {
 	}
 }
 
-// now is the time for what comes. It stands from when a watch fails: nobody knows what happens meanwhile, and if that lasts, the
-// meter covers none of it. The caller holds mu.
+// now returns the time for the meter's next call. While a watch fails, now returns the time at which the failure began, because
+// changes are missed meanwhile; if that lasts, the meter covers none of that time. The caller holds mu.
 func (m *measurer) now() time.Time {
 	for _, s := range m.sources {
 		if s.failure != nil {
@@ -109,7 +109,7 @@ func (m *measurer) advance(ctx context.Context) {
 	}
 }
 
-// save puts the finished pieces and the state of the one that goes on into the outbox.
+// save puts the finished pieces and the current one, as it is now, into the outbox.
 func (m *measurer) save(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func (m *measurer) save(ctx context.Context) {
 	}
 }
 
-// tell says once that a watch stands, and once that it goes again.
+// tell writes one Event and one log line when a watch begins to fail, and when all work again.
 func (m *measurer) tell(ctx context.Context, failure error) {
 	log := ctrl.LoggerFrom(ctx).WithName("billing")
 	switch {

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// garbagePercent is how much garbage may stand beside what lives, in percent: the exporter has time, and shares its node with tenants.
+	// garbagePercent is how much the heap may grow before a collection, in percent of the live heap. It is below Go's default of
+	// 100 because the exporter has CPU time to spare and shares its node's memory with tenants.
 	garbagePercent = 25
-	// minFreed is how much must have been allocated since memory was last given back before that is worth a collection, in bytes.
+	// minFreed is how many bytes must have been allocated since memory was last returned to the system before it is returned again.
 	minFreed = 4 << 20
 )
 
-// memoryKeeper keeps garbage small, and gives the memory that a burst of work took, such as a comparison, back to the system soon
-// after. It implements manager.Runnable.
+// memoryKeeper keeps the heap's garbage small, and returns memory that a burst of work, such as a comparison, has taken to the
+// system soon after. It implements manager.Runnable.
 type memoryKeeper struct {
-	interval time.Duration // between two looks
+	interval time.Duration // between two checks of how much was allocated
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.

@@ -42,14 +42,14 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_billing_" + name, Help: help})
 }
 
-// register is called by the program alone: the operator, which is in the same binary, has none of these.
-// An exporter that begins anew goes on counting.
+// register registers the metrics. Only the exporter calls it, because the operator is in the same binary and has none of them. It
+// registers once per process, so the counters continue when the exporter begins anew.
 var register = sync.OnceFunc(func() {
 	metrics.Registry.MustRegister(outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
 		flushedRows, parkedRows, driftRows, outboxFailures)
 })
 
-// registerHours is called where hours are measured alone.
+// registerHours registers the metrics of hours, where billing.usage is enabled.
 var registerHours = sync.OnceFunc(func() { metrics.Registry.MustRegister(measured, waitingHours, givenUpHours) })
 
 func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }

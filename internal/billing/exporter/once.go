@@ -14,8 +14,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// Compare reads the cluster and the ledger once and says what differs. What waits in an exporter's outbox it doesn't know: the
-// events of both are then of one meaning, and the view shows one. The operator's namespace is protected.
+// Compare reads the cluster and the ledger once and returns the events that the ledger lacks. It doesn't read an exporter's outbox,
+// so some of these events may wait there too; if both are appended, the view shows the change once. The operator's namespace is
+// protected: it belongs to no tenant.
 func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billing.Store, operatorNamespace string) (billing.Plan, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces, and appends to the ledger
-// what changes in who owns which namespace and who pays.
+// Package exporter is the program `manager billing-exporter`: it follows LNamespaces and Namespaces, and appends each change of
+// which tenant owns a namespace, and of how the tenant is billed, to the ledger.
 //
-// Three loops share the work, so that none waits for another: the tracker turns what the watches bring into events and puts them
-// into the outbox at once; the keeper takes the outbox to the warehouse and compares cluster and ledger; the reporter writes
-// condition BillingExported. What the warehouse does delays no tenant.
+// Three loops share the work, so that none waits for another: the tracker turns changes that the watches bring into events and puts
+// these into the outbox at once; the keeper sends the outbox's events to the warehouse and compares cluster and ledger; the
+// reporter writes condition BillingExported. A slow or broken warehouse delays no tenant.
 package exporter
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
-// LeaseName is the name of the exporter's Lease, beside the operator's: who holds it exports.
+// LeaseName is the name of the exporter's Lease, in the operator's namespace. The replica that holds the Lease exports.
 const LeaseName = "warren-billing-exporter"
 
 // DefaultNamespace is the operator's own namespace, unless it was deployed into another.
@@ -43,7 +43,7 @@ type options struct {
 	config, namespace, metrics, health string
 }
 
-// Run is the program. It ends with ctx, or with an error that says what must change.
+// Run runs the program until ctx is done, and returns nil then. Otherwise it returns an error that says what must change.
 func Run(ctx context.Context, version string, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("billing-exporter", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -68,8 +68,8 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 	return o.follow(ctx, version)
 }
 
-// follow runs the exporter, and begins again where the file changes in what the exporter goes by. A file that can't be read or is
-// wrong changes nothing, but at the start.
+// follow runs the exporter, and starts it anew when a setting that the exporter uses changes in the file. A file that can't be read
+// or is invalid is an error at the start, and is ignored later.
 func (o options) follow(ctx context.Context, version string) error {
 	for {
 		file, err := configfile.Open(o.config)
@@ -93,7 +93,7 @@ func (o options) follow(ctx context.Context, version string) error {
 	}
 }
 
-// heed has changed called when the file says something else than what runs, of the ledger or of the namespaces that are protected.
+// heed makes the file call changed when the billing settings that need a restart, or the protected namespaces, change.
 func heed(file *configfile.Store, changed func()) {
 	log := ctrl.Log.WithName("config")
 	file.OnRefused = func(err error) { log.Error(err, "the configuration file is not taken; what runs goes on") }
@@ -111,7 +111,7 @@ func heed(file *configfile.Store, changed func()) {
 	})
 }
 
-// LoadConfig reads the operator's configuration, or takes its defaults where there is no file.
+// LoadConfig returns the operator's configuration from the file, or the defaults for an empty path.
 func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	if path == "" {
 		return config.Default(), nil
@@ -149,7 +149,7 @@ func (o options) run(ctx context.Context, file *configfile.Store, version string
 		return err
 	}
 	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
-		// Ready throughout: nobody is served by it who would be better off without.
+		// The exporter is always ready, because it serves no requests that another replica could serve better.
 		if err := add(name, func(*http.Request) error { return nil }); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// free says early, and with the flag's name, that an address can't be had.
+// free returns an error with the flag's name if the program can't listen on the address; nil for "0".
 func free(ctx context.Context, flagName, address string) error {
 	if address == "0" {
 		return nil

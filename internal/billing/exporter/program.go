@@ -19,7 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// program is all that runs, and what must be closed.
+// program holds the database and the outbox, which must be closed at the end.
 type program struct {
 	db     *sql.DB
 	outbox *billing.Outbox
@@ -89,10 +89,11 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 	return track, keep, report
 }
 
-// aloneWithin is how long an exporter over SQLite waits to lead. A predecessor that died gives up its Lease in less.
+// aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor expires earlier.
 const aloneWithin = 45 * time.Second
 
-// onlyOne ends an exporter over SQLite that another holds off: two replicas have two files, each with half of the truth.
+// onlyOne ends an exporter with driver sqlite that doesn't become the leader in time: two replicas would have two files, each with
+// a part of the ledger.
 type onlyOne struct {
 	elected <-chan struct{}
 	wait    time.Duration

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// change is one notification of a watch, in the order in which it came, with when it came.
+// change is one event of a watch, or a census of a list, and when it came.
 type change struct {
 	facts any // a *namespaceFacts, a *tenantFacts, or a census
 	gone  bool
 	seen  time.Time
 }
 
-// queue holds changes until the tracker takes them. It has no bound: to wait would lose what comes in between.
+// queue holds changes until the tracker takes them. It is unbounded, because a watch that waited for room would lose events.
 type queue struct {
 	now    func() time.Time
 	signal chan struct{}

@@ -21,22 +21,22 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// fieldOwner of the one condition that the exporter writes.
+// fieldOwner owns the one condition that the exporter writes.
 const fieldOwner = "warren-billing-exporter"
 
-// reporter writes condition BillingExported of the LNamespaces, where it differs.
+// reporter writes condition BillingExported into the status of LNamespaces where it must change.
 type reporter struct {
 	client client.Client
 	outbox *billing.Outbox
 	keeper *keeper
-	// tenants are those that are known, those of them with changes that the outbox hasn't taken, and why it hasn't.
+	// tenants is tracker.tenants: it returns all tenants, the UIDs of those with changes that the outbox hasn't taken, and why it hasn't.
 	tenants func() (all []*tenantFacts, unsaved map[string]bool, problem error)
 	clock   clock.PassiveClock
 	events  record.EventRecorder
-	// pace is the time between two looks, patience how long a change may wait before it is told of.
+	// pace is the time between two reports, patience how long a change may wait in the outbox before the condition says so.
 	pace, patience time.Duration
 
-	failures int // looks at the outbox that failed, one after the other
+	failures int // consecutive failures to read the outbox
 }
 
 // Start implements manager.Runnable.
@@ -55,9 +55,9 @@ func (r *reporter) Start(ctx context.Context) error {
 	}
 }
 
-// situation is what decides on all conditions.
+// situation holds the facts that decide all tenants' conditions.
 type situation struct {
-	// unread is why nobody knows what waits: nothing counts as exported.
+	// unread is why the outbox can't be read; no tenant counts as exported then.
 	unread   error
 	err      error
 	trouble  billing.Trouble
@@ -86,11 +86,11 @@ func (r *reporter) look(ctx context.Context) (situation, error) {
 }
 
 func (r *reporter) report(ctx context.Context) error {
-	tenants, unsaved, problem := r.tenants() // before the outbox is looked at: what was seen is there, or in the ledger already
+	tenants, unsaved, problem := r.tenants() // before the outbox is read, so that each change of these tenants is in the outbox or the ledger by then
 	s, err := r.look(ctx)
 	if err != nil {
 		if r.failures++; r.failures < 2 || ctx.Err() != nil {
-			return err // one that passes is no news for every tenant
+			return err // a single failure must not change every tenant's condition
 		}
 		s = situation{unread: err, now: s.now}
 	} else {
@@ -109,12 +109,12 @@ func (r *reporter) report(ctx context.Context) error {
 	return err
 }
 
-// mustSay: the condition says something else, or is of an older generation.
+// mustSay says whether the condition must be written: it is missing, differs, or has an older generation.
 func mustSay(was, want *metav1.Condition, generation int64) bool {
 	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.Message != want.Message || was.ObservedGeneration != generation
 }
 
-// condition is nil where there is nothing to say yet.
+// condition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.
 func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.Condition {
 	since, waits := s.waits[string(tenant)]
 	refused, parked := s.parked[string(tenant)]
@@ -128,7 +128,7 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 		return exported(false, conditionReason(s.trouble), advice(s.trouble)+": "+text.Cut(s.err.Error(), 512))
 	case s.unsaved[string(tenant)] && s.problem != nil:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+text.Cut(s.problem.Error(), 512))
-	case s.unsaved[string(tenant)]: // just now
+	case s.unsaved[string(tenant)]: // the change came just now
 		return nil
 	case waits && s.now.Sub(since) > patience:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
@@ -183,7 +183,7 @@ func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.
 	status.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
 	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(fieldOwner), client.ForceOwnership)
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another of its name has come
+	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // the LNamespace is gone, or was made anew
 		return nil
 	case err != nil:
 		return fmt.Errorf("writing condition %s of LNamespace %s: %w", want.Type, tenant.name, err)

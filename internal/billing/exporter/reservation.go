@@ -11,8 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// podReserves is what a Pod keeps others from: what the scheduler counts for it, from when it has a node until it has ended. A Pod
-// that waits for a node keeps nobody from anything, and so does one that has succeeded or failed.
+// podReserves returns the resources that the scheduler reserves for a Pod on its node; gpus are the names of GPU resources. A Pod
+// that waits for a node, or has succeeded or failed, reserves nothing.
 func podReserves(pod *corev1.Pod, gpus []string) billing.Reserved {
 	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return billing.Reserved{}
@@ -28,7 +28,7 @@ func podReserves(pod *corev1.Pod, gpus []string) billing.Reserved {
 	return reserved
 }
 
-// claimReserves is what a PersistentVolumeClaim asks for, from when it has a volume until it is gone or has lost it.
+// claimReserves returns the storage that a bound PersistentVolumeClaim requests; nothing for a claim without a volume.
 func claimReserves(claim *corev1.PersistentVolumeClaim) billing.Reserved {
 	if claim.Status.Phase != corev1.ClaimBound {
 		return billing.Reserved{}
@@ -36,8 +36,8 @@ func claimReserves(claim *corev1.PersistentVolumeClaim) billing.Reserved {
 	return billing.Reserved{StorageKiB: kibi(claim.Spec.Resources.Requests.Storage())}
 }
 
-// What one Pod or claim is counted with at most: a million cores, a PiB, 100,000 GPUs. Nobody has that, but everybody may ask for it, with a
-// nodeName that no scheduler has judged; the sums of an hour must not overflow by it.
+// The most that one Pod or claim counts for: a million cores, a PiB, 100,000 GPUs. A user can set a nodeName, and so request any
+// amount without the scheduler; the sums of an hour must not overflow by that.
 const (
 	mostMilliCPU = 1e9
 	mostBytes    = 1 << 50
@@ -63,7 +63,7 @@ func slimPod(pod *corev1.Pod) {
 	slim.Status = corev1.PodStatus{Phase: pod.Status.Phase, Resize: pod.Status.Resize, Resources: pod.Status.Resources,
 		AllocatedResources: pod.Status.AllocatedResources, ContainerStatuses: slimStatuses(pod.Status.ContainerStatuses),
 		InitContainerStatuses: slimStatuses(pod.Status.InitContainerStatuses)}
-	for _, condition := range pod.Status.Conditions { // an infeasible resize counts for nothing
+	for _, condition := range pod.Status.Conditions { // podReserves ignores a resize that these conditions call infeasible
 		if strings.HasPrefix(string(condition.Type), "PodResize") {
 			slim.Status.Conditions = append(slim.Status.Conditions, condition)
 		}

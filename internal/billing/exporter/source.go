@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// source takes what a watch of one kind brings to the meter, and keeps no objects. It is the store of a reflector.
+// source is the cache.ReflectorStore of a watch on one kind. It passes each object's reservation to the meter, and keeps no objects.
 type source struct {
 	by *measurer
 	// kind is the resource's name in the API, and stands before the UIDs of its objects.
@@ -24,8 +24,8 @@ type source struct {
 	list     func() client.ObjectList
 	reserves func(object any) billing.Reserved
 
-	// What follows is guarded by the measurer's mu. synced: all that exists has been read once. failure is why the watch
-	// stands; nil while it goes.
+	// The measurer's mu guards the fields below. synced says that a complete list was read once. failure is why the watch fails;
+	// nil while it works.
 	synced  bool
 	failure error
 }
@@ -58,7 +58,7 @@ func (s *source) follow(ctx context.Context, api client.WithWatch) {
 	}, s.object, s, toolscache.ReflectorOptions{Name: "usage"}).RunWithContext(ctx)
 }
 
-// note keeps whether the watch goes. A list alone doesn't make it go again.
+// note stores why a request failed, or that the watch works again. A list that succeeds doesn't clear the failure; only a watch does.
 func (s *source) note(ctx context.Context, doing string, err error, follows bool) {
 	if ctx.Err() != nil {
 		return
@@ -112,7 +112,8 @@ func (s *source) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *source) Resync() error { return nil }
 
-// Transformer implements cache.TransformingStore: what is read at first is kept in memory whole, so it is cut at once.
+// Transformer implements cache.TransformingStore. It slims each object as it is read, because the reflector keeps the whole first
+// list in memory.
 func (s *source) Transformer() toolscache.TransformFunc {
 	return func(object any) (any, error) {
 		if pod, ok := object.(*corev1.Pod); ok {

@@ -16,32 +16,35 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// tracker turns each change of the cluster into the events that it means, and puts them into the outbox at once: of A, B and C
-// within a second the ledger gets all three.
+// tracker turns each change of the cluster into events for the ledger, and puts these into the outbox at once. Each change is
+// recorded, even if several follow within a second.
 type tracker struct {
 	clusterID string
 	rules     forest.Rules
 	config    *rest.Config
 	outbox    *billing.Outbox
 	queue     *queue
-	// interval is how often what couldn't be put into the outbox is tried again.
+	// interval is how often events that the outbox didn't take are put again.
 	interval time.Duration
-	// mostUnsaved bounds unsaved; what is more is found by the next comparison.
+	// mostUnsaved limits the length of unsaved. Beyond it all are dropped, and the next comparison finds them again.
 	mostUnsaved int
 
-	// mu guards what follows. It is held during a comparison, which may ask the warehouse; the watches fill the queue meanwhile.
+	// mu guards the fields below. It is held during a comparison, which queries the warehouse; the watches fill the queue
+	// meanwhile, so they never wait.
 	mu sync.Mutex
 	// cluster is nil until everything that exists has been read.
 	cluster *cluster
 	// open is what the ledger will say once the outbox is empty, by namespace.
 	open map[string]billing.Open
-	// ended is when a namespace's last period ended, and leftSince counts the ENDs of namespaces that are still there.
+	// ended is when each namespace's last period ended, and left counts the ENDs, since the last comparison, of namespaces that
+	// still exist.
 	ended map[string]time.Time
 	left  int
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
 	problem error
-	// lost says that there were more of them than mostUnsaved: whose they were is not known until the next comparison.
+	// lost says that more events than mostUnsaved were unsaved and have been dropped. Until the next comparison it isn't known
+	// which tenants they concerned.
 	lost bool
 }
 
@@ -53,7 +56,7 @@ func (t *tracker) Start(ctx context.Context) error {
 	}
 	var following sync.WaitGroup
 	defer following.Wait()
-	for _, f := range newFeeds(t.queue) { // the LNamespaces once all Namespaces are there
+	for _, f := range newFeeds(t.queue) { // LNamespaces are followed once all Namespaces are known
 		following.Go(func() { f.follow(ctx, api) })
 		select {
 		case <-ctx.Done():
@@ -75,7 +78,8 @@ func (t *tracker) Start(ctx context.Context) error {
 	}
 }
 
-// begin takes all that exists as the ledger's state, until the first comparison tells what the ledger has.
+// begin assumes that the ledger agrees with the cluster as first read. The first comparison replaces that assumption by what the
+// ledger has.
 func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,7 +95,7 @@ func (t *tracker) begin() {
 	t.cluster = c
 }
 
-// advance applies what has come, and saves what it means.
+// advance applies the queued changes, and puts their events into the outbox.
 func (t *tracker) advance(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,13 +115,14 @@ func (t *tracker) applyQueued() {
 	}
 }
 
-// event is what takes the ledger from what it says of a namespace to what is.
+// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. fresh says that
+// the changed object is new.
 func (t *tracker) event(name string, seen time.Time, fresh bool) (billing.Event, bool) {
 	open, was := t.open[name]
 	desired, holding := t.cluster.desired(name)
 	switch {
 	case holding == held && !was:
-		if !fresh { // it was there before it came to the tenant
+		if !fresh { // the namespace existed before it came to the tenant
 			desired.Since = seen
 		}
 		return desired.Begin(t.clusterID, name, t.ended[name]), true
@@ -129,14 +134,15 @@ func (t *tracker) event(name string, seen time.Time, fresh bool) (billing.Event,
 	return billing.Event{}, false
 }
 
-// mayEnd: a namespace that is gone has ended. Of those that are there and belong to nobody any more, a comparison judges where
-// they are many: a tree whose label was lost must not close the books of half a cluster.
+// mayEnd says whether the namespace's period may end now. It may if the namespace is gone. Namespaces that exist and belong to no
+// tenant any more may end only while they are few since the last comparison; beyond that the next comparison decides, because a
+// tree that lost a label must not end the periods of half a cluster.
 func (t *tracker) mayEnd(name string) bool {
 	if t.cluster.forest.Namespace(name) == nil {
 		return true
 	}
 	if t.left++; t.left > max(1, len(t.open)/5) {
-		return false // the next comparison looks again
+		return false // the next comparison decides
 	}
 	return true
 }
@@ -151,7 +157,7 @@ func (t *tracker) remember(event billing.Event) {
 	t.open[event.Namespace] = event.Opened()
 }
 
-// save puts what is unsaved into the outbox. What it doesn't take stays, as far as there is room.
+// save puts the unsaved events into the outbox. Events that the outbox doesn't take stay unsaved, up to mostUnsaved.
 func (t *tracker) save(ctx context.Context) {
 	if len(t.unsaved) == 0 {
 		return
@@ -169,7 +175,7 @@ func (t *tracker) save(ctx context.Context) {
 	ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
 }
 
-// idle says whether every change that came is in the outbox.
+// idle says whether the events of every change seen so far are in the outbox.
 func (t *tracker) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -178,8 +184,8 @@ func (t *tracker) idle() bool {
 	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0 && !t.lost
 }
 
-// tenants are those that are known. Unsaved are those, by UID, with changes that the outbox hasn't taken, and why it hasn't; all of them where
-// nobody knows whose changes those are.
+// tenants returns all tenants; the UIDs of those with changes that the outbox hasn't taken, which are all if lost is set; and why
+// the outbox hasn't taken them. It returns nil until everything was read once.
 func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, problem error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -198,27 +204,27 @@ func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, proble
 	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
 }
 
-// share is the period with the strings that are in memory already.
+// share returns the period with strings that are in memory already, wherever these are equal.
 func (t *tracker) share(period billing.Open) billing.Open {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return sharing(period, t.open[period.Namespace])
 }
 
-// ready says whether everything that exists was read.
+// ready says whether all Namespaces and LNamespaces were read once. It stays false on a standby.
 func (t *tracker) ready() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cluster != nil
 }
 
-// ledger is what a comparison asks the warehouse.
+// ledger is the part of billing.Store that a comparison queries.
 type ledger interface {
 	Latest(ctx context.Context, namespaces []string) (billing.Latest, error)
 }
 
-// compare brings together what is, what the ledger says and what waits, and queues what is missing. The open periods were read
-// just before by the caller, who flushes nothing meanwhile.
+// compare plans the events that the ledger lacks, from the cluster, the open periods and the events that wait, and puts them into
+// the outbox. The caller has read the open periods just before, and flushes nothing until compare returns.
 func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, seen time.Time, holdFor time.Duration) (billing.Plan, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

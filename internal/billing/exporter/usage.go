@@ -14,24 +14,24 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// eventNotWritten and eventWritten are on the exporter's Deployment.
+// eventNotWritten and eventWritten are reasons of Events on the exporter's Deployment.
 const (
 	eventNotWritten = "BillingHoursNotWritten"
 	eventWritten    = "BillingHoursWritten"
 )
 
-// usageSender takes hours from the outbox to the warehouse. It has pauses of its own: what is wrong with the table of hours
-// delays no change of a tenant. It runs on standbys too, as the keeper does.
+// usageSender sends the rows of hours from the outbox to the warehouse. Its pauses after errors are its own, so that an error of
+// the table of hours delays no event. It runs on standbys too, as the keeper does.
 type usageSender struct {
 	store  *billing.Store
 	outbox *billing.Outbox
 	clock  clock.PassiveClock
 	events record.EventRecorder
 	self   *corev1.ObjectReference
-	// manage: the exporter makes the table and the view; otherwise it only verifies them.
+	// manage says that the exporter creates the table and the view; otherwise it only verifies them.
 	manage bool
 	batch  int
-	// every is how often it sends, timeout is for one exchange with the warehouse.
+	// every is the time between two sendings, timeout limits one exchange with the warehouse.
 	every, timeout time.Duration
 
 	ensured bool
@@ -56,7 +56,7 @@ func (u *usageSender) Start(ctx context.Context) error {
 	}
 }
 
-// send does what is due, and tells of transitions.
+// send sends all final rows, and writes Events and logs when the trouble changes.
 func (u *usageSender) send(ctx context.Context) {
 	if u.rest.Lasts(u.clock.Now()) {
 		return
@@ -111,8 +111,8 @@ func (u *usageSender) append(ctx context.Context, rows []billing.Usage) error {
 	return err
 }
 
-// ensure makes or verifies the table and the view of hours, once and after each doubt. The view reads that of the periods, which
-// the keeper makes.
+// ensure creates or verifies the table and the view of hours, once and again after each error. The view of hours reads the view of
+// periods, so ensure creates that first.
 func (u *usageSender) ensure(ctx context.Context) error {
 	if u.ensured {
 		return nil
@@ -132,7 +132,7 @@ func (u *usageSender) ensure(ctx context.Context) error {
 	return nil
 }
 
-// measureHours adds the two loops of hours. What a former process measured last is final.
+// measureHours adds the measurer and the usageSender to mgr. The piece that a former process measured last becomes final.
 func (p *program) measureHours(ctx context.Context, mgr ctrl.Manager, c *config.Billing, keep *keeper) error {
 	if err := p.outbox.FinishUsage(ctx); err != nil {
 		return err
