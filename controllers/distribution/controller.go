@@ -1,14 +1,20 @@
 // Package distribution keeps the copies of ResourceDistributions.
 //
-// A ResourceDistribution changes: watches (watches.go) bring it to a feed (feeds.go), which enters it in runs (runs.go, run.go) and queues
-// its key (queue.go). A worker takes the key, and reviews (reviews.go) judge all its targets together: progress (progress.go, judge.go) plans
-// with the copies that copyTable (copytable.go) has, and where somebody's object may stand in the way, lookout (obstacles.go) looks. What
-// a restart must know goes into the status (statuses.go), and the keys of what is to be written are queued. A worker takes each; targets
-// (targets.go) plan it once more, and copier (copier.go) sends one guarded write, whose outcome (outcomes.go) is noted as a trouble
-// (troubles.go) or a deed (deeds.go), and told (events.go).
+// A distribution is a ResourceDistribution; its targets are the namespaces that it selects. A slot is the place of one object:
+// kind, namespace and name. A copy is the object that the operator keeps in a target's slot. An obstacle is somebody else's object
+// in such a slot. A feed takes the objects that a watch brings. A run is what is known of one distribution, as long as it is the
+// same object. A review plans all targets of one distribution together.
 //
-// Every lock is taken in one file alone. That of a run comes first; those of runs, kinds, copyTable, troubles and deeds are the innermost: nothing
-// else is locked while one of them is held. Nothing is queued or sent under any.
+// When a ResourceDistribution changes, watches (watches.go) pass it to a feed (feeds.go), which updates its run (runs.go, run.go)
+// and queues its key (queue.go). A worker takes the key, and reviews (reviews.go) judge all its targets together: progress
+// (progress.go, judge.go) plans with the copies in copyTable (copytable.go), and lookout (obstacles.go) lists obstacles where there
+// may be some. The status (statuses.go) stores what a restarted operator must know, and the keys of the targets to be written are
+// queued. A worker takes each of these keys; targets (targets.go) plan it once more, and copier (copier.go) sends one write with a
+// precondition. The outcome (outcomes.go) is noted as a trouble (troubles.go) or a deed (deeds.go), and reported in Events
+// (events.go).
+//
+// Each lock is taken in one file only. The lock of a run is taken before others; the locks of runs, kinds, copyTable, troubles and
+// deeds are the innermost: no other lock is taken while one of them is held. Nothing is queued or sent while any lock is held.
 package distribution
 
 import (
@@ -27,7 +33,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Controller distributes: it watches on every replica and writes on the leader. It wires the types that do so, and has no state of its own.
+// Controller keeps the copies of all distributions: it watches on every replica and writes on the leader. It connects the types
+// that do so, and has no state of its own.
 type Controller struct {
 	Options
 	facts   *facts
@@ -38,7 +45,7 @@ type Controller struct {
 	scrub   *scrub
 }
 
-// facts are what plans take into account besides the run that they are made for.
+// facts are the state that the plans of all runs share.
 type facts struct {
 	settings *atomic.Pointer[Settings]
 	index    *view.View
@@ -82,7 +89,8 @@ func New(o Options, s Settings) (*Controller, error) {
 	}, nil
 }
 
-// nameIn returns what says which string the forest has for a namespace.
+// nameIn returns a function that returns the forest's own string for a namespace's name, so that equal names share memory; the
+// given string if the forest lacks it.
 func nameIn(index *view.View) func(namespace string) string {
 	return func(namespace string) string {
 		if n := index.Snapshot().Namespace(namespace); n != nil {
@@ -142,10 +150,10 @@ func (w writing) Start(ctx context.Context) error {
 	return nil
 }
 
-// work looks at one key.
+// work handles one key: a review of a distribution, or the write of one target.
 func (c *Controller) work(ctx context.Context, k key) {
 	if ctx.Err() != nil {
-		return // drain: only what is under way is finished
+		return // the process stops: only requests under way are finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx = context.WithoutCancel(ctx)
@@ -158,7 +166,7 @@ func (c *Controller) work(ctx context.Context, k key) {
 	c.targets.writeTarget(ctx, k)
 }
 
-// queueAffected looks again at every namespace that a change of the forest concerns.
+// queueAffected queues the targets that a change of the forest concerns.
 func (c *Controller) queueAffected(change view.Change) {
 	var keys []key
 	for _, r := range c.facts.runs.list() {
@@ -167,8 +175,8 @@ func (c *Controller) queueAffected(change view.Change) {
 	c.queue.add(keys...)
 }
 
-// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies are known. What isn't listed
-// within Timing.Degraded holds it up no longer.
+// Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed. It stops
+// waiting for a list after Timing.Degraded.
 func (c *Controller) Ready(*http.Request) error {
 	served, awaited := c.facts.runs.isServed(time.Now(), c.Timing.Degraded)
 	if awaited {

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// copier writes one copy at a time, with guarded requests, and takes their answers into the tables.
+// copier writes one copy at a time, by requests with a precondition (UID and resourceVersion), and updates the tables by their answers.
 type copier struct {
 	runs    *runs
 	copies  *copyTable
@@ -21,7 +21,7 @@ type copier struct {
 	lookout *lookout
 }
 
-// carryOut sends what the action of w says.
+// carryOut sends the requests for w's action. errStale means that the object has changed since the plan.
 func (c *copier) carryOut(ctx context.Context, w work) error {
 	switch w.action.Verb {
 	case distribute.Create:
@@ -48,7 +48,7 @@ func (c *copier) carryOut(ctx context.Context, w work) error {
 	return nil
 }
 
-// remove deletes a copy if it is still the one that was seen.
+// remove deletes a copy if its UID and resourceVersion are still those of the plan.
 func (c *copier) remove(ctx context.Context, w work) error {
 	err := c.writer.Delete(ctx, w.resource, w.slot, w.copy.UID, w.copy.ResourceVersion)
 	count("delete", err)
@@ -78,8 +78,8 @@ func (c *copier) create(ctx context.Context, w work) error {
 	return err
 }
 
-// probe looks at what stands where a copy was to be made: ours after all, since an answer was lost or the watch is behind,
-// or in the way.
+// probe reads the object that a create found in its slot. It may be the copy after all, because an answer was lost or the watch
+// lags behind; otherwise it is an obstacle.
 func (c *copier) probe(ctx context.Context, w work) error {
 	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
 	if apierrors.IsNotFound(err) {
@@ -106,7 +106,7 @@ func (c *copier) update(ctx context.Context, w work) error {
 	return c.put(ctx, w, body)
 }
 
-// put sends a PUT and takes its answer into the tables.
+// put sends a PUT and updates the tables by its answer.
 func (c *copier) put(ctx context.Context, w work, body []byte) error {
 	meta, err := c.writer.Update(ctx, w.resource, w.slot, body)
 	count("update", err)
@@ -122,7 +122,7 @@ func (c *copier) put(ctx context.Context, w work, body []byte) error {
 	return err
 }
 
-// rewrite changes the metadata of an object and nothing else: one read, and one PUT of what was read.
+// rewrite reads an object, changes only its metadata, and PUTs it.
 func (c *copier) rewrite(ctx context.Context, w work, change func(*metav1.ObjectMeta)) error {
 	object, err := c.readPlanned(ctx, w)
 	if err != nil || object == nil {
@@ -138,7 +138,7 @@ func (c *copier) rewrite(ctx context.Context, w work, change func(*metav1.Object
 	return c.put(ctx, w, body)
 }
 
-// readPlanned reads the object that was planned for; nil where it has gone. One that has changed since is errStale.
+// readPlanned reads the object that w was planned for; nil if the object is gone, errStale if it has changed since the plan.
 func (c *copier) readPlanned(ctx context.Context, w work) (map[string]any, error) {
 	object, err := c.writer.Object(ctx, w.resource, w.slot)
 	switch {
@@ -153,7 +153,8 @@ func (c *copier) readPlanned(ctx context.Context, w work) (map[string]any, error
 	return object, nil
 }
 
-// inspect reads a copy that may have been changed while nobody watched, and puts it right if it was.
+// inspect reads a copy that may have been changed while the operator didn't watch, notes whether it was, and queues the target,
+// whose next plan restores the copy.
 func (c *copier) inspect(ctx context.Context, w work) error {
 	object, err := c.readPlanned(ctx, w)
 	if err != nil || object == nil {
@@ -165,7 +166,7 @@ func (c *copier) inspect(ctx context.Context, w work) error {
 	return nil
 }
 
-// examine reads an obstacle once, to know whether it is identical.
+// examine reads an obstacle, and notes whether it is identical to the template.
 func (c *copier) examine(ctx context.Context, w work) error {
 	object, err := c.readPlanned(ctx, w)
 	if err != nil || object == nil {
@@ -185,7 +186,7 @@ func (c *copier) examine(ctx context.Context, w work) error {
 	return nil
 }
 
-// overwrite writes the template over somebody's object, which it keeps the labels, annotations and owners of.
+// overwrite replaces an obstacle's content by the template. The object keeps its own labels, annotations and ownerReferences.
 func (c *copier) overwrite(ctx context.Context, w work) error {
 	meta, err := c.writer.Metadata(ctx, w.resource, w.slot.Namespace, w.slot.Name)
 	if apierrors.IsNotFound(err) {
@@ -206,7 +207,7 @@ func (c *copier) overwrite(ctx context.Context, w work) error {
 	return c.put(ctx, w, body)
 }
 
-// drop forgets what the API server says is not there, or ours no longer.
+// drop removes w's copy and obstacle from the tables, after the API server has said that the object is gone, or is not a copy any more.
 func (c *copier) drop(w work) {
 	var keys []key
 	if w.copy != nil {
@@ -218,7 +219,7 @@ func (c *copier) drop(w work) {
 	c.queue.add(keys...)
 }
 
-// noteAnswer takes in the answer to a write: the copy that stands now is in nobody's way.
+// noteAnswer puts the answer to a write into the tables. The object in the slot is a copy now, so no run has an obstacle there.
 func (c *copier) noteAnswer(w work, meta *metav1.PartialObjectMetadata) {
 	for _, name := range c.copies.noteAnswer(w.slot, meta) {
 		if r := c.runs.find(name); r != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// copyTable holds the copies of all distributions as they were last seen, and who wants copies of which kind and name. Its methods return
-// what is to be done as keys, and never do it.
+// copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which kind and
+// name. Its methods return the keys of targets that must be planned again; their callers queue these.
 type copyTable struct {
-	// mu guards all below. While it is held, nothing is called but nameOf, which takes no lock: so whoever has the lock of a run may ask.
+	// mu guards the fields below. While it is held, only nameOf is called, which takes no lock; so a caller may hold the lock of a run.
 	mu       sync.Mutex
 	copies   *distribute.Copies
 	wantedBy map[distribute.Family]map[string]bool // distributions that want this kind and name
@@ -22,7 +22,7 @@ type copyTable struct {
 	reader   *distribute.Reader                    // has a lock of its own
 }
 
-// newCopyTable returns a table that holds nothing. nameOf is the string that stands for a namespace elsewhere already.
+// newCopyTable returns an empty table. nameOf returns the string for a namespace that is in memory elsewhere already.
 func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	return &copyTable{
 		copies: distribute.NewCopies(nameOf), wantedBy: map[distribute.Family]map[string]bool{}, lastSeen: map[schema.GroupKind]string{},
@@ -30,7 +30,7 @@ func newCopyTable(nameOf func(namespace string) string) *copyTable {
 	}
 }
 
-// want notes that a distribution wants copies of this kind and name.
+// want records that a distribution wants copies of this kind and name.
 func (t *copyTable) want(of distribute.Family, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *copyTable) want(of distribute.Family, name string) {
 	t.wantedBy[of][name] = true
 }
 
-// unwant notes that a distribution wants copies of this kind and name no longer.
+// unwant records that a distribution doesn't want copies of this kind and name any more.
 func (t *copyTable) unwant(of distribute.Family, name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,14 +49,14 @@ func (t *copyTable) unwant(of distribute.Family, name string) {
 	}
 }
 
-// forgetSeen says that all watches of copies begin anew.
+// forgetSeen drops the seen resourceVersions, because all watches of copies begin anew.
 func (t *copyTable) forgetSeen() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.lastSeen = map[schema.GroupKind]string{}
 }
 
-// replaceCopies says that exactly these copies of a kind exist.
+// replaceCopies makes the table hold exactly these copies of a kind.
 func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,14 +74,14 @@ func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObje
 	return keys
 }
 
-// putCopy takes in a copy that a watch has brought.
+// putCopy puts a copy that a watch has brought into the table.
 func (t *copyTable) putCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.take(gk, meta)
 }
 
-// removeCopy forgets a copy that a watch has seen go.
+// removeCopy removes a copy that a watch has reported as deleted.
 func (t *copyTable) removeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *copyTable) noteSeen(gk schema.GroupKind, resourceVersion string) {
 	}
 }
 
-// take takes in what a watch shows. The caller holds the lock.
+// take puts a copy that a list or watch shows into the table, unless the table has a newer version. The caller holds the lock.
 func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) []key {
 	t.noteSeen(gk, meta.ResourceVersion)
 	slot := slotOf(gk, meta)
@@ -124,14 +124,15 @@ func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata
 	return t.keysOf(slot, one.By)
 }
 
-// drop takes a copy off the table. The caller holds the lock.
+// drop removes a copy from the table. The caller holds the lock.
 func (t *copyTable) drop(slot propagate.Slot) []key {
 	by := t.copies.At(slot).By
 	t.copies.Delete(slot)
 	return t.keysOf(slot, by)
 }
 
-// keysOf are the keys of everybody who wants slot, and of who wrote there. The caller holds the lock.
+// keysOf returns the keys of slot's namespace for all distributions that want slot, and for by, which wrote there. The caller holds
+// the lock.
 func (t *copyTable) keysOf(slot propagate.Slot, by string) []key {
 	keys := []key{{by, slot.Namespace}}
 	for name := range t.wantedBy[distribute.FamilyOf(slot)] {
@@ -142,8 +143,8 @@ func (t *copyTable) keysOf(slot propagate.Slot, by string) []key {
 	return keys
 }
 
-// noteAnswer takes in the answer to a write of our own, so that the next plan knows of it before the watch brings it. freed are the
-// distributions for which nothing stands in the way at slot any more, because the copy does.
+// noteAnswer puts the answer to the operator's own write into the table, so that the next plan uses it before the watch brings it.
+// It returns the distributions that want slot: since the copy is there, they have no obstacle at slot any more.
 func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata) (freed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,11 +152,11 @@ func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMe
 	one.Known = true
 	switch {
 	case known != nil && known.UID == one.UID && view.Newer(known.ResourceVersion, one.ResourceVersion):
-		known.Drifted = known.Drifted || known.Digest != one.Digest // somebody wrote after us, and the watch has told
+		known.Drifted = known.Drifted || known.Digest != one.Digest // somebody wrote after the operator, and the watch has brought that
 		t.copies.Put(slot, known)
 		return nil
 	case known == nil && view.Newer(t.lastSeen[slot.Kind], one.ResourceVersion):
-		return nil // the watch has been there already, and has seen it go
+		return nil // the watch is past this version, so the copy has been deleted since
 	}
 	t.copies.Put(slot, one)
 	for name := range t.wantedBy[distribute.FamilyOf(slot)] {
@@ -164,7 +165,7 @@ func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMe
 	return freed
 }
 
-// noteProbed takes in a copy that was found where the table had none.
+// noteProbed puts a copy into the table that was found in a slot where the table had none.
 func (t *copyTable) noteProbed(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +177,7 @@ func (t *copyTable) noteProbed(slot propagate.Slot, meta *metav1.PartialObjectMe
 	return t.keysOf(slot, one.By)
 }
 
-// noteDeleted says that the API server has taken a DELETE of a copy: the watch tells when it is gone.
+// noteDeleted marks a copy as terminating after the API server has accepted its DELETE. The watch removes it later.
 func (t *copyTable) noteDeleted(slot propagate.Slot, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +187,7 @@ func (t *copyTable) noteDeleted(slot propagate.Slot, uid string) {
 	}
 }
 
-// noteAbsent drops a copy of which the API server says that it is not there, or ours no longer.
+// noteAbsent removes a copy, if it has this UID, after the API server has said that it is gone or not a copy any more.
 func (t *copyTable) noteAbsent(slot propagate.Slot, uid string) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,7 +197,7 @@ func (t *copyTable) noteAbsent(slot propagate.Slot, uid string) []key {
 	return nil
 }
 
-// noteInspected says whether this version of a copy, which was read whole, holds what it should.
+// noteInspected records whether this version of a copy, which was read whole, has the content that it should have.
 func (t *copyTable) noteInspected(slot propagate.Slot, uid, resourceVersion string, holds bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -206,7 +207,7 @@ func (t *copyTable) noteInspected(slot propagate.Slot, uid, resourceVersion stri
 	}
 }
 
-// forgetInspected has a copy planned as Inspect again.
+// forgetInspected makes the next plan of a copy read the whole object again (Inspect), unless it is known to have drifted.
 func (t *copyTable) forgetInspected(slot propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,14 +217,14 @@ func (t *copyTable) forgetInspected(slot propagate.Slot) {
 	}
 }
 
-// find is the copy at slot; nil if none stands there.
+// find returns the copy in slot; nil if there is none.
 func (t *copyTable) find(slot propagate.Slot) *distribute.Copy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.copies.At(slot)
 }
 
-// findFamily are the copies of one kind and name at this moment, by namespace.
+// findFamily returns the copies of one kind and name, by namespace.
 func (t *copyTable) findFamily(of distribute.Family) map[string]*distribute.Copy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,7 +235,7 @@ func (t *copyTable) findFamily(of distribute.Family) map[string]*distribute.Copy
 	return all
 }
 
-// findIn are the copies that a distribution has in a namespace, of any kind and name.
+// findIn returns the copies that a distribution has in a namespace, of any kind and name.
 func (t *copyTable) findIn(namespace, by string) map[propagate.Slot]*distribute.Copy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +248,8 @@ func (t *copyTable) findIn(namespace, by string) map[propagate.Slot]*distribute.
 	return all
 }
 
-// findWriters are the names of the distributions that have copies, of one kind where gk is not nil.
+// findWriters returns the names of the distributions that have copies of the kind gk, or of any kind if gk is nil. Deleted
+// distributions are among them.
 func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,7 +262,7 @@ func (t *copyTable) findWriters(gk *schema.GroupKind) map[string]bool {
 	return names
 }
 
-// findFarewells are the keys of copies that a distribution, which is gone, has left to be let go of.
+// findFarewells returns the keys of copies that a deleted distribution has left, and that must be deleted, handed back or unlocked.
 func (t *copyTable) findFarewells(by string) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,19 +7,19 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// deedReasons are the verbs whose success is told in Events, because others may miss the object, or look for it.
+// deedReasons maps the verbs whose success is reported in Events, because users may miss the object, to the Event's reason.
 var deedReasons = map[distribute.Verb]v1alpha1.Reason{
 	distribute.Adopt: v1alpha1.ReasonAdopted, distribute.Overwrite: v1alpha1.ReasonOverwrote,
 	distribute.Delete: v1alpha1.ReasonRemoved, distribute.HandBack: v1alpha1.ReasonRemoved,
 }
 
-// deeds are what was done for one distribution, and is to be told in Events.
+// deeds are the successful actions for one distribution that are not reported in Events yet.
 type deeds struct {
 	mu   sync.Mutex                   // guards done; nothing is called while it is held
 	done map[v1alpha1.Reason][]string // namespaces
 }
 
-// note adds what was done in a namespace, if it is to be told.
+// note adds a successful action in a namespace, if deedReasons has its verb.
 func (d *deeds) note(verb distribute.Verb, namespace string) {
 	reason, ok := deedReasons[verb]
 	if !ok {
@@ -33,7 +33,7 @@ func (d *deeds) note(verb distribute.Verb, namespace string) {
 	d.done[reason] = append(d.done[reason], namespace)
 }
 
-// takeAll returns what is to be told, and takes it for told.
+// takeAll returns all deeds by reason, and removes them.
 func (d *deeds) takeAll() map[v1alpha1.Reason][]string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -42,7 +42,7 @@ func (d *deeds) takeAll() map[v1alpha1.Reason][]string {
 	return all
 }
 
-// putBack returns what could not be told, in front of what was done since.
+// putBack adds deeds that could not be reported, before those that were noted since.
 func (d *deeds) putBack(all map[v1alpha1.Reason][]string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// events tell of what has happened to distributions, and to objects in their way.
+// events sends Events on ResourceDistributions, and on obstacles.
 type events struct{ recorder record.EventRecorder }
 
 // send sends an Event on a ResourceDistribution.
@@ -25,7 +25,7 @@ func (e *events) send(d *distribute.Distribution, eventType string, reason v1alp
 	e.recorder.Event(object, eventType, string(reason), message)
 }
 
-// tellDeeds tells what was done to objects that others may miss, or look for.
+// tellDeeds sends one Event for each reason in done, with the namespaces.
 func (e *events) tellDeeds(d *distribute.Distribution, done map[v1alpha1.Reason][]string) {
 	for reason, names := range done {
 		what := map[v1alpha1.Reason]string{
@@ -40,7 +40,7 @@ func (e *events) tellDeeds(d *distribute.Distribution, done map[v1alpha1.Reason]
 	}
 }
 
-// first are at most ten names.
+// first returns the first ten names as text, and how many more there are.
 func first(names []string) string {
 	const most = 10
 	text := strings.Join(names[:min(len(names), most)], ", ")
@@ -50,7 +50,8 @@ func first(names []string) string {
 	return text
 }
 
-// tellChange tells of transitions. It says whether the distribution has become ready, for another reason than before.
+// tellChange sends Events for changes of the conditions ConflictFree and Ready. It says whether the distribution is ready, for
+// another reason than before.
 func (e *events) tellChange(d *distribute.Distribution, was, now *v1alpha1.ResourceDistributionStatus) (nowReady bool) {
 	free, before := v1alpha1.FindCondition(now.Conditions, v1alpha1.ConditionConflictFree), v1alpha1.FindCondition(was.Conditions, v1alpha1.ConditionConflictFree)
 	switch conflicted := before != nil && before.Status == metav1.ConditionFalse; {
@@ -72,7 +73,8 @@ func (e *events) tellChange(d *distribute.Distribution, was, now *v1alpha1.Resou
 	return ready.Status == metav1.ConditionTrue
 }
 
-// tellObstacles tells the owners of objects that have come into the way, once.
+// tellObstacles sends an Event on each obstacle that was not in the status before, at most 100 per call, so that the object's owner
+// sees it.
 func (e *events) tellObstacles(d *distribute.Distribution, was *v1alpha1.ResourceDistributionStatus, results []distribute.Result) {
 	known := map[string]bool{}
 	for _, one := range was.ConflictingNamespaces {
@@ -92,7 +94,7 @@ func (e *events) tellObstacles(d *distribute.Distribution, was *v1alpha1.Resourc
 	}
 }
 
-// tellLoop tells that somebody changes a copy in a loop, which is put back less often from now on.
+// tellLoop sends an Event that somebody changes a copy again and again, and that it is restored only once per window from now on.
 func (e *events) tellLoop(d *distribute.Distribution, namespace string, window time.Duration) {
 	e.send(d, corev1.EventTypeWarning, v1alpha1.ReasonDriftLoop,
 		"somebody changes the copy in "+namespace+" again and again; from now on it is put back once in "+window.String()+": stop who writes there")

@@ -11,7 +11,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// distributionFeed takes the watch of ResourceDistributions. It alone adds runs and drops them, and its calls come one at a time.
+// distributionFeed is the sink of the watch on ResourceDistributions. Only it adds and removes runs, and its methods are called one
+// at a time.
 type distributionFeed struct {
 	settings *atomic.Pointer[Settings]
 	runs     *runs
@@ -32,7 +33,7 @@ func (f *distributionFeed) replace(all []*v1alpha1.ResourceDistribution) {
 			f.forget(r)
 		}
 	}
-	f.runs.setSynced(true) // after the last one that is gone was forgotten: nothing is written for it
+	f.runs.setSynced(true) // only now, so that nothing is written for a deleted distribution
 	f.queue.add(findAll(f.runs, f.copies)...)
 }
 
@@ -44,7 +45,7 @@ func (f *distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
 		}
 		return
 	}
-	d := distribute.Read(rd, f.settings.Load().Settings) // takes a while for a large resource
+	d := distribute.Read(rd, f.settings.Load().Settings) // this takes some milliseconds for a large resource
 	if known != nil {
 		f.unwant(known)
 	}
@@ -54,7 +55,7 @@ func (f *distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
 		if known != nil {
 			known.drop()
 		}
-		f.runs.put(newRun(d, rd.Status)) // at once: while there is none of its name, its copies are let go of
+		f.runs.put(newRun(d, rd.Status)) // without a gap: while no run has its name, its copies are treated as a deleted distribution's
 	}
 	if d.Template != nil {
 		f.copies.want(d.Template.Family(), d.Name)
@@ -69,21 +70,21 @@ func (f *distributionFeed) gone(rd *v1alpha1.ResourceDistribution) {
 	f.queue.add(key{distribution: rd.Name})
 }
 
-// forget drops what is known of a ResourceDistribution.
+// forget removes the run of a ResourceDistribution.
 func (f *distributionFeed) forget(r *run) {
 	f.unwant(r)
-	r.drop() // first: nothing is planned for it any more when its copies are let go of
+	r.drop() // first, so that nothing is planned for it any more when its copies are released
 	f.runs.remove(r.name)
 }
 
-// unwant takes back what the spec that a run knows wants.
+// unwant records that the run's present spec wants no copies any more.
 func (f *distributionFeed) unwant(r *run) {
 	if t := r.distribution().Template; t != nil {
 		f.copies.unwant(t.Family(), r.name)
 	}
 }
 
-// findAll are the keys of all distributions, and of those that are gone and have left copies.
+// findAll returns the keys of all distributions, and of deleted ones that have left copies.
 func findAll(r *runs, copies *copyTable) []key {
 	names := copies.findWriters(nil)
 	for _, one := range r.list() {
@@ -96,7 +97,7 @@ func findAll(r *runs, copies *copyTable) []key {
 	return keys
 }
 
-// copyFeed takes the watch of a kind's copies.
+// copyFeed is the sink of the watch on one kind's copies.
 type copyFeed struct {
 	watches  *watches
 	kind     *kind

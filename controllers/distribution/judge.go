@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// scene is what a review sees: all namespaces, and what is known of them, at one moment.
+// scene is the input of a review: all namespaces, copies and troubles at one moment.
 type scene struct {
 	forest    *forest.Snapshot
 	protected func(namespace string) bool
@@ -19,24 +19,24 @@ type scene struct {
 	now       time.Time
 }
 
-// judgement is what a review of all targets has come to.
+// judgement is the result of a review of all targets.
 type judgement struct {
 	found  distribute.Review
-	urgent bool           // a restart must know of it before the first write
+	urgent bool           // the status must say this before the first write, for a restarted operator
 	wait   time.Duration  // until the next batch; 0 if none waits
 	watch  *obstacleWatch // to begin; nil if none is
 }
 
-// step is how a review goes on.
+// step says how a review goes on.
 type step int
 
 const (
 	overtaken step = iota // the distribution has changed, and its next review is queued
-	mustLook              // somebody must look for obstacles, and judge again
+	mustLook              // the caller must list obstacles, and judge again
 	judged
 )
 
-// judge decides what may be written now, and what is to be reported. results are what planAll says of the same scene.
+// judge decides what may be written now, and what the status will say. results are planAll's for the same scene.
 func (p *progress) judge(s *scene, results []distribute.Result) judgement {
 	fresh := p.admit(s, results)
 	j := judgement{}
@@ -50,7 +50,7 @@ func (p *progress) judge(s *scene, results []distribute.Result) judgement {
 	return j
 }
 
-// planAll plans every target, and every copy that stands elsewhere.
+// planAll returns the plan of every target, and of every copy outside the targets, sorted by namespace.
 func (p *progress) planAll(s *scene) []distribute.Result {
 	var all []distribute.Result
 	for namespace := range s.forest.All() {
@@ -70,8 +70,8 @@ func (p *progress) planAll(s *scene) []distribute.Result {
 	return all
 }
 
-// mustLook says whether somebody must look for obstacles now: before the first copies, and after a start where some are
-// missing. What comes one by one later is told by the answer to its POST.
+// mustLook says whether obstacles must be listed now: before the first copies are made, and after a start if copies are missing.
+// Later targets come one by one, and the answer to each one's POST shows an obstacle.
 func (p *progress) mustLook(results []distribute.Result) bool {
 	if p.watch != nil && p.watch.synced {
 		return false
@@ -80,8 +80,8 @@ func (p *progress) mustLook(results []distribute.Result) bool {
 	return missing && (!p.looked || p.Suspend || p.AllOrNothing() && p.admitted != p.Check)
 }
 
-// admit lets copies be made where the check for conflicts passes. It says whether a restart must know that before the first write,
-// because objects are to be made or taken up.
+// admit opens the gate for new copies if the check for conflicts passes. It says whether the status must record that before the
+// first write, because objects will be created or adopted.
 func (p *progress) admit(s *scene, results []distribute.Result) (fresh bool) {
 	p.gate.Create = true
 	if !p.AllOrNothing() || p.admitted == p.Check {
@@ -101,7 +101,7 @@ func (p *progress) admit(s *scene, results []distribute.Result) (fresh bool) {
 	})
 }
 
-// gateUpdates decides which copies may be updated now. It says whether a batch begins that a restart must know of.
+// gateUpdates decides which outdated copies may be updated now. It says whether a batch begins, which the status must record first.
 func (p *progress) gateUpdates(s *scene, results []distribute.Result, j *judgement) (fresh bool) {
 	count := 0
 	var outdated []string
@@ -134,8 +134,8 @@ func (p *progress) gateUpdates(s *scene, results []distribute.Result, j *judgeme
 	return p.beginBatch(s, open, count, j)
 }
 
-// beginBatch goes on with a batch that is under way, or begins the next when its time has come: the pause counts from the end of a
-// batch, but after a restart, when nobody knows what was under way, from its beginning.
+// beginBatch continues the batch that is under way, or begins the next one when the pause is over. The pause counts from the end of
+// a batch; after a restart, when the end is unknown, it counts from the batch's beginning.
 func (p *progress) beginBatch(s *scene, open []string, count int, j *judgement) (fresh bool) {
 	underWay := slices.ContainsFunc(open, func(namespace string) bool {
 		_, troubled := s.troubles[namespace]
@@ -160,7 +160,7 @@ func (p *progress) beginBatch(s *scene, open []string, count int, j *judgement) 
 	return fresh
 }
 
-// followObstacles has what stands in the way watched as long as anything does. It returns the watch that is to begin, if one is.
+// followObstacles keeps a watch on obstacles as long as there are any. It returns the watch that the caller must begin, or nil.
 func (p *progress) followObstacles(s *scene, results []distribute.Result) *obstacleWatch {
 	inTheWay := slices.ContainsFunc(results, func(one distribute.Result) bool {
 		return one.State == distribute.InConflict && s.copies[one.Namespace] == nil

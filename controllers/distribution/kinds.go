@@ -6,31 +6,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kindState is how far the watch of a kind's copies is.
+// kindState is the state of the watch on a kind's copies.
 type kindState string
 
 const (
 	kindSyncing   kindState = "syncing"
 	kindActive    kindState = "active"
-	kindPending   kindState = "pending"   // the API server doesn't serve it
+	kindPending   kindState = "pending"   // the API server doesn't serve the kind
 	kindForbidden kindState = "forbidden" // the operator may not list or watch it
 	kindDegraded  kindState = "degraded"  // its copies could not be listed for Timing.Degraded, for another reason
 )
 
-// kind is a kind whose copies are watched. Only kinds change one, or read what may change.
+// kind is a kind whose copies are watched. Only methods of kinds change one, or read the fields that may change.
 type kind struct {
 	schema.GroupVersionKind // never changes
 	resource                schema.GroupVersionResource
 	state                   kindState
 }
 
-// kinds are the kinds that are configured, and how far the watches of their copies are.
+// kinds are the configured kinds, with the state of the watch on each kind's copies.
 type kinds struct {
-	mu  sync.Mutex // guards all, and what may change in each kind; nothing is called while it is held
+	mu  sync.Mutex // guards all, and the changing fields of each kind; nothing is called while it is held
 	all map[schema.GroupKind]*kind
 }
 
-// reset takes the kinds of a configuration, of whose copies nothing is known yet.
+// reset replaces all kinds by those of a configuration, in state kindSyncing, and returns them.
 func (k *kinds) reset(configured []schema.GroupVersionKind) []*kind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,7 +44,7 @@ func (k *kinds) reset(configured []schema.GroupVersionKind) []*kind {
 	return list
 }
 
-// find is what is known of a kind now; the zero value, which is syncing, for one that is not watched yet.
+// find returns a copy of a kind's entry; one in state kindSyncing for a kind that is not watched yet.
 func (k *kinds) find(gk schema.GroupKind) kind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,14 +54,14 @@ func (k *kinds) find(gk schema.GroupKind) kind {
 	return kind{state: kindSyncing}
 }
 
-// setResource notes where objects of a kind are written.
+// setResource records the resource by which objects of a kind are written.
 func (k *kinds) setResource(one *kind, resource schema.GroupVersionResource) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	one.resource = resource
 }
 
-// setState notes how far the watch of a kind is, and says whether that is new.
+// setState sets the state of a kind, and says whether that changed it.
 func (k *kinds) setState(one *kind, state kindState) (changed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +70,7 @@ func (k *kinds) setState(one *kind, state kindState) (changed bool) {
 	return changed
 }
 
-// degrade notes that a kind is Degraded if it is syncing still, and says whether it was.
+// degrade sets kindDegraded if the kind is still syncing, and says whether it did.
 func (k *kinds) degrade(one *kind) (was bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,7 +81,7 @@ func (k *kinds) degrade(one *kind) (was bool) {
 	return true
 }
 
-// findSyncing is a kind whose copies are not all known yet; ok is false if there is none.
+// findSyncing returns a kind whose copies are not listed yet; ok is false if there is none.
 func (k *kinds) findSyncing() (gk schema.GroupKind, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

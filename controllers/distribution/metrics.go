@@ -31,7 +31,7 @@ func count(verb string, err error) {
 	writes.WithLabelValues(verb, result).Inc()
 }
 
-// gauges report what the statuses say.
+// gauges are the metrics that are collected from the runs' last statuses.
 type gauges struct {
 	runs    *runs
 	repairs *copying.Repairs

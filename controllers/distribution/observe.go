@@ -21,7 +21,7 @@ var (
 	distributions = v1alpha1.GroupVersion.WithResource("resourcedistributions")
 )
 
-// newObjects is a client that reads ResourceDistributions.
+// newObjects returns a client that reads ResourceDistributions.
 func newObjects(cfg *rest.Config) (rest.Interface, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -33,16 +33,16 @@ func newObjects(cfg *rest.Config) (rest.Interface, error) {
 	return rest.RESTClientFor(cfg)
 }
 
-// sink takes what a watch brings. Calls come one at a time. T is what is watched.
+// sink takes the objects, of type T, that a watch brings. Its methods are called one at a time.
 type sink[T any] interface {
 	replace(all []T)
 	put(T)
 	gone(T)
-	// lost says that what is watched may not be read, or is not served.
+	// lost says that the operator may not list or watch the objects, or that their resource is not served.
 	lost(error)
 }
 
-// store is a cache.ReflectorStore that keeps nothing.
+// store is a cache.ReflectorStore that passes all to a sink, and keeps nothing.
 type store[T any] struct{ sink sink[T] }
 
 func (s store[T]) Add(obj any) error    { s.sink.put(obj.(T)); return nil }
@@ -67,7 +67,7 @@ func tellLost[T any](to sink[T], err error) {
 // observer lists and watches metadata.
 type observer struct{ client metadata.Interface }
 
-// observe lists and watches the metadata of the objects of resource that select chooses, until ctx is done.
+// observe lists and watches the metadata of the objects of resource that choose selects, until ctx is done.
 func (o *observer) observe(ctx context.Context, resource schema.GroupVersionResource, choose metav1.ListOptions, to sink[*metav1.PartialObjectMetadata]) {
 	getter := o.client.Resource(resource)
 	lw := &cache.ListWatch{

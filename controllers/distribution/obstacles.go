@@ -14,8 +14,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// obstacleWatch watches, for one distribution in conflict, the objects of its kind and name that are not its own. Nothing
-// else holds unrelated objects.
+// obstacleWatch is the watch, for one distribution in conflict, on the objects of its kind and name that are not its own. No other
+// watch of this package brings unrelated objects.
 type obstacleWatch struct {
 	ctx    context.Context //nolint:containedctx // ends with the conflict, whoever sees that end
 	cancel context.CancelFunc
@@ -28,7 +28,7 @@ func newObstacleWatch() *obstacleWatch {
 	return w
 }
 
-// lookout looks for what stands where copies are to be.
+// lookout finds obstacles: others' objects in the slots of copies.
 type lookout struct {
 	settings *atomic.Pointer[Settings]
 	index    *view.View
@@ -37,7 +37,7 @@ type lookout struct {
 	limit    time.Duration // of the request that lists
 }
 
-// choice selects what may stand in the way of a distribution. It also matches objects without the label.
+// choice returns the selectors of a distribution's possible obstacles. Objects without the label match too.
 func choice(d *distribute.Distribution) metav1.ListOptions {
 	return metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", d.Template.Name).String(),
@@ -45,7 +45,7 @@ func choice(d *distribute.Distribution) metav1.ListOptions {
 	}
 }
 
-// list finds, with one request, what stands in the way now.
+// list returns a distribution's obstacles by namespace, by one request.
 func (l *lookout) list(ctx context.Context, d *distribute.Distribution, resource schema.GroupVersionResource) (map[string]*distribute.Obstacle, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
@@ -62,7 +62,7 @@ func (l *lookout) list(ctx context.Context, d *distribute.Distribution, resource
 	return found, nil
 }
 
-// read takes an object that stands in the way; nil for a copy of another distribution, which the table has.
+// read returns an object as an obstacle; nil for a copy of any distribution, which the copyTable has.
 func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) *distribute.Obstacle {
 	if _, labelled := meta.Labels[v1alpha1.LabelDistributedBy]; labelled {
 		return nil
@@ -75,13 +75,13 @@ func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) 
 	return distribute.ReadObstacle(meta, source)
 }
 
-// begin watches what stands in the way of d until the watch is cancelled.
+// begin starts the watch w on d's obstacles, until w is cancelled.
 func (l *lookout) begin(r *run, d *distribute.Distribution, resource schema.GroupVersionResource, w *obstacleWatch) {
 	to := &obstacleFeed{lookout: l, run: r, kind: d.Template.Kind.GroupKind(), watch: w}
 	go l.observer.observe(w.ctx, resource, choice(d), to)
 }
 
-// obstacleFeed takes the watch of what stands in the way of one distribution.
+// obstacleFeed is the sink of the watch on one distribution's obstacles.
 type obstacleFeed struct {
 	lookout *lookout
 	run     *run
@@ -121,7 +121,7 @@ func (f *obstacleFeed) gone(meta *metav1.PartialObjectMetadata) {
 
 func (f *obstacleFeed) lost(error) {}
 
-// keepExamined is what a watch has brought, or what is known of it where an earlier look at the same version has shown more.
+// keepExamined returns known if it is the same version of the object as brought, because known may have been examined; else brought.
 func keepExamined(known, brought *distribute.Obstacle) *distribute.Obstacle {
 	if known != nil && brought != nil && known.UID == brought.UID && known.ResourceVersion == brought.ResourceVersion {
 		return known
@@ -129,5 +129,5 @@ func keepExamined(known, brought *distribute.Obstacle) *distribute.Obstacle {
 	return brought
 }
 
-// forgetObstacle is the change after which nothing stands in the way.
+// forgetObstacle is the change that removes an obstacle.
 func forgetObstacle(*distribute.Obstacle) *distribute.Obstacle { return nil }

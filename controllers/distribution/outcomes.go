@@ -15,10 +15,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// errStale says that the object has changed since the watch showed it: the newer view comes.
+// errStale says that the object has changed since the watch brought it. The watch will bring the newer version.
 var errStale = errors.New("the object has changed meanwhile")
 
-// outcomes note what writes have come to, and when they are tried again.
+// outcomes records the results of writes, and when failed ones are tried again.
 type outcomes struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
@@ -27,7 +27,7 @@ type outcomes struct {
 	events   *events
 }
 
-// note notes what a write has come to.
+// note records the result of a write; a nil err is success.
 func (o *outcomes) note(w work, err error) {
 	switch {
 	case err == nil:
@@ -35,7 +35,7 @@ func (o *outcomes) note(w work, err error) {
 	case copying.IsNamespaceGone(w.slot, err):
 		w.run.troubles.clear(w.slot.Namespace)
 	case errors.Is(err, errStale), apierrors.IsConflict(err):
-		o.queue.AddAfter(w.key(), time.Second) // the watch tells sooner
+		o.queue.AddAfter(w.key(), time.Second) // usually the watch brings the newer version, and queues the key, before that
 	case w.action.Verb == distribute.Adopt || w.action.Verb == distribute.Overwrite:
 		o.noteNotTaken(w, err)
 	case apianswer.IsRefusal(err):
@@ -53,14 +53,14 @@ func (o *outcomes) noteSuccess(w work) {
 	}
 }
 
-// backOff is how long to wait with what is refused.
+// backOff returns how long a refused write waits after so many tries.
 func (o *outcomes) backOff(tries int) time.Duration {
 	s := o.settings.Load()
 	return copying.Backoff(s.RetryMin, s.RetryMax, tries)
 }
 
-// noteNotTaken notes that somebody's object could not be taken up: it stays in conflict until it changes. The target is put off first, so that
-// nobody tries again in between.
+// noteNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is
+// put off first, so that no worker tries again in between.
 func (o *outcomes) noteNotTaken(w work, err error) {
 	namespace := w.slot.Namespace
 	delay, _ := w.run.troubles.note(namespace, nil, o.backOff)
@@ -80,7 +80,7 @@ func (o *outcomes) noteNotTaken(w work, err error) {
 	})
 }
 
-// noteRefusal notes that the API server does not take a copy.
+// noteRefusal records that the API server refused a copy.
 func (o *outcomes) noteRefusal(w work, err error) {
 	f := &distribute.Failure{Reason: v1alpha1.ReasonRejected, Message: describeRefusal(err), Final: true}
 	if reason, ok := findImmutable(err); ok {
@@ -92,7 +92,7 @@ func (o *outcomes) noteRefusal(w work, err error) {
 	o.queue.AddAfter(w.key(), delay+time.Millisecond)
 }
 
-// retryLater is for what fails without being refused: no connection, 429, 5xx.
+// retryLater puts off a write that failed without a refusal: no connection, 429, 5xx.
 func (o *outcomes) retryLater(w work, err error) {
 	delay, tries := w.run.troubles.note(w.slot.Namespace, nil, func(tries int) time.Duration {
 		return copying.TransientBackoff(o.timing.TransientMin, o.timing.TransientMax, tries, err)
@@ -103,7 +103,8 @@ func (o *outcomes) retryLater(w work, err error) {
 	o.queue.AddAfter(w.key(), delay+time.Millisecond)
 }
 
-// describeRefusal is what the API server says of fields, without their values.
+// describeRefusal returns the API server's message; for an invalid object only the fields' paths, because the message has values,
+// which may be secret.
 func describeRefusal(err error) string {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
@@ -116,7 +117,8 @@ func describeRefusal(err error) string {
 	return text
 }
 
-// findImmutable says whether a PUT was refused because of a field that can't change, and which kind of obstacle that is.
+// findImmutable returns the reason if a PUT was refused because of a field that can't change: ReasonTypeDiffers or ReasonImmutable;
+// false for other errors.
 func findImmutable(err error) (v1alpha1.Reason, bool) {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	if !ok || status.Status().Code != http.StatusUnprocessableEntity || status.Status().Details == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// progress is how far one distribution is. It is not safe for concurrent use: its run guards it with its lock.
+// progress is the state of one distribution's rollout. It is not safe for concurrent use: the lock of its run guards it.
 type progress struct {
 	*distribute.Distribution
 	dropped bool // there is no such distribution any more
@@ -21,12 +21,12 @@ type progress struct {
 	reportedAt      time.Time
 	admitted        string // the check for conflicts that has passed
 	gate            distribute.Gate
-	// judged is what the gate was decided for, and unreported says that a restart must know of it before anything is written, and no
-	// status says so yet.
+	// judged is the spec for which the gate was decided. unreported says that the status must record that decision before anything
+	// is written, and doesn't yet.
 	judged     *distribute.Distribution
 	unreported bool
-	looked     bool // somebody has looked for obstacles since this replica knows the distribution
-	// open are the namespaces that are queued or worked on.
+	looked     bool // obstacles have been listed since this replica knows the distribution
+	// open are the targets that are queued or being written.
 	open      map[string]bool
 	obstacles map[string]*distribute.Obstacle // by namespace
 	watch     *obstacleWatch                  // nil while nothing stands in the way
@@ -47,7 +47,8 @@ func newProgress(d *distribute.Distribution, status v1alpha1.ResourceDistributio
 	return p
 }
 
-// takeStatus takes the status of a spec that is known, and says whether it is another than the one reported: wiped, or forged.
+// takeStatus takes the status of an object whose spec hasn't changed. It says whether the status differs from the one reported
+// last, because somebody else has written it.
 func (p *progress) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 	p.resourceVersion = rd.ResourceVersion
 	if reflect.DeepEqual(p.reported, rd.Status) {
@@ -60,7 +61,7 @@ func (p *progress) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) 
 	return true
 }
 
-// takeSpec takes another spec.
+// takeSpec replaces the spec, and restarts the batches if the template's content changed.
 func (p *progress) takeSpec(d *distribute.Distribution, status v1alpha1.ResourceDistributionStatus) {
 	if p.Template == nil || d.Template == nil || p.Template.Content != d.Template.Content {
 		p.batch = nil
@@ -68,7 +69,8 @@ func (p *progress) takeSpec(d *distribute.Distribution, status v1alpha1.Resource
 	p.Distribution, p.resourceVersion, p.reported, p.began = d, d.ResourceVersion, status, time.Now()
 }
 
-// findAffected are the keys of what a change of the forest concerns: namespaces that are targets now, or were before.
+// findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or
+// have a copy.
 func (p *progress) findAffected(change view.Change, protected func(string) bool, copies *copyTable) []key {
 	if p.Problem != "" || p.dropped {
 		return nil
@@ -94,7 +96,7 @@ func (p *progress) findAffected(change view.Change, protected func(string) bool,
 	return keys
 }
 
-// report is a status that is to be written, or why it is not.
+// report is a status to be written, or the reason why it isn't written now.
 type report struct {
 	was, now        v1alpha1.ResourceDistributionStatus
 	resourceVersion string
@@ -102,7 +104,7 @@ type report struct {
 	wait            time.Duration // until it may be written; 0 for at once
 }
 
-// planReport makes the status that says what a review has found: one that is not urgent, not more often than timing says.
+// planReport returns the status for a review's result. Unless it is urgent, its wait keeps writes as far apart as timing says.
 func (p *progress) planReport(found distribute.Review, urgent bool, timing *Timing) report {
 	r := report{was: p.reported, resourceVersion: p.resourceVersion}
 	r.now = normalise(p.Status(found, &r.was))
@@ -117,7 +119,7 @@ func (p *progress) planReport(found distribute.Review, urgent bool, timing *Timi
 	return r
 }
 
-// planAt says what to do in one namespace, in which that copy stands, if any.
+// planAt plans one namespace. standing is the copy there, or nil.
 func (p *progress) planAt(f *forest.Snapshot, protected func(string) bool, namespace string, standing *distribute.Copy) (distribute.Choice, distribute.Action) {
 	t := distribute.Target{
 		Namespace: namespace, Choice: p.Targets.Choose(f, namespace, protected), Copy: standing, Obstacle: p.obstacles[namespace],
@@ -125,12 +127,12 @@ func (p *progress) planAt(f *forest.Snapshot, protected func(string) bool, names
 	return t.Choice, p.Plan(t, p.gate)
 }
 
-// holdsOurs says whether the copy of this distribution stands in a namespace.
+// holdsOurs says whether standing, which may be nil, is a copy of this distribution.
 func (p *progress) holdsOurs(standing *distribute.Copy) bool {
 	return standing != nil && standing.Ours && standing.By == p.Name
 }
 
-// changeObstacle replaces what is known to stand in the way in a namespace.
+// changeObstacle replaces the obstacle in a namespace by what change returns for it; nil stands for none.
 func (p *progress) changeObstacle(namespace string, change func(known *distribute.Obstacle) *distribute.Obstacle) {
 	if o := change(p.obstacles[namespace]); o != nil {
 		p.obstacles[namespace] = o
@@ -139,7 +141,7 @@ func (p *progress) changeObstacle(namespace string, change func(known *distribut
 	}
 }
 
-// beginWatch returns a watch of obstacles that is to begin; nil if there is one.
+// beginWatch returns a new watch of obstacles, which the caller must begin; nil if there is one already.
 func (p *progress) beginWatch() *obstacleWatch {
 	if p.watch != nil || p.dropped {
 		return nil
@@ -156,7 +158,7 @@ func (p *progress) stopWatch() {
 	}
 }
 
-// normalise is a status as the API server returns it.
+// normalise returns a status as the API server would return it, so that both can be compared.
 func normalise(s v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
 	data, err := json.Marshal(s)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// key is one piece of work: a review of all targets of a distribution, or of one namespace where that is said.
+// key is one piece of work: the write of one target, or, if namespace is empty, a review of all targets of the distribution.
 type key struct{ distribution, namespace string }
 
-// turnOf says when a key is worked on: reviews first, then writes, in turns by distribution. Distributions belong to the cluster, not to
-// its tenants.
+// turnOf returns a key's place in the queue: reviews come first, then writes, in turns by distribution. There are no turns by
+// tenant, because distributions belong to the cluster's administrators.
 func turnOf(k key) copying.Turn[string] {
 	if k.namespace == "" {
 		return copying.Turn[string]{}
@@ -18,7 +18,7 @@ func turnOf(k key) copying.Turn[string] {
 	return copying.Turn[string]{Class: 1, Lane: k.distribution}
 }
 
-// queue holds the keys that are to be looked at, and has each run know which of its targets are among them. Its callers hold no lock.
+// queue holds the keys that await a worker, and tells each run which of its targets are among them. Its callers hold no lock.
 type queue struct {
 	*copying.Queue[key, string]
 	runs *runs
@@ -29,7 +29,7 @@ func newQueue(r *runs, pace time.Duration) *queue {
 	return &queue{Queue: copying.NewQueue(turnOf), runs: r, pace: pace}
 }
 
-// add queues keys, and notes which targets are to be written.
+// add queues keys on the leader, and marks their targets as open in their runs. On other replicas it does nothing.
 func (q *queue) add(keys ...key) {
 	if !q.Leads() {
 		return
@@ -45,7 +45,7 @@ func (q *queue) add(keys ...key) {
 	q.Add(keys...)
 }
 
-// reviewSoon has a distribution reviewed when nothing is left to be written, or after a while.
+// reviewSoon queues a review at once if no target is open, else after pace if none is due by then.
 func (q *queue) reviewSoon(r *run) {
 	switch idle, late := r.dueForReview(time.Now(), q.pace); {
 	case idle:

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// reviews look at all targets of a distribution together: may copies be made, which may be updated now, what is to be
-// written, and what is to be reported.
+// reviews plans all targets of a distribution together: whether copies may be created, which may be updated now, which writes to
+// queue, and what the status says.
 type reviews struct {
 	*facts
 	timing   Timing
@@ -20,7 +20,7 @@ type reviews struct {
 	statuses *statuses
 }
 
-// review looks at all targets of one distribution.
+// review reviews one distribution. For a deleted one, it queues the copies that are left.
 func (v *reviews) review(ctx context.Context, name string) {
 	r := v.runs.find(name)
 	if r == nil {
@@ -54,7 +54,7 @@ func (v *reviews) review(ctx context.Context, name string) {
 	}
 	if j.urgent {
 		if !v.statuses.report(ctx, r, d, j.found, true) {
-			return // what a restart must know comes before the first write
+			return // the status must be written before the first copy
 		}
 		r.noteReported()
 	}
@@ -64,7 +64,8 @@ func (v *reviews) review(ctx context.Context, name string) {
 	}
 }
 
-// observe says whether anything can be said of d: its kind is known, or known not to be.
+// observe returns the kind of d's copies, and whether a review is possible: everything was listed, or found.Unobserved says why the
+// copies can't be.
 func (v *reviews) observe(d *distribute.Distribution, found *distribute.Review) (k kind, ready bool) {
 	if !v.runs.isSynced() || !v.index.Synced() {
 		return k, false
@@ -87,8 +88,8 @@ func (v *reviews) observe(d *distribute.Distribution, found *distribute.Review) 
 	return k, true
 }
 
-// judge judges all targets of d, after a look for obstacles where one is due. ok is false where that has failed, or the distribution has
-// changed: then its next review is queued.
+// judge judges all targets of d, after a list of obstacles where one is due. ok is false if that list has failed or the
+// distribution has changed; its next review is queued then.
 func (v *reviews) judge(ctx context.Context, r *run, d *distribute.Distribution, resource schema.GroupVersionResource) (j judgement, ok bool) {
 	snapshot := v.index.Snapshot()
 	j, next := r.judge(v.facts, snapshot, d, false)
@@ -101,7 +102,7 @@ func (v *reviews) judge(ctx context.Context, r *run, d *distribute.Distribution,
 	return j, next == judged
 }
 
-// look looks for obstacles. It returns false if that failed: then it is tried again.
+// look lists obstacles. If that fails, it queues another review and returns false.
 func (v *reviews) look(ctx context.Context, r *run, d *distribute.Distribution, resource schema.GroupVersionResource) bool {
 	found, err := v.lookout.list(ctx, d, resource)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// run is what is known of one ResourceDistribution, as long as it is the same object.
+// run is what is known of one ResourceDistribution, as long as it is the same object (UID).
 type run struct {
 	name, uid string    // never change
 	troubles  *troubles // troubles and deeds have locks of their own
 	deeds     *deeds
 
-	// mu guards the progress. It is taken in this file alone. While it is held, facts and troubles are asked, whose locks are the innermost;
-	// nothing is queued, sent or begun.
+	// mu guards in. It is taken in this file only. While it is held, only facts and troubles are called, whose locks are the
+	// innermost; nothing is queued, sent or begun.
 	mu sync.Mutex
 	in progress
 }
@@ -26,28 +26,28 @@ func newRun(d *distribute.Distribution, status v1alpha1.ResourceDistributionStat
 	return &run{name: d.Name, uid: d.UID, troubles: newTroubles(), deeds: &deeds{}, in: newProgress(d, status)}
 }
 
-// distribution is what the spec says now.
+// distribution returns the present spec.
 func (r *run) distribution() *distribute.Distribution {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in.Distribution
 }
 
-// follows says whether the run knows of this spec.
+// follows says whether the run has this object's UID, generation and deletion already.
 func (r *run) follows(rd *v1alpha1.ResourceDistribution) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.uid == string(rd.UID) && r.in.Generation == rd.Generation && r.in.Deleting == (rd.DeletionTimestamp != nil)
 }
 
-// takeStatus takes the status of a spec that the run follows, and says whether it is another than the one reported.
+// takeStatus takes the status of an object that the run follows, and says whether it differs from the one reported last.
 func (r *run) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in.takeStatus(rd)
 }
 
-// takeSpec takes another spec. What was refused may be right now.
+// takeSpec replaces the spec, and clears all troubles, because the API server may accept the new template.
 func (r *run) takeSpec(d *distribute.Distribution, status v1alpha1.ResourceDistributionStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +55,7 @@ func (r *run) takeSpec(d *distribute.Distribution, status v1alpha1.ResourceDistr
 	r.troubles.reset()
 }
 
-// drop says that there is no such distribution any more.
+// drop marks the run as that of a deleted distribution, and stops its watch of obstacles.
 func (r *run) drop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,14 +63,15 @@ func (r *run) drop() {
 	r.in.stopWatch()
 }
 
-// noteOpen notes that a target is queued.
+// noteOpen records that a target is queued.
 func (r *run) noteOpen(namespace string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.in.open[namespace] = true
 }
 
-// dueForReview says whether a review is due because nothing is queued, or else whether one is to be put off, because none is yet.
+// dueForReview says whether a review is due now, because no target is open (idle), or else must be queued for later, because none
+// is (late).
 func (r *run) dueForReview(now time.Time, pace time.Duration) (idle, late bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,14 +82,15 @@ func (r *run) dueForReview(now time.Time, pace time.Duration) (idle, late bool) 
 	return idle, late
 }
 
-// findAffected are the keys of what a change of the forest concerns.
+// findAffected returns the keys of the namespaces that a change of the forest concerns.
 func (r *run) findAffected(f *facts, change view.Change) []key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in.findAffected(change, f.settings.Load().Protected, f.copies)
 }
 
-// beginReview is the spec to review, and the check that it has passed before; ok is false where nothing is to be reviewed.
+// beginReview returns the spec to review, and the check for conflicts that it has passed before; ok is false if the distribution is
+// deleted.
 func (r *run) beginReview() (d *distribute.Distribution, admitted string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,14 +101,14 @@ func (r *run) beginReview() (d *distribute.Distribution, admitted string, ok boo
 	return r.in.Distribution, r.in.admitted, true
 }
 
-// noteLook takes what a look for obstacles has found.
+// noteLook stores the obstacles that a list has found.
 func (r *run) noteLook(found map[string]*distribute.Obstacle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.in.looked, r.in.obstacles = true, found
 }
 
-// judge judges all targets of d together. looked says that a look for obstacles belongs to this review.
+// judge judges all targets of d together. looked says that obstacles were listed for this review.
 func (r *run) judge(f *facts, snapshot *forest.Snapshot, d *distribute.Distribution, looked bool) (judgement, step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,14 +126,14 @@ func (r *run) judge(f *facts, snapshot *forest.Snapshot, d *distribute.Distribut
 	return r.in.judge(s, results), judged
 }
 
-// noteReported says that a restart knows now what it must know before anything is written.
+// noteReported records that the status says what it must say before anything is written.
 func (r *run) noteReported() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.in.unreported = false
 }
 
-// findWrites are the keys of what a review wants written and is not queued yet.
+// findWrites returns the keys of the targets that a review wants written and that are neither queued nor put off.
 func (r *run) findWrites(results []distribute.Result) []key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +158,7 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if delete(r.in.open, namespace); len(r.in.open) == 0 {
-		r.in.open = map[string]bool{} // one that has been large keeps its room
+		r.in.open = map[string]bool{} // a map that has been large keeps its memory
 	}
 	d := r.in.Distribution
 	if r.in.dropped || !d.Distributes() || !f.runs.isSynced() {
@@ -167,7 +169,7 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 		return w, false
 	}
 	if r.in.judged != d || r.in.unreported {
-		return w, false // the review comes first, and has this written
+		return w, false // the review comes first, and queues this target again
 	}
 	w = work{run: r, distribution: d, slot: d.Template.Slot(namespace), resource: kind.resource}
 	w.copy = f.copies.find(w.slot)
@@ -176,13 +178,13 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 		return w, false
 	}
 	if t, troubled := r.troubles.find(namespace); troubled && time.Now().Before(t.until) {
-		return w, false // it comes again by itself
+		return w, false // the target is queued for that time already
 	}
 	return w, true
 }
 
-// planReport makes the status that says what a review of d has found, and takes it for sent where it is to be written now. ok is false
-// where d is not what the spec says now.
+// planReport returns the status for a review of d, and counts it as sent if it is to be written now. ok is false if d is not the
+// present spec.
 func (r *run) planReport(d *distribute.Distribution, found distribute.Review, urgent bool, timing *Timing) (now report, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,7 +197,7 @@ func (r *run) planReport(d *distribute.Distribution, found distribute.Review, ur
 	return now, true
 }
 
-// noteStatus says that a status was written, and which resourceVersion the object has now.
+// noteStatus records that a status was written, and the object's new resourceVersion.
 func (r *run) noteStatus(sent report, resourceVersion string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,21 +207,21 @@ func (r *run) noteStatus(sent report, resourceVersion string) {
 	r.in.reported = sent.now
 }
 
-// lastReport is the status that was reported last, for a template, which is nil where the spec holds none.
+// lastReport returns the status that was reported last, and the template, which is nil if the spec has no valid one.
 func (r *run) lastReport() (v1alpha1.ResourceDistributionStatus, *distribute.Template) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in.reported, r.in.Template
 }
 
-// began is when the present change of the spec was first seen.
+// began returns when the present spec was first seen.
 func (r *run) began() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.in.began
 }
 
-// replaceObstacles takes what a watch has listed: exactly this stands in the way. It returns where nothing does any more.
+// replaceObstacles replaces all obstacles by those that a watch has listed. It returns the namespaces that have none any more.
 func (r *run) replaceObstacles(w *obstacleWatch, found map[string]*distribute.Obstacle) (freed []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -234,14 +236,14 @@ func (r *run) replaceObstacles(w *obstacleWatch, found map[string]*distribute.Ob
 	return freed
 }
 
-// changeObstacle replaces what is known to stand in the way in a namespace, which is nil where nothing is. change only computes.
+// changeObstacle replaces the obstacle in a namespace by what change returns for it; nil stands for none. change must take no lock.
 func (r *run) changeObstacle(namespace string, change func(known *distribute.Obstacle) *distribute.Obstacle) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.in.changeObstacle(namespace, change)
 }
 
-// noteObstacle takes what was found where a copy was to be made. It returns the watch that is to begin, if one is.
+// noteObstacle records an obstacle that a create has found. It returns the watch that the caller must begin, or nil.
 func (r *run) noteObstacle(namespace string, o *distribute.Obstacle) *obstacleWatch {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,39 +7,39 @@ import (
 	"time"
 )
 
-// runs are the ResourceDistributions that are known, and whether these are all.
+// runs are the known ResourceDistributions, and whether these are all.
 type runs struct {
-	mu       sync.Mutex // guards all below; nothing is called while it is held, so that whoever has the lock of a run may ask
+	mu       sync.Mutex // guards the fields below; nothing is called while it is held, so a caller may hold the lock of a run
 	byName   map[string]*run
 	synced   bool      // all ResourceDistributions are known
 	served   bool      // the CRD is there
-	servedAt time.Time // since when, or since when it is watched anew
+	servedAt time.Time // since when the CRD exists, or the present session watches it
 }
 
 func newRuns() *runs { return &runs{byName: map[string]*run{}} }
 
-// find is the run of a distribution; nil if there is no such distribution.
+// find returns the run of a distribution; nil if there is none.
 func (r *runs) find(name string) *run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byName[name]
 }
 
-// list are all runs.
+// list returns all runs.
 func (r *runs) list() []*run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.byName))
 }
 
-// put takes in a run, in place of the one of its name.
+// put adds a run, in place of the one of its name.
 func (r *runs) put(one *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byName[one.name] = one
 }
 
-// remove forgets the run of a distribution.
+// remove removes the run of a distribution.
 func (r *runs) remove(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,7 +60,7 @@ func (r *runs) setSynced(synced bool) {
 	r.synced = synced
 }
 
-// setServed notes that the CRD is there from now on, or is not.
+// setServed records whether the CRD exists from now on.
 func (r *runs) setServed(served bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,7 +69,7 @@ func (r *runs) setServed(served bool, now time.Time) {
 	}
 }
 
-// isServed says whether the CRD is there, and whether readiness is to wait for ResourceDistributions: for as long as patience at most.
+// isServed says whether the CRD exists, and whether readiness must wait for ResourceDistributions, which it does for patience at most.
 func (r *runs) isServed(now time.Time, patience time.Duration) (served, awaited bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

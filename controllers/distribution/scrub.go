@@ -9,7 +9,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// scrub has every locked copy read once in the interval, on the leader: what no metadata shows is found so.
+// scrub reads every locked copy whole once per configured interval, on the leader, to find changes that the watched metadata doesn't show.
 type scrub struct {
 	*facts
 	timing      Timing
@@ -17,7 +17,7 @@ type scrub struct {
 	unprotected func() bool
 }
 
-// run reads copies whenever that is due, until ctx is done.
+// run starts a pass over all locked copies whenever one is due, until ctx is done.
 func (s *scrub) run(ctx context.Context, ready func() bool) {
 	passes := copying.Passes{
 		Pace:  func() copying.Scrub { return s.settings.Load().Scrub },
@@ -28,7 +28,7 @@ func (s *scrub) run(ctx context.Context, ready func() bool) {
 	})
 }
 
-// inspectAll has the copies of every distribution with driftPolicy Revert inspected, one after the other.
+// inspectAll queues the copies of every distribution with driftPolicy Revert to be read whole, at the limiter's rate.
 func (s *scrub) inspectAll(ctx context.Context, limiter *rate.Limiter) {
 	for _, k := range s.findLocked() {
 		if limiter.Wait(ctx) != nil {
@@ -43,7 +43,7 @@ func (s *scrub) inspectAll(ctx context.Context, limiter *rate.Limiter) {
 	}
 }
 
-// findLocked are the keys of the copies that nobody else may change.
+// findLocked returns the keys of the locked copies: those that only the operator may change, by driftPolicy Revert.
 func (s *scrub) findLocked() []key {
 	var keys []key
 	for _, r := range s.runs.list() {

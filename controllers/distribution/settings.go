@@ -13,24 +13,24 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Settings are what the configuration says.
+// Settings are the settings of the configuration that this controller uses.
 type Settings struct {
 	distribute.Settings
-	// Covered says whether mode All makes every object of a kind a source of propagation.
+	// Covered says whether a kind's propagation has mode All, which makes every object of the kind in a tree a source.
 	Covered func(schema.GroupKind) bool
-	// RetryMin and RetryMax bound the back-off of copies that are refused.
+	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
 	Scrub              copying.Scrub
 }
 
-// Options are what the controller is made of.
+// Options are the controller's dependencies.
 type Options struct {
 	Config      *rest.Config
 	Mapper      meta.RESTMapper
 	Index       *view.View
 	Events      record.EventRecorder
 	Concurrency int
-	// Unprotected says whether the policy that keeps everybody off locked copies is missing.
+	// Unprotected says whether the admission policy that keeps others from changing locked copies is missing.
 	Unprotected func() bool
 	Timing      Timing
 }
@@ -41,15 +41,15 @@ type Timing struct {
 	Pace, Last time.Duration
 	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// KindMin and KindMax bound the back-off of looks for a kind that is not served.
+	// KindMin and KindMax bound the back-off of discovery for a kind that is not served.
 	KindMin, KindMax time.Duration
 	// Degraded is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
 	Degraded time.Duration
-	// Write bounds one request, and List the one that looks for conflicts.
+	// Write limits one write, and List the request that lists obstacles.
 	Write, List time.Duration
-	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	// LoopWindow is how long a copy that somebody changes again and again is left unrestored.
 	LoopWindow time.Duration
-	// ScrubTick is how often it is asked whether a scrub is due.
+	// ScrubTick is the time between two checks of whether a scrub is due.
 	ScrubTick time.Duration
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// statuses write what reviews have found into ResourceDistributions, and tell of it in Events.
+// statuses writes the results of reviews into the statuses of ResourceDistributions, and sends the Events.
 type statuses struct {
 	timing Timing
 	queue  *queue
@@ -21,9 +21,9 @@ type statuses struct {
 	events *events
 }
 
-// report writes the status if it has changed: at once where it is urgent, else not more often than Timing says. found holds for d:
-// once that has changed, nothing is said, because its next review is queued. It returns false if the status is not written that
-// should be.
+// report writes the status if it has changed: at once if it is urgent, else not more often than Timing allows. If d is not the
+// present spec any more, nothing is written, because another review is queued. It returns false if a changed status was not
+// written.
 func (s *statuses) report(ctx context.Context, r *run, d *distribute.Distribution, found distribute.Review, urgent bool) bool {
 	now, ok := r.planReport(d, found, urgent, &s.timing)
 	switch {
@@ -53,7 +53,7 @@ func (s *statuses) report(ctx context.Context, r *run, d *distribute.Distributio
 	return true
 }
 
-// write sends the status alone: the API server takes everything else from what it has.
+// write sends the status only; the API server keeps the rest of the object.
 func (s *statuses) write(ctx context.Context, r *run, d *distribute.Distribution, now report) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timing.Write)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// work is one target with what its write needs.
+// work is one planned write.
 type work struct {
-	run          *run                     // nil where the distribution is gone, as is distribution
+	run          *run                     // nil for a deleted distribution, and so is the next field
 	distribution *distribute.Distribution // as it was when this was planned
 	slot         propagate.Slot
 	resource     schema.GroupVersionResource
@@ -23,12 +23,12 @@ type work struct {
 
 func (w work) key() key { return key{w.run.name, w.slot.Namespace} }
 
-// isRepair says whether a write puts back what somebody changed, rather than following the distribution.
+// isRepair says whether a write restores a copy that somebody changed, rather than applying a change of the distribution.
 func (w work) isRepair() bool {
 	return w.action.Verb == distribute.Update && w.copy.Content == w.distribution.Template.Content
 }
 
-// seenVersion is the resourceVersion that was planned for.
+// seenVersion returns the resourceVersion of the copy or obstacle that the write was planned for.
 func (w work) seenVersion() string {
 	if w.copy != nil {
 		return w.copy.ResourceVersion
@@ -42,7 +42,7 @@ func resourceVersion(object map[string]any) string {
 	return text
 }
 
-// targets bring one namespace at a time to what it should be: plan, hold back what somebody changes in a loop, write.
+// targets plans and writes one target at a time, and puts off copies that somebody changes again and again.
 type targets struct {
 	*facts
 	timing   Timing
@@ -52,7 +52,7 @@ type targets struct {
 	outcomes *outcomes
 }
 
-// writeTarget brings one namespace to what it should be, with one guarded write.
+// writeTarget plans one target, and sends at most one write with a precondition.
 func (t *targets) writeTarget(ctx context.Context, k key) {
 	r := t.runs.find(k.distribution)
 	if r == nil {
@@ -65,7 +65,7 @@ func (t *targets) writeTarget(ctx context.Context, k key) {
 	t.queue.reviewSoon(r)
 }
 
-// holdBack leaves a copy that somebody changes in a loop as it is, until it is to be put back again.
+// holdBack says whether a restoring write must wait because somebody changes the copy again and again. It queues the target for later then.
 func (t *targets) holdBack(w work) bool {
 	if !w.isRepair() {
 		return false
@@ -77,10 +77,10 @@ func (t *targets) holdBack(w work) bool {
 	return wait > 0
 }
 
-// sayFarewell lets go of a copy whose distribution is gone.
+// sayFarewell deletes, hands back or unlocks the copies in one namespace that a deleted distribution has left.
 func (t *targets) sayFarewell(ctx context.Context, k key) {
 	if !t.runs.isSynced() || t.runs.find(k.distribution) != nil {
-		return // in this order: once all are known, one that isn't found is gone
+		return // in this order: once all are known, a distribution that isn't found is deleted
 	}
 	for slot, one := range t.copies.findIn(k.namespace, k.distribution) {
 		kind, verb := t.kinds.find(slot.Kind), distribute.Farewell(one)

@@ -8,9 +8,9 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// trouble is what keeps a target from being what it should be.
+// trouble says why the last write of a target failed, and when the next one may be tried.
 type trouble struct {
-	failure *distribute.Failure // nil for what passes by itself
+	failure *distribute.Failure // nil for an error that may pass without a change, such as a 503
 	tries   int
 	until   time.Time // nothing is tried before
 }
@@ -18,16 +18,16 @@ type trouble struct {
 // isPast says whether the target may be tried again.
 func (t trouble) isPast(now time.Time) bool { return now.After(t.until) }
 
-// troubles are what keeps the targets of one distribution from being what they should be.
+// troubles are the failed writes of one distribution's targets.
 type troubles struct {
-	mu      sync.Mutex // guards targets; while it is held, nothing is called but the back-off, which only counts
+	mu      sync.Mutex // guards targets; while it is held, only the back-off is called, which takes no lock
 	targets map[string]trouble
 }
 
 func newTroubles() *troubles { return &troubles{targets: map[string]trouble{}} }
 
-// note counts one more try of a target that failed, which is put off for as long as backoff says of the number of tries. Where failure
-// is nil, what is known of an earlier one stays.
+// note counts one more failed try of a target, and puts it off for as long as backoff returns for the number of tries. A nil
+// failure leaves an earlier failure in place.
 func (t *troubles) note(namespace string, failure *distribute.Failure, backoff func(tries int) time.Duration) (delay time.Duration, tries int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,7 +42,7 @@ func (t *troubles) note(namespace string, failure *distribute.Failure, backoff f
 	return delay, known.tries
 }
 
-// find is the trouble of a target; ok is false if it has none.
+// find returns the trouble of a target; ok is false if it has none.
 func (t *troubles) find(namespace string) (known trouble, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,21 +50,21 @@ func (t *troubles) find(namespace string) (known trouble, ok bool) {
 	return known, ok
 }
 
-// all are the troubles at this moment, by namespace.
+// all returns a copy of all troubles, by namespace.
 func (t *troubles) all() map[string]trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.targets)
 }
 
-// clear forgets the trouble of a target.
+// clear removes the trouble of a target.
 func (t *troubles) clear(namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.targets, namespace)
 }
 
-// reset forgets all troubles.
+// reset removes all troubles.
 func (t *troubles) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

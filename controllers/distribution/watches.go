@@ -16,7 +16,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// watches follow the CRD, the ResourceDistributions while it is there, and the copies of every configured kind.
+// watches follows the CRD of ResourceDistributions, these objects while the CRD exists, and the copies of every configured kind.
 type watches struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
@@ -32,12 +32,12 @@ type watches struct {
 	end context.CancelFunc
 }
 
-// run watches until ctx is done. Each session goes on until restart, and begins with the settings of its time.
+// run watches until ctx is done. It does so in sessions: each uses the settings from its beginning, and ends with a call of restart.
 func (w *watches) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		session, cancel := context.WithCancel(ctx)
 		w.setEnd(cancel)
-		w.runs.setSynced(false) // what the last session has brought was read with the settings of its time
+		w.runs.setSynced(false) // the last session's objects were read with its settings
 		w.watchDefinition(session)
 		cancel()
 	}
@@ -49,7 +49,7 @@ func (w *watches) setEnd(end context.CancelFunc) {
 	w.end = end
 }
 
-// restart has everything watched anew.
+// restart ends the present session, so that a new one begins with the present settings.
 func (w *watches) restart() {
 	w.mu.Lock()
 	end := w.end
@@ -59,8 +59,8 @@ func (w *watches) restart() {
 	}
 }
 
-// watchDefinition waits for the CRD, and watches everything else while it is there, until ctx is done. The copies are
-// watched on when it goes: what stays behind is unlocked.
+// watchDefinition waits for the CRD, and then watches everything else, until ctx is done. When the CRD is deleted, the watches of
+// copies go on, so that the copies that stay are unlocked.
 func (w *watches) watchDefinition(ctx context.Context) {
 	f := &definitionFeed{watches: w, ctx: ctx, distributions: &distributionFeed{w.settings, w.runs, w.copies, w.queue}}
 	w.observer.observe(ctx, definitions, metav1.ListOptions{FieldSelector: "metadata.name=" + distributions.Resource + "." + v1alpha1.Domain}, f)
@@ -68,7 +68,7 @@ func (w *watches) watchDefinition(ctx context.Context) {
 	f.kinds.Wait()
 }
 
-// definitionFeed takes the watch of the CRD.
+// definitionFeed is the sink of the watch on the CRD.
 type definitionFeed struct {
 	watches       *watches
 	ctx           context.Context //nolint:containedctx // that of the session, which the feed lives in
@@ -105,7 +105,8 @@ func (f *definitionFeed) start() {
 	}
 }
 
-// stop forgets all ResourceDistributions where the CRD is gone. At the end of a session they are merely read again.
+// stop ends the watch of ResourceDistributions, and removes all runs because the CRD is gone. At the end of a session it keeps the
+// runs, because the next session reads the objects again.
 func (f *definitionFeed) stop() {
 	if f.cancel == nil {
 		return
@@ -128,7 +129,7 @@ func (w *watches) startKinds(ctx context.Context, all *sync.WaitGroup) {
 	}
 }
 
-// degradeLate makes a kind Degraded if its copies aren't listed within Timing.Degraded, so that it holds up readiness no longer.
+// degradeLate sets kindDegraded if a kind's copies aren't listed within Timing.Degraded, so that readiness stops waiting for them.
 func (w *watches) degradeLate(ctx context.Context, k *kind) {
 	select {
 	case <-ctx.Done():
@@ -155,10 +156,10 @@ func (w *watches) watchKind(ctx context.Context, k *kind) {
 			ctrl.Log.WithName("distribution").Error(err, "looking for a kind", "kind", k.GroupKind().String())
 		}
 		if ctx.Err() != nil {
-			return // the session ends, which says nothing of the kind; at the end of the process, writes are still being made
+			return // the session ends, so the kind may still be served; at the end of the process, writes are still under way
 		}
 		w.setState(k, kindPending)
-		// The mapper keeps what is served no more, and of a group that it knows no version that came later.
+		// The mapper's cache keeps resources that aren't served any more, and misses later versions of a group that it knows.
 		meta.MaybeResetRESTMapper(w.mapper)
 		select {
 		case <-ctx.Done():
@@ -167,14 +168,14 @@ func (w *watches) watchKind(ctx context.Context, k *kind) {
 	}
 }
 
-// setState notes how far the watch of a kind is, and has all be looked at that depends on it.
+// setState sets the state of a kind and, if that is new, queues all distributions that depend on it.
 func (w *watches) setState(k *kind, state kindState) {
 	if w.kinds.setState(k, state) {
 		w.queue.add(w.findDependents(k.GroupKind())...)
 	}
 }
 
-// findDependents are the keys of the distributions of a kind, and of those that are gone and have left copies of it.
+// findDependents returns the keys of the distributions of a kind, and of deleted ones that have left copies of that kind.
 func (w *watches) findDependents(gk schema.GroupKind) []key {
 	var keys []key
 	for _, r := range w.runs.list() {

@@ -59,7 +59,7 @@ func (s *Store) All(ctx context.Context) iter.Seq2[Period, error] {
 }
 
 // Export writes all periods of the cluster as CSV (RFC 4180, LF): a header with the view's columns, labels as JSON, times in RFC
-// 3339, an empty valid_to while a period lasts, and text that a spreadsheet would take for a formula quoted.
+// 3339, an empty valid_to while a period lasts, and an apostrophe before text that a spreadsheet would compute.
 func (s *Store) Export(ctx context.Context, to io.Writer) error {
 	out := csv.NewWriter(to)
 	if err := out.Write(periodColumns); err != nil {
