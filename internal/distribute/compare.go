@@ -4,14 +4,14 @@ import (
 	"reflect"
 )
 
-// Identical says whether an unrelated object holds what the template does: equal data, binaryData, type and immutable, or
-// for other kinds everything but metadata and status.
+// Identical says whether an unrelated object has the template's content: everything but apiVersion, kind, metadata and status,
+// where an empty field counts as absent.
 func (t *Template) Identical(object map[string]any) bool {
 	return reflect.DeepEqual(contentOf(t.object), contentOf(object))
 }
 
-// Holds says whether a copy still holds all that the template says. What it holds beyond, and nobody owns, mutating
-// admission added.
+// Holds says whether a copy still has all of the template's content. If foreign is set, another field manager owns content, and the
+// copy must have nothing else; otherwise further fields are allowed, because mutating admission adds fields that no manager owns.
 func (t *Template) Holds(object map[string]any, foreign bool) bool {
 	if foreign {
 		return t.Identical(object)
@@ -33,7 +33,7 @@ func contentOf(object map[string]any) map[string]any {
 	return c
 }
 
-// isWithin says whether all of wanted stands in there, too.
+// isWithin says whether there has all fields of wanted with equal values.
 func isWithin(there, wanted map[string]any) bool {
 	for key, value := range wanted {
 		if inner, ok := value.(map[string]any); ok {

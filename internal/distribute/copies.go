@@ -10,38 +10,38 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Family are all objects of one kind and name.
+// Family names all objects of one kind and name, in any namespace: the copies of a template are one family.
 type Family struct {
 	Kind schema.GroupKind
 	Name string
 }
 
-// Family is that of the copies of t.
+// Family returns the family of t's copies.
 func (t *Template) Family() Family { return Family{t.Kind.GroupKind(), t.Name} }
 
-// FamilyOf is the family of what stands at slot.
+// FamilyOf returns the family of the object in slot.
 func FamilyOf(slot propagate.Slot) Family { return Family{slot.Kind, slot.Name} }
 
-// Slot is where the object of a family stands in a namespace.
+// Slot returns the place of the family's object in a namespace: its kind, namespace and name.
 func (of Family) Slot(namespace string) propagate.Slot {
 	return propagate.Slot{Kind: of.Kind, Namespace: namespace, Name: of.Name}
 }
 
-// Copies are all objects with the label distributed-by, whoever wrote them. A copy takes the 56 bytes of its record and its share
-// of a map, which has no pointer of its own to anything: with 10,000 namespaces, what is allocated one by one among the garbage of
-// a roll-out would hold many times its size in pages.
+// Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a map and no
+// allocation of its own: with 10,000 namespaces, single allocations scattered among the garbage of a roll-out would keep many times
+// their size in memory pages.
 type Copies struct {
 	families map[Family]map[string]record // by namespace
-	// name is the string that stands for a namespace elsewhere already, so that its bytes are not kept twice.
+	// name returns the string for a namespace that is in memory elsewhere already, so that its bytes are not kept twice.
 	name func(namespace string) string
 }
 
-// NewCopies returns Copies that hold none.
+// NewCopies returns an empty Copies. name returns the string to keep for a namespace.
 func NewCopies(name func(namespace string) string) *Copies {
 	return &Copies{map[Family]map[string]record{}, name}
 }
 
-// At is the copy at slot; nil if none stands there. What is changed in it is kept by Put alone.
+// At returns the copy in slot, nil if there is none. Changes to the returned Copy are stored only by Put.
 func (c *Copies) At(slot propagate.Slot) *Copy {
 	if r, ok := c.families[FamilyOf(slot)][slot.Namespace]; ok {
 		return r.unpack()
@@ -49,7 +49,7 @@ func (c *Copies) At(slot propagate.Slot) *Copy {
 	return nil
 }
 
-// Put adds or replaces the copy at slot.
+// Put adds or replaces the copy in slot.
 func (c *Copies) Put(slot propagate.Slot, one *Copy) {
 	of := FamilyOf(slot)
 	if c.families[of] == nil {
@@ -58,7 +58,7 @@ func (c *Copies) Put(slot propagate.Slot, one *Copy) {
 	c.families[of][c.name(slot.Namespace)] = pack(one)
 }
 
-// Delete takes the copy at slot off.
+// Delete removes the copy in slot, if there is one.
 func (c *Copies) Delete(slot propagate.Slot) {
 	of := FamilyOf(slot)
 	if delete(c.families[of], slot.Namespace); len(c.families[of]) == 0 {
@@ -66,7 +66,7 @@ func (c *Copies) Delete(slot propagate.Slot) {
 	}
 }
 
-// Of are the copies of a family, by namespace.
+// Of yields the copies of a family, by namespace.
 func (c *Copies) Of(of Family) iter.Seq2[string, *Copy] {
 	return func(yield func(string, *Copy) bool) {
 		for namespace, r := range c.families[of] {
@@ -77,7 +77,7 @@ func (c *Copies) Of(of Family) iter.Seq2[string, *Copy] {
 	}
 }
 
-// All are all copies.
+// All yields all copies.
 func (c *Copies) All() iter.Seq2[propagate.Slot, *Copy] {
 	return func(yield func(propagate.Slot, *Copy) bool) {
 		for of := range c.families {
@@ -90,7 +90,7 @@ func (c *Copies) All() iter.Seq2[propagate.Slot, *Copy] {
 	}
 }
 
-// In are the copies in one namespace.
+// In yields the copies in one namespace.
 func (c *Copies) In(namespace string) iter.Seq2[propagate.Slot, *Copy] {
 	return func(yield func(propagate.Slot, *Copy) bool) {
 		for of := range c.families {
@@ -102,7 +102,7 @@ func (c *Copies) In(namespace string) iter.Seq2[propagate.Slot, *Copy] {
 	}
 }
 
-// record is a Copy as Copies keep it. Texts that many copies have in common are kept once.
+// record is the compact form in which Copies stores a Copy. Texts that many copies share are stored once.
 type record struct {
 	uid             [16]byte
 	resourceVersion uint64
@@ -114,7 +114,8 @@ type record struct {
 
 type texts struct{ by, content, owner string }
 
-// rare is what few copies have: something that others added, and a UID or a resourceVersion in another form than the usual one.
+// rare holds values that few copies have: metadata that others added, and a UID or resourceVersion that doesn't fit record's fixed
+// fields (usual is false).
 type rare struct {
 	kept                 *propagate.Kept
 	uid, resourceVersion string // where usual is false

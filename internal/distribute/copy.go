@@ -19,11 +19,11 @@ import (
 // Kind is the kind of the objects that own copies.
 const Kind = "ResourceDistribution"
 
-// Copy is what is known of an object with the label distributed-by, from its metadata alone.
+// Copy is an object with the label distributed-by, as its metadata describes it.
 type Copy struct {
 	UID, ResourceVersion string
-	// By is the ResourceDistribution that the label names. Ours says that the place in the hash fits it: anything else is
-	// somebody's object.
+	// By is the ResourceDistribution that the label names. Ours says that the hash in the annotation was made for By and this slot;
+	// without that, somebody else wrote the object.
 	By   string
 	Ours bool
 	// Content is the content part of the hash.
@@ -31,18 +31,19 @@ type Copy struct {
 	// Owner is the UID in the ownerReference to By; "" where there is none.
 	Owner                        string
 	Terminating, Locked, Adopted bool
-	// Foreign says that somebody else owns, or we own no longer, what a driftless copy has: what shows drift after a start.
+	// Foreign says that a field manager other than the operator owns content of the copy. After a start, that shows drift.
 	Foreign bool
-	// Digest covers who owns which field, and the values that are ours. Where our own last write has left another, the copy
-	// has drifted.
+	// Digest is a hash of who owns which content field, and of the labels and annotations that the operator owns. If it differs
+	// from the digest after the operator's last write, the copy has drifted.
 	Digest uint64
-	// Drifted and Known are for who keeps the tables: Digest was compared with that of our own last write.
+	// Known says that Digest was compared with the one after the operator's last write, Drifted that they differ. The caller that
+	// stores copies sets both.
 	Drifted, Known bool
-	// Kept is what others added and a PUT carries over; nil for nearly all.
+	// Kept is the metadata that others added, and that a PUT must repeat to keep; nil for nearly all copies.
 	Kept *propagate.Kept
 }
 
-// Over is the copy as a write needs it.
+// Over returns the values of the copy that a PUT of the template over it must carry.
 func (c *Copy) Over(t *Template) *propagate.Copy {
 	over := &propagate.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
 	if c.Kept != nil {
@@ -54,21 +55,21 @@ func (c *Copy) Over(t *Template) *propagate.Copy {
 	return over
 }
 
-// dropKeys returns the keys of all that ours lacks: where both have a key, ours is written.
+// dropKeys returns the entries of all whose keys ours lacks, because the template's value wins where both have a key.
 func dropKeys(all, ours map[string]string) map[string]string {
 	left := maps.Clone(all)
 	maps.DeleteFunc(left, func(key, _ string) bool { _, has := ours[key]; return has })
 	return left
 }
 
-// owned are the fields that one entry of managedFields owns.
+// owned describes the fields that one entry of managedFields owns.
 type owned struct {
 	labels, annotations map[string]bool
 	content             bool   // anything but metadata and status
 	text                string // of the content
 }
 
-// Reader reads copies. It remembers what entries of managedFields mean: all copies of a template have the same ones.
+// Reader reads copies from metadata. It caches parsed entries of managedFields, because all copies of a template have the same ones.
 type Reader struct{ memo *lru.Cache[string, *owned] }
 
 // NewReader returns a Reader.
@@ -77,9 +78,9 @@ func NewReader() *Reader {
 	return &Reader{memo}
 }
 
-const memoText = 4096 // longer entries are read each time
+const memoText = 4096 // bytes; longer entries are not cached
 
-// Copy reads what stands at slot.
+// Copy returns the object in slot as a Copy, by its metadata.
 func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *Copy {
 	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	c := &Copy{
@@ -103,7 +104,7 @@ func isOwner(reference metav1.OwnerReference, by string) bool {
 	return reference.Kind == Kind && reference.APIVersion == v1alpha1.GroupVersion.String() && reference.Name == by
 }
 
-// readFields takes what managedFields tell: what others added, and whether they changed what is ours.
+// readFields sets Foreign, Digest and Kept of c by the managedFields.
 func (r *Reader) readFields(meta *metav1.PartialObjectMetadata, c *Copy) {
 	mine := owned{}
 	h := fnv.New64a()
@@ -145,7 +146,7 @@ func digestOwned(w io.Writer, all map[string]string, ours map[string]bool) {
 	}
 }
 
-// notOurs are the keys that others added: not reserved, and not owned by the operator.
+// notOurs returns the entries that others added: their keys are not reserved, and the operator doesn't own them.
 func notOurs(all map[string]string, ours map[string]bool) map[string]string {
 	var keys map[string]string
 	for key, value := range all {
@@ -203,7 +204,8 @@ func ownedKeys(field any) map[string]bool {
 	return keys
 }
 
-// Marks are what a copy of d carries; adopted ones have no owner.
+// Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no
+// ownerReference, so that the object outlives d.
 func (d *Distribution) Marks(namespace string, adopted bool) propagate.Marks {
 	return d.marks(namespace, adopted, d.Template.Content)
 }

@@ -13,11 +13,11 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Distribution is a ResourceDistribution as plans need it.
+// Distribution is a ResourceDistribution, parsed and with its defaults.
 type Distribution struct {
 	Name, UID, ResourceVersion string
 	Generation                 int64
-	// Problem is why nothing can be distributed: KindNotAllowed or InvalidResource, with a sentence; "" where all is well.
+	// Problem is why nothing can be distributed: KindNotAllowed or InvalidResource; "" if the spec is valid. Why is a sentence about it.
 	Problem v1alpha1.Reason
 	Why     string
 	// Template is nil where spec.resource is invalid.
@@ -27,20 +27,21 @@ type Distribution struct {
 	Drift    v1alpha1.DriftPolicy
 	Deletion v1alpha1.DeletionPolicy
 	Suspend  bool
-	// Deleting says that it is on its way out: the garbage collector has the word, and takes the ownerReferences off or not.
+	// Deleting says that it has a deletionTimestamp. From then on the garbage collector decides about its copies.
 	Deleting bool
 	Rollout  Rollout
-	// Check identifies what a check for conflicts holds for: the object, its targets and its conflictPolicy.
+	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed counts as long as
+	// Check is the same.
 	Check string
 }
 
-// Settings are what the configuration says.
+// Settings are the settings of the configuration for distribution.
 type Settings struct {
 	// Kinds that may be distributed, in the order of the file.
 	Kinds []schema.GroupVersionKind
 	// AllowOverwrite allows conflictPolicy Overwrite.
 	AllowOverwrite bool
-	// Protected says which names are never targets.
+	// Protected says whether a namespace, by its name, is never a target.
 	Protected func(namespace string) bool
 }
 
@@ -54,7 +55,7 @@ func (s Settings) Allows(kind schema.GroupVersionKind) bool {
 	return false
 }
 
-// Read takes a ResourceDistribution.
+// Read parses a ResourceDistribution. An invalid one gets a Problem.
 func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	d := &Distribution{
 		Name: rd.Name, UID: string(rd.UID), ResourceVersion: rd.ResourceVersion, Generation: rd.Generation,
@@ -83,10 +84,10 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	return d
 }
 
-// OverwriteDisabled refuses conflictPolicy Overwrite.
+// OverwriteDisabled is the message that refuses conflictPolicy Overwrite.
 const OverwriteDisabled = "Overwrite is disabled by the configuration: distribution.allowOverwrite is false"
 
-// KindNotAllowed refuses a kind.
+// KindNotAllowed returns the message that refuses a kind, with the allowed ones.
 func KindNotAllowed(kind schema.GroupVersionKind, s Settings) string {
 	allowed := map[string]bool{}
 	for _, one := range s.Kinds {
@@ -108,7 +109,7 @@ func checkOf(rd *v1alpha1.ResourceDistribution) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Reference is the ownerReference of copies that go with the distribution.
+// Reference returns the ownerReference for copies that the garbage collector deletes with the distribution.
 func (d *Distribution) Reference() metav1.OwnerReference {
 	yes := true
 	return metav1.OwnerReference{
@@ -117,7 +118,7 @@ func (d *Distribution) Reference() metav1.OwnerReference {
 	}
 }
 
-// AllOrNothing says whether no copy is made while one target is in conflict.
+// AllOrNothing says whether no copy may be created while any target is in conflict.
 func (d *Distribution) AllOrNothing() bool {
 	return d.Conflict == v1alpha1.ConflictFail || d.Conflict == v1alpha1.ConflictAdoptIdentical
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// ChangeMeta changes the metadata of an object as the API server returned it, and leaves the rest as it is.
+// ChangeMeta applies change to the metadata of an object as the API server returned it, and leaves all other fields.
 func ChangeMeta(object map[string]any, change func(*metav1.ObjectMeta)) error {
 	meta, err := metaOf(object)
 	if err != nil {
 		return err
 	}
 	change(meta)
-	meta.ManagedFields = nil // absent ones are kept
+	meta.ManagedFields = nil // the API server keeps them if a PUT has none
 	data, err := json.Marshal(meta)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func metaOf(object map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, json.Unmarshal(data, meta)
 }
 
-// HandBackMeta takes all our marks off.
+// HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its former owner's again.
 func HandBackMeta(meta *metav1.ObjectMeta) {
 	reserved := func(key, _ string) bool { return v1alpha1.IsReservedKey(key) }
 	maps.DeleteFunc(meta.Labels, reserved)
@@ -48,7 +48,7 @@ func HandBackMeta(meta *metav1.ObjectMeta) {
 	dropOwner(meta)
 }
 
-// UnlockMeta takes off that the operator alone changes the object.
+// UnlockMeta removes the annotation by which only the operator may change the object.
 func UnlockMeta(meta *metav1.ObjectMeta) { delete(meta.Annotations, v1alpha1.AnnotationLocked) }
 
 func dropOwner(meta *metav1.ObjectMeta) {
@@ -57,14 +57,14 @@ func dropOwner(meta *metav1.ObjectMeta) {
 	})
 }
 
-// Remark puts the marks on a copy that it should bear. Its content, and the hash of that, stay.
+// Remark replaces the copy's marks (label, annotations, ownerReference) by those that it should have now. The content and its hash stay.
 func (d *Distribution) Remark(meta *metav1.ObjectMeta, c *Copy) {
 	UnlockMeta(meta)
 	dropOwner(meta)
 	setMarks(meta, d.marks(meta.Namespace, c.Adopted, c.Content))
 }
 
-// Adopt makes an identical object a copy: the template's labels and annotations come, and our marks.
+// Adopt makes an identical object a copy: it adds the template's labels and annotations, and the marks.
 func (d *Distribution) Adopt(meta *metav1.ObjectMeta) {
 	labels, annotations := d.Template.Metadata()
 	setMarks(meta, propagate.Marks{Labels: labels, Annotations: annotations})
@@ -102,7 +102,8 @@ func holdsAll(there, wanted map[string]string) bool {
 	return true
 }
 
-// OverStranger is somebody's object as a write over it needs it: all that it bears stays.
+// OverStranger returns the values of somebody else's object that a PUT of the template over it must carry, so that its finalizers,
+// ownerReferences, labels and annotations stay.
 func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *propagate.Copy {
 	unreserved := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)

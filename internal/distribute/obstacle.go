@@ -7,21 +7,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
-// Obstacle is somebody else's object where a copy should stand.
+// Obstacle is somebody else's object in the slot of a copy.
 type Obstacle struct {
 	UID, ResourceVersion string
 	Reason               v1alpha1.Reason
-	// By names who holds the place, where that is known.
+	// By names the object's controller, source namespace or ResourceDistribution, if it has one.
 	By string
-	// Examined says that the object was read, or written over in vain: Reason is final for this resourceVersion. Identical
-	// says that its data is the template's.
+	// Examined says that the object was read whole, or that the API server refused to overwrite it: Reason is final for this
+	// resourceVersion. Identical says that its content is the template's.
 	Examined, Identical bool
 }
 
 const byLength = 128 // of the text in By, in bytes
 
-// ReadObstacle takes an object that is not a copy of the distribution that wants its place. source says whether it is a
-// source of propagation.
+// ReadObstacle returns the obstacle that an object is for a distribution of which it is no copy. source says whether propagation
+// copies the object to other namespaces.
 func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	o := &Obstacle{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	controller := metav1.GetControllerOfNoCopy(meta)
@@ -39,7 +39,7 @@ func ReadObstacle(meta *metav1.PartialObjectMetadata, source bool) *Obstacle {
 	return o
 }
 
-// ofCopy is the obstacle that an object with the label distributed-by makes for another distribution, or on another place.
+// ofCopy returns the obstacle that an object with the label distributed-by is for a distribution of which it is no valid copy.
 func ofCopy(c *Copy) *Obstacle {
 	o := &Obstacle{UID: c.UID, ResourceVersion: c.ResourceVersion, Reason: v1alpha1.ReasonUnrelated}
 	switch {
@@ -51,7 +51,7 @@ func ofCopy(c *Copy) *Obstacle {
 	return o
 }
 
-// EventText is what stands in the Event of an Obstacle's object.
+// EventText returns the message of the Event on an obstacle's object.
 func EventText(d *Distribution) string {
 	return "ResourceDistribution " + d.Name + " is to put a " + d.Template.Kind.Kind + " of this name here, and leaves this one as it is: rename one of the two"
 }

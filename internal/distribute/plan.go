@@ -7,10 +7,11 @@ import (
 // Verb is what an action does.
 type Verb int
 
-// The verbs. Update writes the template over a copy of ours. Remark writes our marks anew on what a copy holds, whatever
-// that is. Inspect reads a copy that may have been changed while nobody watched. Examine reads somebody's object, Adopt
-// takes it up as it is, and Overwrite writes the template over it. HandBack takes all our marks off an object that was
-// there before; Unlock takes off only that the operator alone changes it.
+// The verbs. Update writes the template over a copy. Remark replaces a copy's marks (the operator's label, annotations and
+// ownerReference) and leaves its content. Inspect reads a whole copy that may have been changed while the operator didn't watch.
+// Examine reads an obstacle, somebody else's object; Adopt makes it a copy without a change of its content, and Overwrite writes
+// the template over it. HandBack removes all marks from an adopted object; Unlock removes only the annotation by which only the
+// operator may change the object.
 const (
 	Nothing Verb = iota
 	Create
@@ -25,10 +26,10 @@ const (
 	Unlock
 )
 
-// State is what a target looks like.
+// State says how a target's object compares to the template.
 type State int
 
-// The states. None is that of a namespace that is no target.
+// The states. None is the state of a namespace that is no target.
 const (
 	None State = iota
 	Current
@@ -37,13 +38,13 @@ const (
 	InConflict
 )
 
-// Gate is what a review of all targets together has decided.
+// Gate is what a review of all targets together allows now.
 type Gate struct {
-	// Create says that copies may be made where none is: the check for conflicts has passed.
+	// Create says that missing copies may be created, because the check for conflicts has passed.
 	Create bool
 	// Updates are the copies that may be updated in the present batch; nil means all.
 	Updates map[string]bool
-	// Held are copies that keep what they have because of the partition.
+	// Held are the namespaces whose copies stay outdated because of spec.rollout.partition.
 	Held map[string]bool
 }
 
@@ -51,17 +52,17 @@ func (g Gate) updates(namespace string) bool {
 	return !g.Held[namespace] && (g.Updates == nil || g.Updates[namespace])
 }
 
-// Target is what is known of one namespace.
+// Target is one namespace, and the object in the slot of its copy.
 type Target struct {
 	Namespace string
 	Choice    Choice
-	// Copy is the object of our kind and name with the label distributed-by, whoever wrote it.
+	// Copy is the object of the template's kind and name if it has the label distributed-by, whoever wrote it.
 	Copy *Copy
-	// Obstacle is another object that is known to stand there.
+	// Obstacle is an object without that label in the slot, as far as it is known.
 	Obstacle *Obstacle
 }
 
-// Action is what takes one target from what stands there to what should.
+// Action is the next step for one target, and the target's state before that step.
 type Action struct {
 	Verb  Verb
 	State State
@@ -69,7 +70,8 @@ type Action struct {
 	Conflict *Obstacle
 }
 
-// Plan says what to do in one namespace now. Planned again after the action, the answer is Nothing.
+// Plan returns the next action for one namespace. After a successful action the next plan is Nothing, except that Inspect and
+// Examine may lead to a write.
 func (d *Distribution) Plan(t Target, gate Gate) Action {
 	if d.Problem != "" || t.Choice == Frozen {
 		return Action{}
@@ -95,8 +97,8 @@ func (d *Distribution) Plan(t Target, gate Gate) Action {
 	return Action{State: Missing}
 }
 
-// planRemoval plans for a copy in a namespace that is a target no longer. Only what bears the ownerReference goes: a copy
-// that was once left behind stays.
+// planRemoval plans for a copy in a namespace that isn't a target any more. It deletes only a copy with the ownerReference; a copy
+// that an earlier deletionPolicy Orphan has left without one stays.
 func (d *Distribution) planRemoval(c *Copy) Action {
 	switch {
 	case c.Terminating:
@@ -115,7 +117,7 @@ func (d *Distribution) planRemoval(c *Copy) Action {
 	return Action{}
 }
 
-// planCopy plans for a copy of ours in a target.
+// planCopy plans for a target that has a copy of d.
 func (d *Distribution) planCopy(t Target, gate Gate) Action {
 	c := t.Copy
 	if c.Terminating {
@@ -140,7 +142,7 @@ func (d *Distribution) planCopy(t Target, gate Gate) Action {
 	return Action{State: Current}
 }
 
-// marked says whether a copy bears the marks that it should.
+// marked says whether a copy has the ownerReference and the lock that it should have.
 func (d *Distribution) marked(c *Copy) bool {
 	owner := ""
 	if d.Deletion == v1alpha1.DeletionDelete && !c.Adopted {
@@ -149,7 +151,7 @@ func (d *Distribution) marked(c *Copy) bool {
 	return c.Owner == owner && c.Locked == (d.Drift == v1alpha1.DriftRevert)
 }
 
-// planObstacle plans for a target in which somebody's object stands.
+// planObstacle plans for a target whose slot has somebody else's object.
 func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
 	a := Action{State: InConflict, Conflict: o}
 	if o.Reason != v1alpha1.ReasonUnrelated {
@@ -168,7 +170,7 @@ func (d *Distribution) planObstacle(o *Obstacle, gate Gate) Action {
 	return a
 }
 
-// Blocks says whether a target keeps the check for conflicts from passing. unknown says that it isn't known yet.
+// Blocks says whether a target keeps the check for conflicts from passing. unknown says that an obstacle must be examined first.
 func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	if a.State != InConflict || ours {
 		return false, false
@@ -179,8 +181,8 @@ func (d *Distribution) Blocks(a Action, ours bool) (blocks, unknown bool) {
 	return true, false
 }
 
-// Farewell plans for a copy whose distribution is gone. The garbage collector removes what bears the ownerReference;
-// everything else stays.
+// Farewell returns the action for a copy whose distribution is deleted. The garbage collector deletes copies with the
+// ownerReference; all others stay, and are handed back or unlocked.
 func Farewell(c *Copy) Verb {
 	switch {
 	case !c.Ours || c.Terminating:
@@ -193,7 +195,7 @@ func Farewell(c *Copy) Verb {
 	return Nothing
 }
 
-// Unmarked says whether a copy of ours lacks marks that it should bear.
+// Unmarked says whether a copy of d lacks marks that it should have. c may be nil.
 func (d *Distribution) Unmarked(c *Copy) bool {
 	return c != nil && c.Ours && c.By == d.Name && !c.Terminating && !d.marked(c)
 }

@@ -62,16 +62,16 @@ func (r Rollout) Order(f *forest.Snapshot, namespaces []string) {
 	})
 }
 
-// Open are those of the outdated copies, in their order, that the partition doesn't hold back. copies is the number of all
-// that exist.
+// Open returns the outdated copies, in their order, without those that the partition holds back. copies is the number of all
+// existing copies.
 func (r Rollout) Open(outdated []string, copies int) []string {
 	return outdated[:max(0, len(outdated)-scaleValue(r.partition, copies, 0))]
 }
 
-// Batch is how many copies are updated without a pause.
+// Batch returns how many copies are updated without a pause; at least 1.
 func (r Rollout) Batch(copies int) int { return max(1, scaleValue(r.batch, copies, copies)) }
 
-// scaleValue is value as a number, or its percentage of all, rounded up; it is otherwise where value is nil.
+// scaleValue returns value as a number, where a percentage is one of all, rounded up; otherwise if value is nil.
 func scaleValue(value *intstr.IntOrString, all, otherwise int) int {
 	if value == nil {
 		return otherwise

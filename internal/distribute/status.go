@@ -19,41 +19,41 @@ const (
 	maxMessage                                                   = 256 // bytes
 )
 
-// Failure is why the API server did not take what was to be written.
+// Failure says why the API server refused a write.
 type Failure struct {
 	Reason  v1alpha1.Reason
 	Message string
-	// Final says that it will not pass by itself.
+	// Final says that a retry of the same write will fail too.
 	Final bool
 }
 
-// Result is what a review found in one namespace.
+// Result is a review's plan for one namespace, and why the last write there failed.
 type Result struct {
 	Namespace string
 	Action
 	Failure *Failure
-	// Unmarked is a copy of ours without the marks that it should bear.
+	// Unmarked says that the copy lacks marks that it should have.
 	Unmarked bool
 }
 
-// Review is what is known of all targets together.
+// Review is the result of planning all targets of a distribution together.
 type Review struct {
-	// Results of all targets, and of what is to be removed elsewhere, by name.
+	// Results holds all targets, and copies to be removed in other namespaces, in order of the namespace's name.
 	Results  []Result
 	NotFound []string
-	// Checked says that it is known where somebody's object stands.
+	// Checked says that obstacles are known.
 	Checked bool
-	// Unobserved is why the copies can't be seen, or "".
+	// Unobserved is why the copies can't be watched; "" if they can.
 	Unobserved string
-	// Admitted is the check that has passed.
+	// Admitted is the Distribution.Check that has passed, or "".
 	Admitted string
-	// Held copies keep what they have; NextBatch is when others are updated, zero if nothing waits for it.
+	// Held is how many copies the partition keeps outdated. NextBatch is when the next batch begins; zero if none waits.
 	Held      int
 	NextBatch time.Time
 }
 
-// Status is what is to be reported. was is what was reported before: conditions keep their times, and the policy that is in
-// force stays until another is on every copy.
+// Status returns the status for a review. was is the status reported before: unchanged conditions keep their times, and
+// status.deletionPolicy stays until every copy has the marks of the new policy.
 func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
 	s := v1alpha1.ResourceDistributionStatus{
 		ObservedGeneration: d.Generation, DeletionPolicy: was.DeletionPolicy, Admitted: r.Admitted,
@@ -71,7 +71,7 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 	return s
 }
 
-// keepNumbers leaves what was known: nothing can be counted now.
+// keepNumbers copies the counts and lists of the old status, because nothing can be counted now.
 func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
 	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing, was.Conflicts, was.Failed
 	s.ConflictingNamespaces, s.FailedNamespaces, s.NotFound = was.ConflictingNamespaces, was.FailedNamespaces, was.NotFound
@@ -122,7 +122,7 @@ func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionSt
 	}
 }
 
-// planOf sorts the namespaces by what would be done there.
+// planOf returns the namespaces by the action that would be taken there.
 func planOf(results []Result) *v1alpha1.DistributionPlan {
 	p := &v1alpha1.DistributionPlan{}
 	for _, one := range results {
@@ -142,7 +142,7 @@ func planOf(results []Result) *v1alpha1.DistributionPlan {
 			switch one.State {
 			case InConflict:
 				to = &p.Conflict
-			case Missing: // what would be made were there no conflict elsewhere
+			case Missing: // the copy would be created if no other target were in conflict
 				to = &p.Create
 			case None:
 				continue
@@ -186,7 +186,7 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 	v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionStalled, metav1.ConditionTrue, stalled, message)
 }
 
-// readyCondition is the condition Ready: the first reason that holds.
+// readyCondition returns the condition Ready: the first reason that applies.
 func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistributionStatus) (metav1.ConditionStatus, v1alpha1.Reason, string) {
 	removing := slices.ContainsFunc(r.Results, func(one Result) bool { return one.State == None && one.Verb != Nothing })
 	unmarked := slices.ContainsFunc(r.Results, func(one Result) bool { return one.Unmarked })
@@ -217,7 +217,7 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 	return metav1.ConditionTrue, v1alpha1.ReasonDistributed, fmt.Sprintf("all %d copies are current", s.Targets)
 }
 
-// conflictMessage tells how many namespaces are in conflict, and how to see them all.
+// conflictMessage says how many namespaces are in conflict, and how to list them all.
 func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) string {
 	var names []string
 	for _, one := range s.ConflictingNamespaces[:min(maxNamed, len(s.ConflictingNamespaces))] {
@@ -239,7 +239,7 @@ func countOf(n int32, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// TakenIn says in how many namespaces somebody's object stands where a copy should.
+// TakenIn returns the sentence that so many namespaces have somebody else's object in the slot of a copy.
 func (t *Template) TakenIn(namespaces int) string {
 	have := "have"
 	if namespaces == 1 {

@@ -14,8 +14,8 @@ import (
 // Choice says whether a namespace is a target.
 type Choice int
 
-// The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, or has lost its
-// way to the root of a tree that is a target.
+// The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, or it lies below a target
+// tree but its ancestors can't be followed to the root, because of a cycle or a missing parent.
 const (
 	Unchosen Choice = iota
 	Chosen
@@ -58,7 +58,7 @@ func nameSet(references []v1alpha1.NamespaceReference) map[string]bool {
 	return set
 }
 
-// Bounded says whether only namespaces that are named, or lie in a tree that is named, can be targets.
+// Bounded says whether all targets are named, or lie in a named tree.
 func (t Targets) Bounded() bool {
 	if len(t.included) == 0 && len(t.trees) == 0 {
 		return false
@@ -94,7 +94,8 @@ func (t Targets) NotFound(f *forest.Snapshot) []string {
 	return slices.DeleteFunc(t.Named(), func(name string) bool { return f.Namespace(name) != nil })
 }
 
-// Choose says whether a namespace is a target. protected says which names never are; the label protected does, too.
+// Choose says whether a namespace is a target. A namespace is never a target if protected says so for its name, or if it has the
+// label for protected namespaces.
 func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
 	n := f.Namespace(namespace)
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {

@@ -1,5 +1,7 @@
-// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets,
-// conflicts, roll-out. Pure: (distribution, forest, copies, obstacles) to actions.
+// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets, conflicts,
+// roll-out. The package is pure: it computes actions from the distribution, the forest of namespaces, the copies and the obstacles,
+// and makes no requests. A slot is the place of one object: kind, namespace and name. A copy is the object that the operator writes
+// into a target's slot; an obstacle is somebody else's object there.
 package distribute
 
 import (
@@ -20,7 +22,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Template is what the copies of one spec.resource are written from.
+// Template is a parsed spec.resource, from which the copies are written.
 type Template struct {
 	Kind schema.GroupVersionKind
 	Name string
@@ -30,7 +32,7 @@ type Template struct {
 	object map[string]any // normalised, for comparisons
 }
 
-// refusedSecretTypes belong to one namespace, or to a controller.
+// refusedSecretTypes are types of Secrets that belong to one namespace or to a controller, and can't be distributed.
 var refusedSecretTypes = []string{"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token", "helm.sh/release.v1"}
 
 // metadataKeys are what spec.resource.metadata may hold.
@@ -64,7 +66,7 @@ func ReadTemplate(raw []byte) (*Template, error) {
 	return t, nil
 }
 
-// Slot is where the copy of a namespace stands.
+// Slot returns the place of the copy in a namespace.
 func (t *Template) Slot(namespace string) propagate.Slot {
 	return propagate.Slot{Kind: t.Kind.GroupKind(), Namespace: namespace, Name: t.Name}
 }
@@ -77,7 +79,7 @@ func checkMetadata(meta map[string]any) (name string, err error) {
 	if len(validation.NameIsDNSSubdomain(name, false)) > 0 {
 		return "", fmt.Errorf("spec.resource.metadata.name %q must be a DNS subdomain of lower case letters, digits, dashes and dots", name)
 	}
-	for _, key := range slices.Sorted(maps.Keys(meta)) { // in order: the message becomes a condition, which must not change by itself
+	for _, key := range slices.Sorted(maps.Keys(meta)) { // sorted: the message becomes a condition, which must be the same each time
 		if !slices.Contains(metadataKeys, key) && !isEmpty(meta[key]) {
 			return "", fmt.Errorf("spec.resource.metadata may hold name, labels and annotations only: take out %q", key)
 		}
@@ -137,7 +139,8 @@ func stringMap(value any) (map[string]string, error) {
 	return texts, nil
 }
 
-// normalise refuses what can't be distributed, folds stringData into data, and says aloud what the API server would add.
+// normalise returns an error for an object that can't be distributed, folds stringData into data, and sets the defaults that the
+// API server would set.
 func (t *Template) normalise(object map[string]any) error {
 	delete(object, "status")
 	if strings.HasSuffix(t.Kind.Kind, "List") {
