@@ -12,7 +12,7 @@ type runs struct {
 	mu       sync.Mutex // guards the fields below; nothing is called while it is held, so a caller may hold the lock of a run
 	byName   map[string]*run
 	synced   bool      // all ResourceDistributions are known
-	served   bool      // the CRD is there
+	served   bool      // the CRD exists
 	servedAt time.Time // since when the CRD exists, or the present session watches it
 }
 

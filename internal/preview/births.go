@@ -25,7 +25,7 @@ func (p *settlement) planRoots() {
 	}
 }
 
-// planRoot plans that the namespace of an LNamespace is made or adopted.
+// planRoot plans the creation or adoption of the namespace of an LNamespace.
 func (p *settlement) planRoot(tenant *v1alpha1.LNamespace) {
 	t := forest.TenantOf(tenant)
 	n := p.f.Namespace(t.Name)
@@ -57,7 +57,7 @@ func (p *settlement) planChildren() {
 	}
 }
 
-// subs are all SubNamespaces.
+// subs returns all SubNamespaces, the oldest first.
 func (p *settlement) subs() []*forest.Sub {
 	var all []*forest.Sub
 	for name := range p.f.All() {
@@ -66,7 +66,7 @@ func (p *settlement) subs() []*forest.Sub {
 	return all
 }
 
-// planChild plans that the namespace of a SubNamespace is made.
+// planChild plans the creation of the namespace of a SubNamespace.
 func (p *settlement) planChild(sub *forest.Sub) {
 	if sub.Deleting || sub.NameLost || p.f.Namespace(sub.Name) != nil || p.f.ParentObstacle(sub.Parent).Exists() ||
 		p.f.NameObstacle(sub.Parent, sub.Name).Exists() || p.f.NamingObstacle(sub.Parent, sub.Name).Exists() {
@@ -80,7 +80,7 @@ func (p *settlement) planChild(sub *forest.Sub) {
 	p.bear(p.f.NewChild(sub.Parent, sub.Name), fmt.Sprintf("SubNamespace %s/%s asks for it", sub.Parent, sub.Name))
 }
 
-// bear takes a Namespace into the forest that is to be made.
+// bear plans the creation of a Namespace, and adds it to the planned forest.
 func (p *settlement) bear(n *forest.Namespace, reason string) {
 	n.UID = plannedUID + n.Name
 	p.replace(n)

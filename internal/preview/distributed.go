@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// noteAction takes what is to be done in one target into the plan.
+// noteAction adds the action for one target to the plan.
 func (p *distributions) noteAction(d *distribute.Distribution, t *distribute.Target, gate distribute.Gate) {
 	a := d.Plan(*t, gate)
 	verb, reason := describeAction(d, t, a, gate)
@@ -21,7 +21,7 @@ func (p *distributions) noteAction(d *distribute.Distribution, t *distribute.Tar
 	p.add(verb, d.Template.Kind, t.Namespace, d.Template.Name, "ResourceDistribution "+d.Name+": "+reason)
 }
 
-// describeAction says what is written in a target, and why; nothing where it is as it should be.
+// describeAction returns the verb of a target's write, and its reason; empty ones if nothing is to be written.
 func describeAction(d *distribute.Distribution, t *distribute.Target, a distribute.Action, gate distribute.Gate) (Verb, string) {
 	switch a.Verb {
 	case distribute.Create:

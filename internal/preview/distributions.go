@@ -29,7 +29,8 @@ type distributions struct {
 	settings distribute.Settings
 	covered  func(schema.GroupKind) bool
 	reader   *distribute.Reader
-	// made are the copies that the plan makes, by the distribution that makes each: another one finds the place taken.
+	// made holds, for each copy that the plan creates, its distribution. For other distributions that slot (kind, namespace and
+	// name) is in conflict then.
 	made   map[propagate.Slot]string
 	writes []Write
 	notes  []string
@@ -96,7 +97,8 @@ func (p *distributions) planOne(ctx context.Context, rd *v1alpha1.ResourceDistri
 	return nil
 }
 
-// readTargets reads what stands in each namespace under the kind and name of d: as metadata, and whole where the content matters.
+// readTargets reads, by namespace, the objects of d's kind and name: their metadata, and the whole object where a plan depends on
+// its content.
 func (p *distributions) readTargets(ctx context.Context, d *distribute.Distribution) (map[string]*distribute.Target, error) {
 	targets := map[string]*distribute.Target{}
 	for namespace := range p.f.All() {
@@ -119,7 +121,7 @@ func (p *distributions) readTargets(ctx context.Context, d *distribute.Distribut
 	return targets, err
 }
 
-// readTarget takes in an object of the kind and name of d, and judges its content where it was read whole.
+// readTarget adds an object of d's kind and name to its target, and compares its content with the template if it was read whole.
 func (p *distributions) readTarget(d *distribute.Distribution, t *distribute.Target, object client.Object) error {
 	metadata, err := metadataOfObject(object)
 	if err != nil {
@@ -148,7 +150,8 @@ func (p *distributions) isSource(d *distribute.Distribution, object metav1.Objec
 	return p.f.Place(object.GetNamespace()).InTree()
 }
 
-// gate is what a review of all targets decides: whether copies may be made, and which keep what they have. Batches are all told.
+// gate returns what a review of all targets allows: whether copies may be created, and which stay outdated. All batches of a
+// roll-out are planned at once.
 func (p *distributions) gate(d *distribute.Distribution, targets map[string]*distribute.Target, admitted string) distribute.Gate {
 	gate := distribute.Gate{Create: true, Held: map[string]bool{}}
 	var outdated []string
@@ -174,7 +177,7 @@ func (p *distributions) gate(d *distribute.Distribution, targets map[string]*dis
 	return gate
 }
 
-// planFarewells plans for the copies whose distribution is gone.
+// planFarewells plans for copies whose ResourceDistribution is deleted.
 func (p *distributions) planFarewells(ctx context.Context, kind schema.GroupVersionKind, living map[string]*v1alpha1.ResourceDistribution) error {
 	err := paging.Each(ctx, p.api, metadataOf(kind), pageSize, func(object client.Object) error {
 		one := p.reader.Copy(slotOf(kind, object), object.(*metav1.PartialObjectMetadata))
@@ -187,7 +190,8 @@ func (p *distributions) planFarewells(ctx context.Context, kind schema.GroupVers
 	return ignoreIf(p.noteUnread(kind.GroupKind(), err), err)
 }
 
-// noteUnread says whether an error means that nothing can be said of a kind, and notes that once.
+// noteUnread says whether an error means that the caller may not read a kind or that it isn't served, and adds one note per kind to
+// the plan then.
 func (p *distributions) noteUnread(kind schema.GroupKind, err error) bool {
 	note := ""
 	switch {

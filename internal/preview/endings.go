@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// removedKinds are the resources of which the objects go without their namespaces, because the kind itself is being removed. They are asked
-// for where something is being deleted.
+// removedKinds returns those of Warren's resources whose CRD is being deleted. The operator then lets their objects be deleted
+// without their namespaces. It reads CRDs only if some object is being deleted.
 func (p *settlement) removedKinds(ctx context.Context, api client.Reader) (map[string]bool, error) {
 	removed, wanted := map[string]bool{}, map[string]bool{}
 	for _, sub := range p.subs() {
@@ -48,13 +48,14 @@ func (p *settlement) isEnding(sub *forest.Sub) bool {
 	return sub.Deleting || n != nil && n.Terminating
 }
 
-// isForeign says whether a SubNamespace is being deleted, and only finalizers of others hold it: the operator is done with it.
+// isForeign says whether a SubNamespace is being deleted without the operator's finalizer: the operator has nothing left to do, and
+// only finalizers of others keep it.
 func (p *settlement) isForeign(sub *forest.Sub) bool {
 	read := p.start.Sub(sub.Parent, sub.Name)
 	return read != nil && read.UID == sub.UID && sub.Deleting && !p.finalized[sub.Parent+"/"+sub.Name]
 }
 
-// planEndings carries out deletions that are under way: of SubNamespaces, the lowest first, then of LNamespaces.
+// planEndings plans what follows from deletions that are under way: of SubNamespaces, the lowest in the tree first, then of LNamespaces.
 func (p *settlement) planEndings(removed map[string]bool) {
 	subs := slices.DeleteFunc(p.subs(), func(sub *forest.Sub) bool { return !p.isEnding(sub) || p.isForeign(sub) })
 	slices.SortFunc(subs, func(a, b *forest.Sub) int {
@@ -70,7 +71,7 @@ func (p *settlement) planEndings(removed map[string]bool) {
 	}
 }
 
-// endSub plans what the operator writes before it lets a SubNamespace go.
+// endSub plans what the operator writes before it removes its finalizer from a SubNamespace.
 func (p *settlement) endSub(sub *forest.Sub, removed bool) {
 	reason, _ := p.f.KeepsNamespace(sub.Parent, sub.Name)
 	if before, _ := p.start.KeepsNamespace(sub.Parent, sub.Name); reason == "" && before == v1alpha1.ReasonDeletionRefused {
@@ -91,7 +92,7 @@ func (p *settlement) endSub(sub *forest.Sub, removed bool) {
 	p.f = p.f.WithoutSub(sub.Parent, sub.Name)
 }
 
-// endTenant plans what the operator writes before it lets an LNamespace go. planTenant takes back its rights.
+// endTenant plans what the operator writes before it removes its finalizer from an LNamespace. planTenant plans the removal of its rights.
 func (p *settlement) endTenant(t *forest.Tenant, removed bool) {
 	n := p.f.Namespace(t.Name)
 	switch {
@@ -135,7 +136,8 @@ func (p *settlement) permitCascading(n *forest.Namespace) bool {
 	return true
 }
 
-// end plans the deletion of a namespace. It takes with it what stands in it; what is below it follows from that.
+// end plans the deletion of a namespace. Objects in the namespace are deleted with it; deletions of namespaces below follow from
+// deleted SubNamespaces.
 func (p *settlement) end(n *forest.Namespace, reason string) {
 	p.write(Delete, n.Name, reason)
 	n = n.With(forest.Change{})
@@ -143,7 +145,7 @@ func (p *settlement) end(n *forest.Namespace, reason string) {
 	p.replace(n)
 }
 
-// noteForeignFinalizers notes what is being deleted and no longer in the operator's hands.
+// noteForeignFinalizers adds a note for objects that are being deleted and that only finalizers of others keep.
 func (p *settlement) noteForeignFinalizers() {
 	for _, sub := range p.subs() {
 		if p.isForeign(sub) {
@@ -157,7 +159,8 @@ func (p *settlement) noteForeignFinalizers() {
 	}
 }
 
-// noteConflicts notes the requests for a place that could be granted, and can't be once other writes are done: what comes first is not known.
+// noteConflicts adds a note for each HierarchyConfiguration whose parent could be granted at first, but not after other planned
+// writes, because the order of these writes isn't known.
 func (p *settlement) noteConflicts() {
 	for name := range p.lawful {
 		n, r := p.f.Namespace(name), p.f.Request(name)
@@ -171,7 +174,8 @@ func (p *settlement) noteConflicts() {
 	}
 }
 
-// noteWaits notes what is made anew once a namespace is gone: when, and whether, depends on the finalizers of what stands in it.
+// noteWaits adds a note for namespaces that will be created again after their deletion. When that happens depends on the finalizers
+// of the objects in them.
 func (p *settlement) noteWaits() {
 	for name := range p.f.All() {
 		n := p.f.Namespace(name)

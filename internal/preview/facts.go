@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// facts are the forest as it is, and what it rests on beside it.
+// facts are the cluster's forest of namespaces, and the objects that say what it should be.
 type facts struct {
 	forest  *forest.Snapshot
 	tenants []*v1alpha1.LNamespace

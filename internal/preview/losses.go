@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/rules"
 )
 
-// What a configuration takes away is too much where it is more of a sort than both of these.
+// A loss of one sort is large if it exceeds both of these limits.
 const (
 	fewLosses    = 20
 	lossFraction = 10 // one in ten
@@ -26,13 +26,13 @@ type Loss struct {
 	Of   int
 }
 
-// Large says whether the admin must have meant it.
+// Large says whether the loss is so large that the administrator must confirm it.
 func (l Loss) Large() bool { return l.Lost > fewLosses && l.Lost*lossFraction > l.Of }
 
 func (l Loss) String() string { return fmt.Sprintf("%d of %d %s", l.Lost, l.Of, l.What) }
 
-// Losses say what configuration now would take away from a cluster on which configuration old is in force: copies, copied RoleBindings,
-// and the places and keys of namespaces. unread are the kinds of whose copies nothing can be said, for they may not be listed.
+// Losses returns what a change from configuration old to now would take away from the cluster: copies, copied RoleBindings, and the
+// places and keys of namespaces. unread are the kinds whose copies could not be counted because the caller may not list them.
 func Losses(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (losses []Loss, unread []schema.GroupKind, err error) {
 	read, err := readForest(ctx, api, rules.ForForest(old, operatorNamespace))
 	if err != nil {
@@ -64,7 +64,7 @@ func Losses(ctx context.Context, api client.Client, old, now *config.OperatorCon
 	return []Loss{lossOfPlaces(before, after), bindings, others}, r.unread, nil
 }
 
-// lossOfPlaces counts the namespaces that are acted on no longer, or lose a key.
+// lossOfPlaces counts the namespaces that the operator would stop managing, or that would lose a label or annotation.
 func lossOfPlaces(before, after *forest.Snapshot) Loss {
 	loss := Loss{What: "places or keys of namespaces"}
 	for name := range before.All() {
@@ -90,7 +90,7 @@ func losesKeys(change forest.Change) bool {
 	return false
 }
 
-// TellLarge names the losses that the admin must have meant; "" where there is none.
+// TellLarge returns a sentence that names the large losses; "" if there is none.
 func TellLarge(losses []Loss) string {
 	var large []string
 	for _, loss := range losses {

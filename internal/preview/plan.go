@@ -1,5 +1,5 @@
-// Package preview says what the operator would write on a cluster under a configuration, and why, without writing anything. It reads each
-// list once, with the rights of whoever asks, and leaves the judgement to the planners of the operator.
+// Package preview says what the operator would write on a cluster under a configuration, and why, without writing anything. It
+// reads each list once, with the caller's rights, and plans with the operator's own planners.
 package preview
 
 import (
@@ -23,8 +23,8 @@ import (
 // Verb is what a write does.
 type Verb string
 
-// The verbs. Conflict and Held are no writes: what is wanted there can't be written, because an unrelated object has the name, or because
-// a limit, a conflict elsewhere or a partition holds it back.
+// The verbs. Conflict and Held are no writes. Conflict says that an unrelated object has the name of the object to be written; Held
+// says that a limit, a conflict elsewhere or a partition holds the write back.
 const (
 	Create   Verb = "create"
 	Update   Verb = "update"
@@ -72,7 +72,7 @@ type Options struct {
 	API               client.Client
 	Config            *config.OperatorConfiguration
 	OperatorNamespace string
-	// Probe asks whether the API server knows constrained impersonation. Nil: nobody knows.
+	// Probe asks whether the API server supports constrained impersonation. Nil means that this is unknown.
 	Probe func(context.Context) grants.Answer
 }
 
@@ -105,7 +105,7 @@ func Make(ctx context.Context, o Options) (*Plan, error) {
 	return plan, nil
 }
 
-// noteUnplanned names what this configuration has the operator write, and no plan covers.
+// noteUnplanned returns notes on objects that the operator writes under this configuration and that no plan covers.
 func noteUnplanned(c *config.OperatorConfiguration) []string {
 	var notes []string
 	if c.Propagation.BindOwnRole {
@@ -143,7 +143,7 @@ func describeChange(change forest.Change) string {
 	return strings.Join(append(describeKeys("label", change.Labels), describeKeys("annotation", change.Annotations)...), ", ")
 }
 
-// describeKeys says what becomes of the keys that change.
+// describeKeys describes the changes of labels or annotations; a nil value is a removal.
 func describeKeys(what string, keys map[string]*string) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -156,7 +156,7 @@ func describeKeys(what string, keys map[string]*string) []string {
 	return all
 }
 
-// describeValue is a value as it is told: of a UID that the API server is still to give nothing is known.
+// describeValue returns a value for the plan's text. It hides a UID that is only planned, because the API server will choose the real one.
 func describeValue(value string) string {
 	if name, planned := strings.CutPrefix(value, plannedUID); planned {
 		return "the UID of the new namespace " + name
@@ -164,7 +164,7 @@ func describeValue(value string) string {
 	return value
 }
 
-// tenantOf is the root of the tree in which a namespace stands, or stood last.
+// tenantOf returns the root of the namespace's tree, or of the tree that it was in last.
 func tenantOf(f *forest.Snapshot, name string) string {
 	n := f.Namespace(name)
 	if n == nil {
@@ -173,7 +173,7 @@ func tenantOf(f *forest.Snapshot, name string) string {
 	return cmp.Or(f.RootOf(name), n.FormerRoot())
 }
 
-// Count is how many writes of each verb a kind and a tenant get. Its JSON form is an interface that scripts rely on.
+// Count says how many writes of each verb one kind gets in one tenant. Its JSON form is an interface that scripts rely on.
 type Count struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -185,7 +185,7 @@ type Count struct {
 	Held      int    `json:"held,omitempty"`
 }
 
-// Counts are the writes by kind and tenant, in this order.
+// Counts returns the number of writes by kind and tenant, sorted in this order.
 func (p *Plan) Counts() []Count {
 	type key struct{ kind, group, tenant string }
 	found := map[key]*Count{}
@@ -221,7 +221,7 @@ func (c *Count) add(verb Verb) {
 	}
 }
 
-// Sum is all counts together.
+// Sum returns the sum of all counts.
 func (p *Plan) Sum() Count {
 	var sum Count
 	for _, w := range p.Writes {

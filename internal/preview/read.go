@@ -19,10 +19,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// pageSize is how many objects one answer holds; each may have a MiB.
+// pageSize is how many objects a page of a list has; each object may have 1 MiB.
 const pageSize = 100
 
-// reading takes the objects of the configured kinds into a world.
+// reading reads the objects of the configured kinds into a propagate.World.
 type reading struct {
 	api   client.Client
 	rules propagate.Rules
@@ -30,16 +30,17 @@ type reading struct {
 	notes []string
 	// copies are how many there are of each kind.
 	copies map[string]int
-	// deletions says that only these are asked for: they don't depend on content, so metadata are read alone.
+	// deletions says that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
 	deletions bool
-	// bindings are RoleBindings in the roots of tenants as they would be, where they are to be written; nil: to be deleted.
+	// bindings are the RoleBindings in tenants' root namespaces that the plan of rights writes, as they will be; nil for one that
+	// it deletes.
 	bindings map[propagate.Slot]*unstructured.Unstructured
 	// unread are the kinds that may not be listed.
 	unread []schema.GroupKind
 }
 
-// readKind reads what is propagated of a kind, what was copied, and, by its metadata, what else could be in the way. A kind that can't be
-// read is noted: nothing is planned for it.
+// readKind reads a kind's sources and copies, and the metadata of its other objects, which may be in the way of copies. For a kind
+// that can't be read, it adds a note, and nothing is planned.
 func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) error {
 	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, propagate.KindMode(kind.Mode)
 	mapping, err := apianswer.MappingOf(r.api.RESTMapper(), gk.WithVersion(kind.Version))
@@ -109,7 +110,7 @@ func slotOf(kind schema.GroupVersionKind, object metav1.Object) propagate.Slot {
 	return propagate.Slot{Kind: kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// takeSource takes an object in if it is a source, with what would be written from it.
+// takeSource adds an object to the world if it is a source, and the body of its copies to bodies.
 func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMode, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
 	of := read.(metav1.Object)
 	slot := slotOf(kind, of)
@@ -135,7 +136,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 	return nil
 }
 
-// takeCopy takes a copy in, and says whether it still is what its source says.
+// takeCopy adds a copy to the world, and compares its content with its source's.
 func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
 	slot := slotOf(kind, read.(metav1.Object))
 	metadata, err := metadataOfObject(read)
@@ -146,7 +147,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 	if c.Ours {
 		r.copies[slot.Kind.Kind]++
 	}
-	c.Drifted, c.Digest = c.Marked, 1 // compared below: nothing is left to be found out
+	c.Drifted, c.Digest = c.Marked, 1 // the content is compared below, so the planner needs no digest
 	object, isWhole := read.(*unstructured.Unstructured)
 	from := bodies[slot.At(c.From)]
 	if from == nil || !c.Ours || !isWhole {
@@ -170,7 +171,8 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 	return err
 }
 
-// takeOther takes in what is neither source nor copy: it may be in the way of a copy, or be one whose label somebody took off.
+// takeOther adds an object that is neither source nor copy to the world: it may be in the way of a copy, or be a copy whose label
+// somebody removed.
 func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) error {
 	metadata := read.(*metav1.PartialObjectMetadata)
 	slot := slotOf(kind, metadata)
@@ -188,7 +190,7 @@ func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) e
 	return nil
 }
 
-// metadataOfObject is the metadata of an object, read whole or not.
+// metadataOfObject returns the metadata of an object that was read whole, or as metadata only.
 func metadataOfObject(read runtime.Object) (*metav1.PartialObjectMetadata, error) {
 	object, whole := read.(*unstructured.Unstructured)
 	if !whole {

@@ -20,7 +20,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/paging"
 )
 
-// rights plans the RBAC objects of tenants: it gathers what there is, and lets the operator's planner judge.
+// rights plans the RBAC objects of tenants: it gathers the existing ones, and plans with the operator's own planner.
 type rights struct {
 	api               client.Client
 	f                 *forest.Snapshot
@@ -28,9 +28,10 @@ type rights struct {
 	operatorNamespace string
 	// ending are the names of LNamespaces whose rights are taken back, because they are being deleted and nothing holds them.
 	ending map[string]bool
-	// before are the access objects as they are, there as they would be after the writes so far.
+	// before are the existing access objects (the RBAC objects of tenants); there are these objects after the writes planned so far.
 	before, there grants.Actual
-	// pairs are, by tenant, the self pairs that it owned at the beginning.
+	// pairs are, by tenant, the self pairs that it owns before any write. A self pair is the ClusterRole and ClusterRoleBinding by
+	// which a user may impersonate that same user.
 	pairs map[string][]grants.Key
 	// elsewhere are, by group of sudoers, the bindings of others that name it.
 	elsewhere map[string][]stranger
@@ -45,7 +46,7 @@ type stranger struct {
 	leftover bool
 }
 
-// planRights plans for all tenants. Where something may not be read, that is noted, and nothing is planned.
+// planRights plans the access objects of all tenants. If the caller may not read some kind, it adds a note and plans nothing.
 func planRights(ctx context.Context, o Options, settled *settlement, tenants []*v1alpha1.LNamespace) (*rights, error) {
 	r := &rights{
 		api: o.API, f: settled.f, ending: settled.ending, c: o.Config, operatorNamespace: o.OperatorNamespace,
@@ -73,7 +74,7 @@ func planRights(ctx context.Context, o Options, settled *settlement, tenants []*
 	return r, nil
 }
 
-// read takes in what tenants own, and who else binds the groups of their sudoers.
+// read reads the access objects that tenants own, and others' bindings that name a group of their sudoers.
 func (r *rights) read(ctx context.Context, tenants []*v1alpha1.LNamespace) error {
 	uids := map[string]types.UID{}
 	for _, tenant := range tenants {
@@ -159,7 +160,7 @@ func (r *rights) mode(ctx context.Context, o Options) grants.Mode {
 	return grants.ModeOf(found).Next(r.c.Sudo.Mode, answer)
 }
 
-// planOrphans plans that objects go whose tenant is gone.
+// planOrphans plans the deletion of access objects whose tenant is gone.
 func (r *rights) planOrphans(tenants []*v1alpha1.LNamespace) {
 	living := map[string]bool{}
 	for _, tenant := range tenants {
@@ -180,7 +181,7 @@ func (r *rights) planOrphans(tenants []*v1alpha1.LNamespace) {
 func (r *rights) note(verb Verb, key grants.Key, tenant, reason string) {
 	one := Write{Verb: verb, Group: rbacv1.GroupName, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Tenant: tenant, Reason: reason}
 	if verb == Conflict && slices.Contains(r.writes, one) {
-		return // while the form of sudo switches each tenant is planned twice
+		return // while the form of sudo changes, each tenant is planned twice
 	}
 	r.writes = append(r.writes, one)
 }

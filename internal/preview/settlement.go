@@ -12,19 +12,19 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// settlement brings the forest to what LNamespaces, SubNamespaces and HierarchyConfigurations ask for, one write of the operator after
-// the other, until nothing is left to be done.
+// settlement plans the writes by which the forest becomes what LNamespaces, SubNamespaces and HierarchyConfigurations ask for. It
+// applies each planned write to a forest in memory, and plans again until nothing is left to write.
 type settlement struct {
 	*facts
 	// start is the forest as it was read, f the one after the writes.
 	start, f          *forest.Snapshot
 	c                 *config.OperatorConfiguration
 	operatorNamespace string
-	// told are the namespaces as they are after the writes told so far, where these differ from start.
+	// told are the namespaces after the writes in the plan so far, if these differ from start.
 	told map[string]*forest.Namespace
 	// ending are the names of LNamespaces that are being deleted and that nothing holds.
 	ending map[string]bool
-	// lawful are the namespaces whose requests for a place could be granted at the start.
+	// lawful are the namespaces whose HierarchyConfiguration's parent could be granted at the start.
 	lawful map[string]bool
 	writes []Write
 	// held are, by tenant and name of the namespace, the writes that something holds back in this round.
@@ -50,11 +50,11 @@ func newSettlement(read *facts, c *config.OperatorConfiguration, operatorNamespa
 	}
 }
 
-// settle plans everything; removed are the resources that are being removed as kinds.
+// settle plans everything. removed are Warren's resources whose CRDs are being deleted.
 func (p *settlement) settle(removed map[string]bool) {
 	p.noteLawful()
 	p.noteForeignFinalizers()
-	for range forest.MaxDepth { // each round follows from the one before, and a tree is no deeper
+	for range forest.MaxDepth { // each round may reach one level deeper in a tree
 		before := p.f
 		clear(p.held)
 		p.planEndings(removed)
@@ -76,7 +76,7 @@ func (p *settlement) settle(removed map[string]bool) {
 	p.notes = slices.Compact(p.notes)
 }
 
-// noteLawful remembers which requests for a place could be granted before any other is.
+// noteLawful records which requests for a parent could be granted before any other write.
 func (p *settlement) noteLawful() {
 	for name := range p.f.All() {
 		if r := p.f.Request(name); r.Asked && len(r.Obstacles) == 0 {
@@ -85,7 +85,7 @@ func (p *settlement) noteLawful() {
 	}
 }
 
-// planMoves gives namespaces the places that their HierarchyConfigurations ask for, and lets those go that their tenant doesn't hold.
+// planMoves plans the parents that HierarchyConfigurations ask for, and takes namespaces out of the forest that no tenant holds any more.
 func (p *settlement) planMoves() {
 	for _, name := range slices.Sorted(p.f.All()) {
 		r := p.f.Request(name)
@@ -95,7 +95,8 @@ func (p *settlement) planMoves() {
 	}
 }
 
-// settleKeys gives a namespace the keys that it should have, and says whether any were missing. planKeys tells of them.
+// settleKeys sets, in the planned forest, the labels and annotations that a namespace should have, and says whether any changed.
+// planKeys adds the writes to the plan.
 func (p *settlement) settleKeys(name string) bool {
 	change := p.f.Desired(name)
 	if change.Empty() {
@@ -138,7 +139,7 @@ func (p *settlement) planKeys() {
 	}
 }
 
-// toldOf is a namespace as it is after the writes that were told so far.
+// toldOf returns a namespace as it is after the writes in the plan so far.
 func (p *settlement) toldOf(name string) *forest.Namespace {
 	if n := p.told[name]; n != nil {
 		return n
@@ -146,7 +147,8 @@ func (p *settlement) toldOf(name string) *forest.Namespace {
 	return p.start.Namespace(name)
 }
 
-// describePlacing begins the reason of a write that places a namespace as its HierarchyConfiguration asks.
+// describePlacing returns the beginning of the reason of a write that gives a namespace the parent that its HierarchyConfiguration
+// asks for.
 func (p *settlement) describePlacing(name string) string {
 	if r := p.start.Request(name); r.Asked && !p.f.Request(name).Asked {
 		return "its HierarchyConfiguration asks for " + describePlace(r.Parent) + ": "
@@ -161,7 +163,7 @@ func describePlace(parent string) string {
 	return "parent " + parent
 }
 
-// replace takes a namespace into the forest as it is after a write that is told by itself.
+// replace updates a namespace in the planned forest after a write that the caller adds to the plan itself.
 func (p *settlement) replace(n *forest.Namespace) {
 	p.f, p.told[n.Name] = p.f.WithNamespace(n), n
 }

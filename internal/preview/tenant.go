@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// planTenant plans the access objects of one tenant, and carries the plan out on what is in memory.
+// planTenant plans the access objects of one tenant, and applies the plan to the objects in memory.
 func (r *rights) planTenant(tenant *v1alpha1.LNamespace, mode grants.Mode) {
 	ending := r.ending[tenant.Name]
 	if !tenant.DeletionTimestamp.IsZero() && !ending {
@@ -48,7 +48,7 @@ func (r *rights) planTenant(tenant *v1alpha1.LNamespace, mode grants.Mode) {
 	}
 }
 
-// input is what the objects of a tenant depend on.
+// input returns the facts on which the access objects of a tenant depend.
 func (r *rights) input(tenant *v1alpha1.LNamespace, mode grants.Mode) grants.Facts {
 	belongs := func(namespace string) bool { return r.f.BelongsTo(namespace, tenant.Name) }
 	accounts := grants.RememberAccounts(tenant, tenant.Status.ServiceAccounts, belongs, r.uid)
@@ -70,7 +70,7 @@ func (r *rights) uid(namespace string) types.UID {
 	return ""
 }
 
-// actual is what exists under the names of objects, and of the self pairs that the tenant owns.
+// actual returns the existing objects with the names of objects, and the self pairs that the tenant owns.
 func (r *rights) actual(tenant string, objects grants.Objects) grants.Actual {
 	actual := grants.Actual{}
 	for _, key := range slices.Concat(objects.Keys(), r.pairs[tenant]) {
@@ -81,7 +81,7 @@ func (r *rights) actual(tenant string, objects grants.Objects) grants.Actual {
 	return actual
 }
 
-// inTheWay names a binding that keeps the tenant's sudoers from their first grant, or is "".
+// inTheWay returns the name of a binding that keeps the tenant's sudoers from their first grant; "" if there is none.
 func (r *rights) inTheWay(tenant *v1alpha1.LNamespace, pair grants.Pair, actual grants.Actual) string {
 	if len(grants.Subjects(pair.Binding)) == 0 || grants.WasGranted(tenant, pair, actual) {
 		return ""
@@ -95,11 +95,11 @@ func (r *rights) inTheWay(tenant *v1alpha1.LNamespace, pair grants.Pair, actual 
 	return ""
 }
 
-// carryOut notes the writes of a step, and changes what is there as they would.
+// carryOut adds the writes of a step to the plan, and applies them to the objects in memory.
 func (r *rights) carryOut(tenant string, step grants.Step) {
 	key := grants.KeyOf(step.Desired)
 	if n := r.f.Namespace(key.Namespace); key.Namespace != "" && (n == nil || n.Terminating) && step.Deed == grants.DeedEnsure {
-		return // nothing can be made there
+		return // nothing can be created in a namespace that is being deleted
 	}
 	for unfinished := true; unfinished; {
 		existing := r.there[key]
@@ -122,7 +122,7 @@ func (r *rights) carryOut(tenant string, step grants.Step) {
 	}
 }
 
-// reasonOf says why a step makes a write.
+// reasonOf returns the reason of a step's write.
 func reasonOf(step grants.Step, next grants.Write, existing grants.Object, tenant string) string {
 	switch {
 	case next.Unfinished:
@@ -153,7 +153,7 @@ func firstOf(subjects []string) string {
 	return fmt.Sprintf("%s and %d more", subjects[0], len(subjects)-1)
 }
 
-// changedBindings are the RoleBindings in roots that would be written, as they would be; nil for one that would go.
+// changedBindings returns the RoleBindings in root namespaces that the plan writes, as they will be; nil for one that it deletes.
 func (r *rights) changedBindings() map[propagate.Slot]*unstructured.Unstructured {
 	changed := map[propagate.Slot]*unstructured.Unstructured{}
 	for _, all := range []grants.Actual{r.before, r.there} {
@@ -168,7 +168,7 @@ func (r *rights) changedBindings() map[propagate.Slot]*unstructured.Unstructured
 	return changed
 }
 
-// asRead is a RoleBinding in the form in which the API server would answer it; nil where there is none.
+// asRead returns a RoleBinding as the API server would return it; nil for none.
 func asRead(object grants.Object) *unstructured.Unstructured {
 	binding, ok := object.(*rbacv1.RoleBinding)
 	if !ok {
