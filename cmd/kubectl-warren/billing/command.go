@@ -1,5 +1,6 @@
-// Package billing is `kubectl warren billing`: questions to the ledger, and corrections. It runs the exporter's own command in the
-// exporter's pod, so that the plugin has no driver and whoever asks no password; who may exec there may ask.
+// Package billing is `kubectl warren billing`: queries of the billing ledger, and corrections. It runs `manager billing` in the
+// exporter's pod, so that the plugin needs no database driver and the user no password. The right to exec into that pod is the
+// right to query.
 package billing
 
 import (
@@ -11,7 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// subcommand is one of `manager billing`, which judges its words and flags.
+// subcommand is a subcommand of `manager billing`. The manager, not the plugin, checks its words and flags.
 type subcommand struct {
 	use, short, long, example string
 	flags                     func(*cobra.Command)
@@ -71,7 +72,7 @@ func (s subcommand) command(streams genericiooptions.IOStreams) *cobra.Command {
 	return cmd
 }
 
-// Flags that say where a question is asked.
+// Flags that say where the query runs.
 const (
 	namespaceFlag = "operator-namespace"
 	configFlag    = "config"
@@ -89,8 +90,8 @@ func (s subcommand) checkWords(cmd *cobra.Command, words []string) error {
 	return fmt.Errorf("name one %s, not %d: %s %s", takes, len(words), cmd.CommandPath(), takes)
 }
 
-// question is what `manager billing` is asked: the subcommand, the flags as they were given, and the word, which may begin with a
-// hyphen.
+// question returns the arguments for `manager billing`: the subcommand, the flags as they were given, and the word, which may begin
+// with a hyphen.
 func question(cmd *cobra.Command, namespace string, words []string) []string {
 	asked := []string{cmd.Name()}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {

@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
-// exporter is the Deployment in whose pod the question is asked, and managerPath the program there.
+// exporter is the Deployment in whose pod the query runs, and managerPath the program there.
 const (
 	exporter    = "deployment/warren-billing-exporter"
 	container   = "exporter"
@@ -24,15 +24,15 @@ const (
 	managerName = "manager"
 )
 
-// place is where a question is asked.
+// place says where a query runs.
 type place struct {
 	// namespace of the exporter, for its pod.
 	namespace string
-	// config: beside the ledger, on this computer, with this configuration. Empty: in the exporter's pod.
+	// config is the path of a configuration file, with which the query runs on this computer. Empty means in the exporter's pod.
 	config string
 }
 
-// command is the program to run, and its arguments, for a question.
+// command returns the program to run for a query, and its arguments.
 func (p place) command(cmd *cobra.Command, question []string) (path string, args []string, err error) {
 	if p.config != "" {
 		if given := kubectl.GivenFlags(cmd.InheritedFlags()); len(given) > 0 {
@@ -47,7 +47,7 @@ func (p place) command(cmd *cobra.Command, question []string) (path string, args
 	return path, append(args, question...), err
 }
 
-// findManager looks beside this program first, then in the PATH.
+// findManager returns the path of the manager: beside this program, else in the PATH.
 func findManager() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		if beside := filepath.Join(filepath.Dir(self), managerName); isFile(beside) {
@@ -66,7 +66,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// ask runs the command, whose answer goes to Out as it comes. Of what it says on stderr the last sentence is the error.
+// ask runs the command, and streams its output to Out. If it fails, the last sentence that it wrote to stderr is the error.
 func ask(ctx context.Context, path string, args []string, streams genericiooptions.IOStreams) error {
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, args...)
@@ -84,7 +84,7 @@ func ask(ctx context.Context, path string, args []string, streams genericiooptio
 	return nil
 }
 
-// problem is what the program in the pod said or else, where it didn't run, kubectl.
+// problem returns the error message of the program in the pod or, if that didn't run, kubectl's.
 func problem(said string, exit *exec.ExitError) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {

@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// WriteHierarchy writes fields of the spec of a namespace's HierarchyConfiguration, which it makes where there is none, and says what
-// was done. The object knows its kind.
+// WriteHierarchy writes fields of the spec of a namespace's HierarchyConfiguration, which it creates if there is none. It returns
+// the object, with its kind set, and what was done.
 func WriteHierarchy(ctx context.Context, api client.Client, name string, fields map[string]any, c Options) (
 	hc *v1alpha1.HierarchyConfiguration, operation string, err error,
 ) {

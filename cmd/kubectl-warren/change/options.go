@@ -1,5 +1,5 @@
-// Package change is how a command changes the cluster: only for show (--dry-run), by the labels of a Namespace, or by a
-// HierarchyConfiguration; and how it prints what was done.
+// Package change has what commands that change the cluster share: --dry-run, changes of a Namespace's labels or of a
+// HierarchyConfiguration, and the printing of what was done.
 package change
 
 import (
@@ -21,7 +21,7 @@ const (
 	dryRunServer = "server"
 )
 
-// Options is how a command that changes something goes about it, as its flags say.
+// Options are the flags of a command that changes something.
 type Options struct{ dryRun, output *invocation.Choice }
 
 // AddFlags gives a command that changes something the flags --dry-run and --output, and returns what they are set to.
@@ -38,7 +38,7 @@ func (c Options) IsRehearsed() bool { return c.dryRun.Value == dryRunClient }
 // IsStored says that what was sent is stored, so that something comes of it.
 func (c Options) IsStored() bool { return c.dryRun.Value == dryRunNone }
 
-// ClientFor changes the cluster, or only lets the API server judge.
+// ClientFor returns api, or with --dry-run=server a client whose writes the API server validates and doesn't store.
 func (c Options) ClientFor(api client.Client) client.Client {
 	if c.dryRun.Value == dryRunServer {
 		return client.NewDryRunClient(api)
@@ -46,15 +46,14 @@ func (c Options) ClientFor(api client.Client) client.Client {
 	return api
 }
 
-// ManifestOf is an object of ours as one would write it: without status, and without the empty fields of a Go struct, so that it
-// can be kept in a file.
+// ManifestOf returns one of Warren's objects as a manifest for a file: without status and empty fields.
 func ManifestOf(object client.Object) (*unstructured.Unstructured, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	delete(fields, "status")
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
-// DescribeDone is what was done, and whether only for show.
+// DescribeDone returns the operation, marked if it was a dry run.
 func (c Options) DescribeDone(operation string) string {
 	switch c.dryRun.Value {
 	case dryRunClient:
@@ -65,7 +64,7 @@ func (c Options) DescribeDone(operation string) string {
 	return operation
 }
 
-// PrintDone prints what was done to an object, which knows its kind, or the object.
+// PrintDone prints the operation on an object whose kind is set or, with --output, the object.
 func PrintDone(inv *invocation.Invocation, object client.Object, c Options, operation string) error {
 	var text bytes.Buffer
 	var err error

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 )
 
-// LabelNamespace sets labels of a namespace, or takes them off.
+// LabelNamespace sets or removes labels of a namespace.
 func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string, wanted Labels, c Options) error {
 	if err := invocation.CheckNamespaces(name); err != nil {
 		return err
@@ -30,10 +30,10 @@ func LabelNamespace(ctx context.Context, inv *invocation.Invocation, name string
 	return PrintRelabelled(inv, namespace, changed, c, "labelled")
 }
 
-// Labels are changes of the labels of a Namespace; an empty value takes a label off.
+// Labels are changes of the labels of a Namespace; an empty value removes a label.
 type Labels map[string]string
 
-// onlyChanges leaves only what differs from what is there: a label that is there without a value is to be taken off, too.
+// onlyChanges returns the changes that differ from the present labels. An empty value removes a label even if its present value is empty.
 func (l Labels) onlyChanges(present map[string]string) Labels {
 	altered := maps.Clone(l)
 	maps.DeleteFunc(altered, func(key, value string) bool {
@@ -43,7 +43,7 @@ func (l Labels) onlyChanges(present map[string]string) Labels {
 	return altered
 }
 
-// applyTo are the labels as they will be.
+// applyTo returns the labels after the changes.
 func (l Labels) applyTo(present map[string]string) map[string]string {
 	result := maps.Clone(present)
 	for key, value := range l {
@@ -59,7 +59,7 @@ func (l Labels) applyTo(present map[string]string) map[string]string {
 	return result
 }
 
-// patchFor writes the labels if nobody has changed the Namespace since it was read.
+// patchFor returns a patch that sets the labels, and that fails if the Namespace has changed since it was read.
 func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 	values := map[string]*string{}
 	for key, value := range l {
@@ -72,8 +72,8 @@ func (l Labels) patchFor(resourceVersion string) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), err
 }
 
-// Relabel reads a Namespace and changes its labels as decide says, which looks again if somebody else changed the Namespace
-// meanwhile. changed is false where all was so already. Nothing is sent where that is only rehearsed.
+// Relabel reads a Namespace and changes its labels as decide returns them. If the Namespace changes meanwhile, Relabel reads it and
+// calls decide again. changed is false if the labels were so already. With --dry-run=client nothing is sent.
 func Relabel(ctx context.Context, api client.Client, name string, c Options, decide func(*metav1.PartialObjectMetadata) (Labels, error)) (
 	namespace *metav1.PartialObjectMetadata, changed bool, err error,
 ) {
@@ -103,7 +103,7 @@ func Relabel(ctx context.Context, api client.Client, name string, c Options, dec
 	return namespace, changed, err
 }
 
-// PrintRelabelled prints what became of a Namespace.
+// PrintRelabelled prints the result of Relabel.
 func PrintRelabelled(inv *invocation.Invocation, namespace *metav1.PartialObjectMetadata, changed bool, c Options, operation string) error {
 	if !changed {
 		operation = "unchanged"

@@ -76,8 +76,7 @@ func describeNamespace(ctx context.Context, inv *invocation.Invocation, name str
 	return found, err
 }
 
-// tenantAbove reads the LNamespace of the tree in which a namespace stands: nil if there is none. known is false if that can't
-// be told.
+// tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the user may not read it.
 func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
 	root := view.Forest.Namespace(RootOf(view, name))
 	if root == nil {
@@ -90,8 +89,8 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 	return tenant, err == nil, err
 }
 
-// eventsAbout are what the operator told in Events: on the HierarchyConfiguration of a namespace, and on its SubNamespace in the
-// parent. The newest come last.
+// eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, and on its SubNamespace in the parent, the
+// newest last.
 func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, name, parent string) ([]Event, error) {
 	events := []Event{}
 	for _, about := range []corev1.ObjectReference{
@@ -120,7 +119,7 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 	return events, nil
 }
 
-// timeOf is when an Event was last seen.
+// timeOf returns when an Event was last seen.
 func timeOf(e *corev1.Event) metav1.Time {
 	switch {
 	case e.Series != nil:

@@ -1,4 +1,5 @@
-// Package describe says in full what a namespace is in the forest, as far as could be read, and writes it.
+// Package describe describes one namespace of the forest (Warren's trees of namespaces) in full, as far as the user may read, and
+// writes that description.
 package describe
 
 import (
@@ -17,7 +18,7 @@ type Namespace struct {
 	Parent   string    `json:"parent,omitempty"`
 	Template string    `json:"template,omitempty"`
 	Bound    bool      `json:"bound"`
-	// Depth is the distance to the root; nil where the namespace is halted or in no tree.
+	// Depth is the distance to the root; nil if the namespace is in no tree, or is halted: its ancestors can't be followed to a root.
 	Depth     *int     `json:"depth,omitempty"`
 	Phase     string   `json:"phase"`
 	Children  []string `json:"children"`
@@ -33,29 +34,30 @@ type Namespace struct {
 	Events     []Event            `json:"events"`
 }
 
-// Cascading says whether what is below may be deleted with the namespace. That the configuration allows it everywhere is not seen.
+// Cascading says whether the namespaces below may be deleted with this one. The plugin doesn't see whether the operator's
+// configuration allows that everywhere.
 type Cascading struct {
 	Allowed bool `json:"allowed"`
 	// By is the namespace, itself or the nearest above, that allows it.
 	By string `json:"by,omitempty"`
 }
 
-// Limits are how much of what a tree may have is used.
+// Limits says how much of the tree's limits is used.
 type Limits struct {
 	SubNamespaces Usage `json:"subNamespaces"`
 	Depth         Usage `json:"depth"`
-	// Copies and Bytes are the most that the LNamespace allows; how much is used is not seen.
+	// Copies and Bytes are the limits in the LNamespace; the plugin doesn't see how much is used.
 	Copies *int32 `json:"copies,omitempty"`
 	Bytes  *int64 `json:"bytes,omitempty"`
 }
 
-// Usage is an amount, and the most that the LNamespace allows; nil where it says nothing, so that the configuration's counts.
+// Usage is an amount, and the limit in the LNamespace; nil if it sets none, so that the configuration's default counts.
 type Usage struct {
 	Used  int32  `json:"used"`
 	Limit *int32 `json:"limit,omitempty"`
 }
 
-// Resource is a copy that stands in the namespace, or a source.
+// Resource is a copy in the namespace, or a source: an object that the operator copies to the namespaces below.
 type Resource struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -64,7 +66,7 @@ type Resource struct {
 	Mode string `json:"mode"`
 }
 
-// Event is what the operator told about the namespace.
+// Event is an Event of the operator about the namespace.
 type Event struct {
 	Time    metav1.Time `json:"time"`
 	Type    string      `json:"type"`
@@ -73,8 +75,8 @@ type Event struct {
 	Message string      `json:"message"`
 }
 
-// Of describes the namespace called name by what is in view. tenant is the LNamespace of its tree, or nil where there is none; it
-// counts where known is true. Resources and Events are the caller's. It returns nil if there is no such namespace.
+// Of describes the namespace called name by the objects in view. tenant is the LNamespace of its tree, nil if there is none; known
+// says whether that could be read. The caller adds Resources and Events. Of returns nil if there is no such namespace.
 func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *Namespace {
 	node := view.Node(name)
 	if node == nil {
@@ -94,8 +96,8 @@ func Of(view tree.View, name string, tenant *v1alpha1.LNamespace, known bool) *N
 	return d
 }
 
-// RootOf is the root of the tree in which the namespace called name stands, by its way up; by what the operator wrote there, where not
-// all that is above can be seen.
+// RootOf returns the root of the namespace's tree: by its ancestors or, if some of these can't be read, by the operator's
+// annotation on the namespace.
 func RootOf(view tree.View, name string) string {
 	if !view.Partial && !view.Forest.Place(name).InTree() {
 		return ""
@@ -131,7 +133,8 @@ func limitsText(view tree.View, root string, depth int32, tenant *v1alpha1.LName
 	return l
 }
 
-// reportedConditions are those of the HierarchyConfiguration; where that is silent, what the labels show to be wrong.
+// reportedConditions returns the conditions of the HierarchyConfiguration; if it has none, conditions for the problems that the
+// labels show.
 func reportedConditions(view tree.View, node *tree.Node) []metav1.Condition {
 	all := append([]metav1.Condition{}, view.Conditions[node.Name]...)
 	if len(all) > 0 {

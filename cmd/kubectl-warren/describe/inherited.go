@@ -13,7 +13,7 @@ type Inherited struct {
 	Kind  string `json:"kind"`
 	Key   string `json:"key"`
 	Value string `json:"value"`
-	// From is where it begins: a namespace above, a template, or the SubNamespace of the namespace or of one above.
+	// From says where the value was set: a namespace above, a template, or the SubNamespace of this namespace or of one above.
 	From string `json:"from"`
 }
 
@@ -60,8 +60,8 @@ func inheritedKeys(s *forest.Snapshot, n *forest.Namespace) []Inherited {
 	return all
 }
 
-// findOrigin goes up from n as long as the operator wrote the same value there, too. Where the one above has another value, or none,
-// it was a SubNamespace that gave it. Of what can't be seen it is known that it begins there or above.
+// findOrigin returns where a value was set. It goes up from n as long as the operator wrote the same value there. If the namespace
+// above has another value or none, a SubNamespace has set it. If that namespace can't be read, the value was set there or above.
 func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) string {
 	seen := map[string]bool{}
 	for !seen[n.Name] {
@@ -86,7 +86,7 @@ func findOrigin(s *forest.Snapshot, n *forest.Namespace, k key, value string) st
 	return n.Name
 }
 
-// isWrittenByOperator says whether the operator wrote a key there.
+// isWrittenByOperator says whether the operator wrote the key on the namespace.
 func isWrittenByOperator(n *forest.Namespace, k key) bool {
 	for _, other := range keysOf(n) {
 		if other == k {

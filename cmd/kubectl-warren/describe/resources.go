@@ -26,7 +26,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 )
 
-// propagableKinds are the kinds that the API server has and of which there may be copies.
+// propagableKinds returns the kinds that the API server serves and that can have copies.
 func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, error) {
 	api, err := inv.Flags.ToDiscoveryClient()
 	if err != nil {
@@ -53,7 +53,7 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 	return kinds, nil
 }
 
-// resourcesIn are the copies and the sources that stand in a namespace. Kinds that the user may not list are named in a warning.
+// resourcesIn returns the copies and sources in a namespace. It warns about kinds that the user may not list.
 func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace string) ([]Resource, error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
@@ -96,7 +96,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace stri
 	return all, nil
 }
 
-// resourcesOf are those of one kind. Labels select them on the server.
+// resourcesOf returns the copies and sources of one kind, selected by labels on the server.
 func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace string) ([]Resource, error) {
 	var found []Resource
 	list := &metav1.PartialObjectMetadataList{}

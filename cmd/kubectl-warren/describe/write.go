@@ -43,7 +43,7 @@ func (d *Namespace) depth() string {
 	return strconv.Itoa(*d.Depth)
 }
 
-// String is who allows it.
+// String says which namespace allows the deletion, if any.
 func (c Cascading) String() string {
 	if !c.Allowed {
 		return "allowed neither here nor above"
@@ -51,8 +51,8 @@ func (c Cascading) String() string {
 	return "allowed by " + c.By
 }
 
-// String is the amount used, and the limit.
-// String tells of copies and bytes only where they are limited: whether the configuration limits them is not seen.
+// String is the amount used, and the limit. String includes copies and bytes only if the LNamespace limits them, because the
+// configuration's limits can't be read.
 func (l *Limits) String() string {
 	text := fmt.Sprintf("sub-namespaces %s, depth %s", l.SubNamespaces, l.Depth)
 	if l.Copies != nil {

@@ -80,7 +80,7 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 		if rd, err = readDistribution(inv, file); err != nil {
 			return err
 		}
-		// Copies that stand already are those of the object of that name.
+		// Existing copies belong to the ResourceDistribution of that name in the cluster, so the plan needs its UID.
 		if live, err := List(ctx, api, []string{rd.Name}); err == nil {
 			rd.UID = live[0].UID
 		}

@@ -45,7 +45,7 @@ func missing(err error) error {
 	return err
 }
 
-// WriteTable writes a line for each.
+// WriteTable writes a line for each ResourceDistribution.
 func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 	table := tabwriter.NewWriter(w, 0, 8, 3, ' ', 0)
 	fmt.Fprintln(table, "NAME\tTARGETS\tCURRENT\tOUTDATED\tMISSING\tCONFLICTS\tFAILED\tREADY\tREASON")
@@ -60,7 +60,7 @@ func WriteTable(w io.Writer, all []v1alpha1.ResourceDistribution) error {
 	return table.Flush()
 }
 
-// WriteDescription writes all that the status of one says.
+// WriteDescription writes the whole status of a ResourceDistribution.
 func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 	var text strings.Builder
 	s := &rd.Status

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Step is what would be done in some namespaces.
+// Step is one action and the namespaces in which the operator would take it.
 type Step struct {
 	What       string   `json:"what"`
 	Namespaces []string `json:"namespaces"`
@@ -109,10 +109,10 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	return all
 }
 
-// protected are the names that no configuration lets be targets, for the usual namespace of the operator.
+// protected says whether a namespace is never a target whatever the configuration is, if the operator runs in its usual namespace.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
-// WritePlan writes a line for each step, with at most so many names as fit.
+// WritePlan writes a line for each step, with as many names as fit.
 func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, all []Step) error {
 	var text strings.Builder
 	held := false

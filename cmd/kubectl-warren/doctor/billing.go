@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// checkBilling looks at what the tenants' conditions tell of the ledger.
+// checkBilling checks the ledger by condition BillingExported of the tenants.
 func (p Patient) checkBilling(ctx context.Context, f file) Check {
 	told := billingTold{reasons: map[string][]string{}}
 	err := gather.Each(ctx, p.API, &v1alpha1.LNamespaceList{}, func(o client.Object) {
@@ -30,7 +30,7 @@ func (p Patient) checkBilling(ctx context.Context, f file) Check {
 
 const billingName = "billing"
 
-// billingTold is what condition BillingExported says, over all tenants.
+// billingTold summarises condition BillingExported over all tenants.
 type billingTold struct {
 	tenants, exported int
 	// reasons why it is False, with the names of the tenants.

@@ -37,7 +37,7 @@ func Command(inv *invocation.Invocation) *cobra.Command {
 	return cmd
 }
 
-// examineCluster prints the checks also where some of them end in an error, which is then told too.
+// examineCluster prints the checks even if some of them end in an error, and returns that error.
 func examineCluster(ctx context.Context, inv *invocation.Invocation, namespace, format string) error {
 	api, err := inv.Connect()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// judgeComponents judges the policies of components, which not every overlay has.
+// judgeComponents checks the policies of optional components, which not every overlay has.
 func judgeComponents(policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) []Check {
 	strict, distribution := Check{}, Check{}
 	if find(policies, manifests.StrictPlacement.Name) == nil {
@@ -41,23 +41,23 @@ func find(policies []admissionv1.ValidatingAdmissionPolicy, name string) *admiss
 	return &policies[i]
 }
 
-// cage is what the operator's token may do with distributed copies.
+// cage says what the admission policy operator-cage-distribution lets the operator's token do with distributed copies.
 type cage string
 
 const (
-	cageClosed    cage = "closed"    // nothing
-	cageCopies    cage = "copies"    // component distribution: write what was made as one
-	cageOverwrite cage = "overwrite" // component distribution-overwrite: take over objects, too
+	cageClosed    cage = "closed"    // the token may write no copy
+	cageCopies    cage = "copies"    // component distribution: the token may write objects that were created as copies
+	cageOverwrite cage = "overwrite" // component distribution-overwrite: the token may take over other objects, too
 )
 
-// cageOf tells the cages apart by the variables that each brings.
+// cageOf returns the cage, by the variables that each version of the policy has.
 func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 	policy := find(policies, "operator-cage-distribution")
 	has := func(name string) bool {
 		return slices.ContainsFunc(policy.Spec.Variables, func(v admissionv1.Variable) bool { return v.Name == name })
 	}
 	switch {
-	case policy == nil: // told by the check of that policy
+	case policy == nil: // the check of that policy reports it
 		return cageClosed
 	case has("takenOver"):
 		return cageOverwrite
@@ -67,7 +67,7 @@ func cageOf(policies []admissionv1.ValidatingAdmissionPolicy) cage {
 	return cageClosed
 }
 
-// judge says what the cage means where ResourceDistributions are judged by their policy.
+// judge returns the check for a cluster that has the policy on ResourceDistributions.
 func (c cage) judge() Check {
 	switch c {
 	case cageOverwrite:

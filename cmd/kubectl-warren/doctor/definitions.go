@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// checkDefinitions looks whether the API server serves the kinds without which nothing works.
+// checkDefinitions checks that the API server serves Warren's required kinds.
 func (p Patient) checkDefinitions() Check {
 	const name = "crds"
 	var missing []string

@@ -1,5 +1,6 @@
-// Package doctor looks at a cluster from outside and says whether Warren's walls stand there: what a person with a
-// kubeconfig can see, without access to the operator. It changes nothing: what it tries, it tries by dry run.
+// Package doctor checks from outside whether Warren is installed soundly on a cluster: its policies, webhooks, rights and kinds, as
+// far as a user with a kubeconfig can see them, without access to the operator. It changes nothing: all writes that it tries are
+// dry runs.
 package doctor
 
 import (
@@ -13,14 +14,14 @@ import (
 // Status is the outcome of a check.
 type Status string
 
-// The outcomes. What the caller may not look at is a Warning: nobody knows.
+// The outcomes. A check for which the caller lacks a right is a Warning, because its result is unknown.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
 	Error   Status = "error"
 )
 
-// Check is what was looked at and what was found.
+// Check is one check and its result.
 type Check struct {
 	Name    string `json:"name"`
 	Status  Status `json:"status"`
@@ -29,12 +30,12 @@ type Check struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// Patient is the cluster that is looked at.
+// Patient is the cluster that is checked.
 type Patient struct {
 	API client.Client
 	// Copies reads objects of every kind that is served, as metadata.
 	Copies client.Reader
-	// Served knows what the API server serves.
+	// Served maps the kinds that the API server serves.
 	Served meta.RESTMapper
 	// Server asks for the version of the API server.
 	Server func() (*version.Info, error)
@@ -42,7 +43,7 @@ type Patient struct {
 	Namespace string
 }
 
-// Examine makes all checks, in the order in which they are told.
+// Examine makes all checks, and returns them in the order in which they are printed.
 func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
 	checks := []Check{p.checkServer(file), p.checkDefinitions()}

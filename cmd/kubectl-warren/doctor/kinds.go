@@ -22,13 +22,13 @@ import (
 type kindFound struct {
 	config.PropagatedKind
 	unserved bool
-	// copies are those that mode Remove takes away, kept those in mode create, which stay.
+	// copies is the number of copies that mode Remove deletes, kept the number of copies in mode create, which stay.
 	copies, kept int
 	// inConflict are the namespaces in which an object has the name of one above.
 	inConflict []string
 }
 
-// checkKinds says how far the modes All and Remove have come.
+// checkKinds reports the progress of kinds in mode All or Remove.
 func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	const name = "kinds"
 	if f.unknown != nil {
@@ -75,7 +75,7 @@ func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, 
 	}, client.HasLabels{v1alpha1.LabelInheritedFrom})
 }
 
-// findConflicts reads of the HierarchyConfigurations where a copy of the kind can't stand.
+// findConflicts finds the namespaces whose HierarchyConfiguration reports a conflict of the kind.
 func (p Patient) findConflicts(ctx context.Context, one *kindFound) error {
 	return gather.Each(ctx, p.API, &v1alpha1.HierarchyConfigurationList{}, func(o client.Object) {
 		propagated := v1alpha1.FindCondition(o.(*v1alpha1.HierarchyConfiguration).Status.Conditions, v1alpha1.ConditionPropagated)
@@ -85,7 +85,7 @@ func (p Patient) findConflicts(ctx context.Context, one *kindFound) error {
 	})
 }
 
-// judgeKinds says what is to be done about the modes of the kinds.
+// judgeKinds returns the check, with advice about the kinds' modes.
 func judgeKinds(found []kindFound) Check {
 	const name = "kinds"
 	var unserved, removing, removed, clashing []string

@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// checkSudoGroups looks for bindings of a group of sudoers outside of its tenant's tree: who becomes a sudoer, or makes a tenant of
-// that name, would hold them too.
+// checkSudoGroups looks for bindings of a tenant's group of sudoers outside of that tenant's tree. Every later sudoer, and anybody
+// who creates a tenant of that name, would get their rights.
 func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	const name = "sudoers-groups"
 	const ask = "ask a cluster admin to run this"
@@ -44,8 +44,8 @@ func (p Patient) checkSudoGroups(ctx context.Context) Check {
 	return warning(name, "bound outside of their tenants: "+forest.Few(foreign), "remove these bindings, or bind groups of another name")
 }
 
-// groupsOutOfPlace names the groups of sudoers that a binding gives something to in a place that is not theirs. tree are the
-// labels of its namespace, none if it holds in the whole cluster.
+// groupsOutOfPlace returns the groups of sudoers to which a binding grants a role outside of their tenant's tree. tree are the
+// labels of the binding's namespace; none for a ClusterRoleBinding.
 func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map[string]string) []string {
 	var found []string
 	for _, s := range subjects {
@@ -67,7 +67,7 @@ func groupsOutOfPlace(binding client.Object, subjects []rbacv1.Subject, tree map
 	return found
 }
 
-// checkProtected looks for namespaces that only the operator's configuration protects: the policies don't know that file.
+// checkProtected looks for namespaces that only the operator's configuration protects, because the policies don't read that file.
 func (p Patient) checkProtected(ctx context.Context, f file) Check {
 	const name = "protected-namespaces"
 	if f.unknown != nil {

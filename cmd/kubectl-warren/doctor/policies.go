@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// applyAgain is the advice where something of a policy is not as it is shipped.
+// applyAgain is the advice if a policy differs from the shipped one.
 const applyAgain = "apply Warren's manifests again (make deploy)"
 
 func (p Patient) checkPolicies(ctx context.Context) []Check {
@@ -33,7 +33,7 @@ func (p Patient) checkPolicies(ctx context.Context) []Check {
 	return append(checks, judgeComponents(policies.Items, bindings.Items, v1alpha1.OperatorUser(p.Namespace))...)
 }
 
-// judgePolicy says whether the policy is in force: there, refusing on error, naming the operator, and bound to deny.
+// judgePolicy checks that the policy is in force: it exists, has failurePolicy Fail, names the operator, and is bound with action Deny.
 func judgePolicy(e manifests.Policy, policies []admissionv1.ValidatingAdmissionPolicy, bindings []admissionv1.ValidatingAdmissionPolicyBinding, operator string) Check {
 	name := "policy/" + e.Name
 	policy := find(policies, e.Name)
@@ -85,7 +85,8 @@ func bindingProblem(e manifests.Policy, bindings []admissionv1.ValidatingAdmissi
 	return ""
 }
 
-// matchesEverything is what a binding matches: all objects, or all with a mark. The API server fills in the empty selectors.
+// matchesEverything returns the matchResources of a binding for all objects or, if mark is not "", for all with that mark, with the
+// empty selectors that the API server fills in.
 func matchesEverything(mark string) *admissionv1.MatchResources {
 	if mark == "" {
 		return nil

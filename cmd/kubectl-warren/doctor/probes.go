@@ -23,8 +23,8 @@ const probeName = "warren-doctor"
 
 var violated = regexp.MustCompile(`violates PodSecurity "([a-z]+):`)
 
-// podSecurity finds out the cluster's default level, which no API tells: it tries a privileged pod, by dry run, in a
-// namespace that doesn't choose a level of its own.
+// podSecurity finds the cluster's default level of pod security, which no API returns: it tries to create a privileged pod, by dry
+// run, in a namespace without a level of its own.
 func (p Patient) podSecurity(ctx context.Context) Check {
 	const name = "pod-security"
 	const ask = "look at the API server's --admission-control-config-file: the default of PodSecurity should be baseline or restricted"
@@ -38,7 +38,7 @@ func (p Patient) podSecurity(ctx context.Context) Check {
 	return warning(name, "the default level is not known: you may read none of default, kube-public and kube-node-lease, or each chooses its own level", ask)
 }
 
-// judgeLevel reads the default level out of the answer to a privileged pod.
+// judgeLevel returns the check, by the API server's answer to the privileged pod.
 func judgeLevel(namespace string, answer error) Check {
 	const name = "pod-security"
 	var refusal string
@@ -83,7 +83,7 @@ func (p Patient) checkWebhook(ctx context.Context) Check {
 	return judgeWebhook(p.API.Create(ctx, tenant, client.DryRunAll))
 }
 
-// judgeWebhook says whether the answer came through the webhooks.
+// judgeWebhook returns the check, by whether the answer came through the webhooks.
 func judgeWebhook(answer error) Check {
 	const name = "webhook"
 	switch {

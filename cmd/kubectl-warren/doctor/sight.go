@@ -56,8 +56,8 @@ func (p Patient) checkSight(ctx context.Context, f file) Check {
 	return warning(name, "the operator lacks rights, and leaves the copies there alone: "+forest.Few(lacking), adviseSight(f))
 }
 
-// findBlind says where the operator lacks which rights on a kind: in the whole cluster or, with another scope than Cluster, in which
-// of the namespaces. A kind that the API server doesn't serve has no copies.
+// findBlind returns which rights on a kind the operator lacks: in the whole cluster or, with another scope than Cluster, in each of
+// the namespaces. It returns none for a kind that the API server doesn't serve.
 func (p Patient) findBlind(ctx context.Context, kind config.PropagatedKind, namespaces []string) ([]string, error) {
 	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch {
@@ -114,7 +114,8 @@ func (p Patient) findMissing(ctx context.Context, resource schema.GroupResource,
 	return missing, nil
 }
 
-// adviseSight says how the operator gets its rights: that depends on who binds its role.
+// adviseSight returns how the operator gets its rights, which depends on who binds its role: the administrator or, with
+// propagation.bindOwnRole, the operator itself.
 func adviseSight(f file) string {
 	if f.config.Propagation.BindOwnRole {
 		return "the operator's log says why it can't write RoleBinding " + v1alpha1.OperatorBinding + " there; rights in the whole cluster come with make deploy"

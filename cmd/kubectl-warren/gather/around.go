@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Around is the whole forest, or what a user may read of it around the namespace called name.
+// Around returns a view of the whole forest or, for a user without cluster-wide rights, of what the user may read around the namespace.
 func Around(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view, err := Forest(ctx, api)
 	if failure.Refused(err) {
@@ -20,7 +20,8 @@ func Around(ctx context.Context, api client.Client, name string) (tree.View, err
 	return view, err
 }
 
-// gatherSurroundings are what a user without cluster-wide rights may read of a namespace, of those above it, and of its children.
+// gatherSurroundings returns a view of a namespace, its ancestors and its children, as far as a user without cluster-wide rights
+// may read them.
 func gatherSurroundings(ctx context.Context, api client.Client, name string) (tree.View, error) {
 	view := emptyView()
 	view.Partial = true

@@ -1,5 +1,5 @@
-// Package gather reads from the cluster what the commands show and decide on, with no rights but the caller's: a user without
-// cluster-wide rights sees less, and is told so.
+// Package gather reads the objects that the commands show and decide on, with the caller's rights only. A user without cluster-wide
+// rights sees less of the forest, Warren's trees of namespaces, and the results say so.
 package gather
 
 import (

@@ -20,17 +20,18 @@ import (
 // OwnNamespace is a namespace in a tree, as "ns list" shows it. Its JSON form is an interface that scripts rely on.
 type OwnNamespace struct {
 	Name string `json:"name"`
-	// Tenant is the root of the tree; empty where it can't be told.
+	// Tenant is the root of the tree; empty if the user may not read enough to find it.
 	Tenant string `json:"tenant,omitempty"`
 	Parent string `json:"parent,omitempty"`
 	Phase  string `json:"phase"`
-	// Unread says that the user may not read the Namespace itself: its parent told of it.
+	// Unread says that the user may not read the Namespace itself, and that only its parent names it.
 	Unread bool `json:"-"`
 }
 
-// Own are the namespaces in trees that a user may know of: those of the tree that begins at root, or with "" of all trees that can be
-// found. Whoever may list namespaces sees every tree; for others the search begins at the tenants that list them, as far as they may read
-// LNamespaces, and at home, the namespace that their kubeconfig names. closed are the namespaces below which it could not look.
+// Own returns the namespaces of the tree with the given root or, for "", of all trees that the user can find. A user who may list
+// namespaces sees every tree. For others the search begins at the tenants that list the user, as far as the user may read
+// LNamespaces, and at home, the namespace that the kubeconfig names. closed are the namespaces whose children the user may not
+// read.
 func Own(ctx context.Context, api client.Client, root, home string) (found []OwnNamespace, closed []string, err error) {
 	view, err := Forest(ctx, api)
 	tops := slices.DeleteFunc([]string{root}, func(name string) bool { return name == "" })
@@ -65,7 +66,7 @@ func ownNamespace(f *forest.Snapshot, node *tree.Node) OwnNamespace {
 	}
 }
 
-// findTops are the namespaces at which the trees begin that a user without cluster-wide rights may read.
+// findTops returns the highest namespaces that a user without cluster-wide rights may read, one for each tree.
 func findTops(ctx context.Context, api client.Client, root, home string) ([]string, error) {
 	top, tenant, err := climb(ctx, api, home)
 	switch {
@@ -90,8 +91,8 @@ func findTops(ctx context.Context, api client.Client, root, home string) ([]stri
 	return tops, nil
 }
 
-// climb goes up from a namespace to the highest one of its tree that the user may read. Both answers are empty where the namespace is in
-// no tree; tenant is the root, which may lie higher than the user can see.
+// climb returns the highest ancestor of a namespace that the user may read, and the tenant, which is the root of its tree and may
+// be higher. Both are empty if the namespace is in no tree.
 func climb(ctx context.Context, api client.Reader, name string) (top, tenant string, err error) {
 	for range forest.MaxDepth {
 		namespace, err := ReadNamespace(ctx, api, name)
@@ -114,7 +115,7 @@ func climb(ctx context.Context, api client.Reader, name string) (top, tenant str
 	return top, tenant, nil
 }
 
-// tenantsListing are the tenants that list the user, of those that the user may read, with a root that the user may read.
+// tenantsListing returns the tenants that list the user, among those whose LNamespace and root namespace the user may read.
 func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
 	me := &authenticationv1.SelfSubjectReview{}
 	if err := api.Create(ctx, me); err != nil && !failure.Refused(err) {
@@ -144,7 +145,7 @@ func tenantsListing(ctx context.Context, api client.Client) ([]string, error) {
 	return readable, nil
 }
 
-// subjectsOf are the entries of a tenant's lists that mean this user.
+// subjectsOf returns the entries in a tenant's lists that would include this user.
 func subjectsOf(user authenticationv1.UserInfo) []string {
 	var all []string
 	for _, group := range user.Groups {

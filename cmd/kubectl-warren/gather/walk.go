@@ -19,23 +19,24 @@ import (
 // AtOnce is how many namespaces a walk looks into at once.
 const AtOnce = 8
 
-// step is a namespace that a walk looks into: one that the user named (parent is ""), or one that its parent told of.
+// step is a namespace that a walk reads: one that the user named (parent is ""), or a child that its parent's objects name.
 type step struct {
 	name, parent string
 	bound        bool
 	reported     bool // the operator says that it is there, so it counts even if it can't be read
 }
 
-// sight is what a step showed.
+// sight is the result of a step.
 type sight struct {
-	namespace  *forest.Namespace // nil if there is none below the parent that told of it
+	namespace  *forest.Namespace // nil if the namespace doesn't exist, or not below that parent
 	conditions []metav1.Condition
-	closed     bool // the user may not look for what is below
+	closed     bool // the user may not read the namespace's children
 	next       []step
 }
 
 // Walk goes down from names by what a user without cluster-wide rights may read in each namespace: its Namespace, its
-// SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces into which it could not look.
+// SubNamespaces, and the children that its HierarchyConfiguration reports. closed are the namespaces whose children the user may
+// not read.
 func Walk(ctx context.Context, api client.Reader, names []string) (view tree.View, closed []string, err error) {
 	view = emptyView()
 	view.Partial = true
@@ -71,7 +72,7 @@ func Walk(ctx context.Context, api client.Reader, names []string) (view tree.Vie
 	return view, closed, nil
 }
 
-// lookAt makes the steps of one level at once. The order of the answers is that of the steps.
+// lookAt makes the steps of one level in parallel, and returns their results in the order of the steps.
 func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, error) {
 	sights := make([]sight, len(level))
 	group, ctx := errgroup.WithContext(ctx)
@@ -85,7 +86,7 @@ func lookAt(ctx context.Context, api client.Reader, level []step) ([]sight, erro
 	return sights, group.Wait()
 }
 
-// UnseenError names a namespace that the user named and may not look into.
+// UnseenError is the name of a namespace that the user asked for and may not read.
 type UnseenError string
 
 func (e UnseenError) Error() string {
@@ -126,8 +127,8 @@ func (s step) lookAtNamespace(ctx context.Context, api client.Reader) (sight, er
 	return found, nil
 }
 
-// readNamespace returns the namespace: nil if it is not there or not below the parent that told of it, and what is known of it where the
-// user may not read it.
+// readNamespace returns the namespace; nil if it doesn't exist, or not below the step's parent. If the user may not read it,
+// readNamespace returns what its parent says of it.
 func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *forest.Namespace, unread bool, err error) {
 	object, err := ReadNamespace(ctx, api, s.name)
 	switch {
@@ -145,7 +146,7 @@ func (s step) readNamespace(ctx context.Context, api client.Reader) (namespace *
 	return s.unreadNamespace(), true, nil
 }
 
-// unreadNamespace is what is known of a namespace, by what its parent told, without reading it.
+// unreadNamespace returns the namespace as its parent describes it, without reading it.
 func (s step) unreadNamespace() *forest.Namespace {
 	labels := map[string]string{v1alpha1.LabelParent: s.parent}
 	if s.bound {

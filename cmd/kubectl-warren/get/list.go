@@ -61,7 +61,7 @@ type answer struct {
 	refused            bool
 }
 
-// listNamespace lists one namespace page by page. That the user may not is no error.
+// listNamespace lists one namespace page by page. A missing right is no error; the answer says so.
 func (r *requests) listNamespace(ctx context.Context, namespace string) (answer, error) {
 	found := answer{namespace: namespace}
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
@@ -87,7 +87,7 @@ func (r *requests) listNamespace(ctx context.Context, namespace string) (answer,
 	}
 }
 
-// answers are what all namespaces hold of a kind, in the order in which the namespaces were given.
+// answers are the objects of one kind in all namespaces, in the order in which the namespaces were given.
 type answers struct {
 	*requests
 	each []answer
@@ -117,7 +117,7 @@ func (a *answers) refused() []string {
 	return names
 }
 
-// warnRefused says in one line which namespaces are left out. It fails where all are.
+// warnRefused prints one line with the namespaces that were left out for want of a right. It returns an error if all were.
 func warnRefused(inv *invocation.Invocation, all []*answers, namespaces int) error {
 	var resources, names []string
 	for _, a := range all {
@@ -147,7 +147,7 @@ func shorten(names, more []string) string {
 	return strings.Join(names, ", ")
 }
 
-// objects are all objects of all namespaces, as one list.
+// objects returns all objects of all namespaces as one list.
 func objects(all []*answers) *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}}}
 	for _, a := range all {

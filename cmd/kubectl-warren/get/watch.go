@@ -60,7 +60,7 @@ func (f *follower) watch(ctx context.Context) error {
 	if err := f.group.Wait(); ctx.Err() == nil {
 		return err
 	}
-	return nil // whoever typed the command has seen enough
+	return nil // the user has ended the command
 }
 
 // follow watches one namespace beside the others.
@@ -68,7 +68,7 @@ func (f *follower) follow(ctx context.Context, one answer) {
 	f.note(one.namespace, true)
 	f.group.Go(func() error {
 		err := f.followNamespace(ctx, one, f.show)
-		if failure.Refused(err) { // it is gone, or was taken away; it may come back
+		if failure.Refused(err) { // the namespace, or the right to it, is gone, and may come back
 			f.note(one.namespace, false)
 			f.warn("Warning: you may list %s in %s no longer: not followed until you may again\n", f.mapping.Resource.GroupResource(), one.namespace)
 			return nil
@@ -77,7 +77,7 @@ func (f *follower) follow(ctx context.Context, one answer) {
 	})
 }
 
-// followNew looks for new namespaces. What fails once may succeed the next time.
+// followNew looks for new namespaces again and again. An error of one search doesn't end it, because the next one may succeed.
 func (f *follower) followNew(ctx context.Context) error {
 	for {
 		if err := pause.For(ctx, lookAgain); err != nil {
@@ -100,7 +100,7 @@ func (f *follower) followNew(ctx context.Context) error {
 	}
 }
 
-// exclusively returns a function that prints one object at a time, for all namespaces share the printer and out.
+// exclusively returns a function that prints one object at a time, because the watches of all namespaces share the printer and out.
 func (p *printer) exclusively(out io.Writer) func(runtime.Object) error {
 	var mu sync.Mutex
 	return func(object runtime.Object) error {
@@ -171,7 +171,7 @@ func (r *requests) watchOnce(ctx context.Context, from answer, show func(runtime
 	return version, nil
 }
 
-// versionOf is the version of an object, or of the object of which a table tells.
+// versionOf returns the resourceVersion of an object, or of the object that a table shows.
 func versionOf(object runtime.Object) string {
 	if table, ok := object.(*metav1.Table); ok {
 		for i := range table.Rows {

@@ -33,8 +33,9 @@ const (
 	retryPause      = time.Second
 )
 
-// executor carries out plans. After each wave it reads everything anew: what was interrupted, lost a race or was refused for a moment is
-// planned again.
+// executor carries out plans, wave by wave; a wave is the set of steps of one phase that may be done in parallel. After each wave
+// it reads everything anew and plans again, so that steps that were interrupted, lost a race or were refused for a moment are
+// repeated.
 type executor struct {
 	*reader
 	plan func(*Estate, Cluster) (Plan, error)
@@ -87,7 +88,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 	}
 }
 
-// planOn is the plan that goes on, unless the estate says that nothing may.
+// planOn returns the plan, or an error if the estate says that the migration must not go on.
 func planOn(estate *Estate, c Cluster) (Plan, error) {
 	if estate.Stop != "" {
 		return Plan{}, errors.New(estate.Stop)
@@ -95,7 +96,8 @@ func planOn(estate *Estate, c Cluster) (Plan, error) {
 	return NewPlan(estate, c), nil
 }
 
-// lostTenant says of a tenant that was to move why it can't any more: somebody has taken its name meanwhile, for example.
+// lostTenant returns an error if a tenant to which the user has agreed can't move any more, for example because somebody has taken
+// its name since.
 func (x *executor) lostTenant(estate *Estate) error {
 	for _, name := range x.tenants {
 		if _, moves := estate.Tenants[name]; moves {
@@ -112,8 +114,8 @@ func (x *executor) lostTenant(estate *Estate) error {
 	return nil
 }
 
-// awaited is what somebody else must do before the next wave, or "": the other operator must have stopped before anything of its is
-// touched, and of the last step, Warren must have written the copies of one wave before their next.
+// awaited says what must happen before the next wave; "" if nothing must. The other operator must have stopped before any of its
+// objects is changed; in the last phase, Warren must have written the copies of one wave before the next.
 func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
 	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || c.Peer.hasGrants() && wave[0].Phase == Rest && wave[0].wave >= restOthers
 	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
@@ -140,7 +142,7 @@ func (x *executor) next(steps []Step) []Step {
 	return steps[:end]
 }
 
-// untaken says for how many copies the operator has yet to do what their sources have asked for since the last step.
+// untaken says how many copies Warren must still update after their sources changed in the last phase; "" for none.
 func untaken(estate *Estate, c Cluster) string {
 	if !c.Peer.Record.isFinished() {
 		return ""
@@ -163,7 +165,7 @@ func untaken(estate *Estate, c Cluster) string {
 	return fmt.Sprintf("Warren to write %d copies that it has taken over: kubectl warren describe NAMESPACE says what stands in the way", count)
 }
 
-// carryOut does the steps of a wave at once, and returns the first error after all have been tried.
+// carryOut performs the steps of a wave in parallel, and returns the first error after all have been tried.
 func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	failures := make([]error, len(wave))
 	group := errgroup.Group{}
@@ -189,7 +191,7 @@ func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 
 var done = map[Verb]string{Create: "created", Patch: "patched", Delete: "deleted"}
 
-// write sends one request. What was changed since it was read is not written.
+// write sends one request, which fails if the object has changed since it was read.
 func write(ctx context.Context, api client.Client, step Step) error {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(step.Object.APIVersion)
@@ -238,7 +240,8 @@ func (s Step) patch() ([]byte, types.PatchType, error) {
 	return body, types.MergePatchType, err
 }
 
-// passes says that the same request may be accepted in a moment: somebody else was faster, or Warren hasn't yet seen the last write.
+// passes says whether the same request may succeed in a moment: the object was changed by somebody else, or Warren's webhooks
+// haven't seen the last write yet.
 func passes(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

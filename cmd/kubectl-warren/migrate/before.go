@@ -19,8 +19,8 @@ const (
 	annotationsField = "propagatedAnnotations"
 )
 
-// before are the keys of Warren's that stand already where the migration may write. Where it writes what is there, undoing it must leave
-// that, so it is noted before the first write; what has none of the keys needs no note.
+// before returns the values of Warren's keys on objects that the migration may write, as they are before its first write, so that
+// undoing can restore them. Objects without such keys are left out.
 func (p *planner) before() map[string]map[string]string {
 	found := map[string]map[string]string{}
 	note := func(object Object, keys map[string]string, wanted ...string) {
@@ -57,7 +57,8 @@ func (p *planner) before() map[string]map[string]string {
 	return found
 }
 
-// touched are the objects that may be written: the peer's sources and copies, and what has the kind and name of a copy.
+// touched returns the objects that the migration may write: sources and copies of the peer, the other operator, and objects with
+// the kind and name of a copy.
 func (p *planner) touched() (objects []*metav1.PartialObjectMetadata) {
 	type name struct {
 		kind schema.GroupKind

@@ -12,7 +12,8 @@ import (
 type Engine struct {
 	Deployments []Deployment
 	Webhooks    []Webhooks
-	// Grants are the bindings by which the peer lets users do what only its webhooks keep in bounds, GrantRoles the ClusterRoles that they bind.
+	// Grants are bindings by which the peer gives users broad rights that only its webhooks restrict, GrantRoles the ClusterRoles
+	// that they bind.
 	Grants     []Grant
 	GrantRoles []string
 	// Record is what earlier runs have noted; nil where there is none yet.
@@ -55,7 +56,7 @@ type Record struct {
 
 func (r *Record) isFinished() bool { return r != nil && r.Finished }
 
-// What becomes of a request that a webhook doesn't answer.
+// The failure policies of a webhook.
 const (
 	failurePolicyIgnore = "Ignore"
 	failurePolicyFail   = "Fail"
@@ -71,8 +72,8 @@ func (e Engine) running() string {
 	return ""
 }
 
-// planRest brings the other operator to rest: its webhooks let pass what it can't judge any more, but for its own
-// objects, and it has no replicas.
+// planRest stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
+// those on the peer's own kinds.
 func (p *planner) planRest() {
 	if p.Peer.Record == nil {
 		p.record(Rest, func(*Record) {})

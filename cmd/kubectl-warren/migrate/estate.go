@@ -1,9 +1,9 @@
-// Package migrate moves a cluster from another operator of tenants or namespace trees to Warren: it reads what that operator's objects say, plans the
-// writes that say the same to Warren, and carries them out with the rights of whoever calls it.
+// Package migrate moves a cluster from another operator of tenants or namespace trees, the peer, to Warren: it reads the peer's
+// objects, plans the writes that say the same to Warren, and carries them out with the caller's rights.
 //
-// A peer's file (hnc.go, accurate.go, capsule.go) turns its objects into an Estate, which knows nothing of the peer any more. Plan and Undo are pure: from what
-// stands in the cluster they make the writes that are still missing, so that an interrupted migration goes on where it ended, and a
-// finished one has nothing left to do.
+// A peer's file (hnc.go, accurate.go, capsule.go) turns its objects into an Estate, which is independent of the peer. Plan and Undo
+// are pure: from the cluster's objects they compute the writes that are still missing, so that an interrupted migration continues
+// where it ended, and a finished one has nothing left to do.
 package migrate
 
 import (
@@ -19,26 +19,26 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Estate is what a peer's objects say, in Warren's words.
+// Estate describes, in Warren's terms, what a peer's objects say.
 type Estate struct {
 	// Places are the namespaces that stand in one of the peer's trees, or that are its templates or reference one.
 	Places map[string]Place
 	// Sources are the objects of which the peer says how they are copied. In kinds of mode All the others are copied, too.
 	Sources map[propagate.Slot]Source
-	// Copies are what the peer has written, with the namespace that it says they came from.
+	// Copies are the objects that the peer has copied, with the namespace of each one's source.
 	Copies map[propagate.Slot]string
-	// Tenants are the LNamespaces that are to be, by name. Made are the sources that their roots need and nobody has written yet.
+	// Tenants are the specs of the LNamespaces to be made, by name. Made are the sources that must be created in their roots.
 	Tenants map[string]v1alpha1.LNamespaceSpec
 	Made    map[propagate.Slot]MadeSource
 	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
 	Creator string
-	// Stop is why nothing but undoing may go on, and what to do; "" where nothing stands in the way.
+	// Stop says why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
 	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
 	// API group OwnerGroup; that ends with the last step.
 	Owned      []*metav1.PartialObjectMetadata
 	OwnerGroup string
-	// Gaps are what has no counterpart, or needs the admin.
+	// Gaps are settings of the peer that have no counterpart in Warren, or that need an administrator.
 	Gaps []Gap
 }
 
@@ -49,7 +49,7 @@ func newEstate() *Estate {
 	}
 }
 
-// Place is what a namespace is to be.
+// Place says what a namespace becomes in Warren's trees.
 type Place struct {
 	// Type is root, template or "".
 	Type string
@@ -129,7 +129,7 @@ func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map
 	return spec
 }
 
-// hasBelow says whether anything stands below a namespace, or references it.
+// hasBelow says whether any namespace has this one as parent or template.
 func (e *Estate) hasBelow(namespace string) bool {
 	for _, place := range e.Places {
 		if place.Parent == namespace || place.Template == namespace {

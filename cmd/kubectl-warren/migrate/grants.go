@@ -11,17 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Grant is a binding, of the cluster or of a namespace, by which the other operator lets users do what only its webhooks keep in bounds: whoever
-// is bound could do it without bounds once nobody answers for the webhooks.
+// Grant is a ClusterRoleBinding or RoleBinding by which the other operator gives users broad rights that only its webhooks
+// restrict. Once the webhooks don't answer, these users could use the rights without restriction.
 type Grant struct {
 	*metav1.PartialObjectMetadata
 	// Subjects are those who are bound now.
 	Subjects []any
 }
 
-// The waves of phase Rest where there are grants. They are withheld in restGrants: after the other operator has stopped, which would give
-// them back, and before its webhooks on Namespaces let pass what it can't judge any more. So for a moment these refuse, rather than let
-// everything pass. Its other webhooks let pass before, in restOthers: they may be asked about the grants themselves.
+// The waves of phase Rest if there are grants. The grants' subjects are removed in restGrants: after the other operator has
+// stopped, because it would restore them, and before its webhooks on Namespaces get failure policy Ignore. In between, requests on
+// Namespaces fail rather than pass unchecked. The other webhooks get Ignore before, in restOthers, because they may match the
+// grants themselves.
 const (
 	restOthers = 2
 	restGrants = 3
@@ -45,7 +46,7 @@ func (e Engine) isServed() bool {
 	return slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Running > 0 || d.Wanted > 0 })
 }
 
-// doubtAboutGrants is why the peer can't be brought to rest without users escaping their bounds, or "".
+// doubtAboutGrants says why the peer can't be stopped without giving users unrestricted rights; "" if it can.
 func (e Engine) doubtAboutGrants(p peer) string {
 	if len(e.GrantRoles) == 0 || e.Record.isFinished() || len(e.Deployments) == 0 {
 		return ""
@@ -86,7 +87,7 @@ func (e Engine) subjects() map[string][]any {
 	return found
 }
 
-// withholdGrants takes the subjects out of the grants.
+// withholdGrants plans the removal of the grants' subjects.
 func (p *planner) withholdGrants() {
 	for _, g := range p.Peer.Grants {
 		if len(g.Subjects) > 0 {

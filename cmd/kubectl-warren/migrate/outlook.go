@@ -11,14 +11,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// outlook is what the trees will be. It doesn't change once it is made.
+// outlook describes the trees after the migration. It is immutable.
 type outlook struct {
 	// joining are the places that namespaces can take; after is the forest with all of them.
 	joining map[string]Place
 	after   *forest.Snapshot
 }
 
-// foresee finds which namespaces can take their places, and the forest that comes of it. What can't is a gap of the draft.
+// foresee returns the namespaces that can take their places, and the resulting forest. It adds a gap to the draft for each that can't.
 func foresee(estate *Estate, c Cluster, d *draft) *outlook {
 	o := &outlook{joining: map[string]Place{}, after: forest.New(forest.Rules{ProtectedName: c.IsProtected})}
 	for name := range estate.Tenants {
@@ -39,7 +39,7 @@ func foresee(estate *Estate, c Cluster, d *draft) *outlook {
 	return o
 }
 
-// canJoin says whether a namespace can take its place, and notes what stands in the way.
+// canJoin says whether a namespace can take its place; if not, it adds a gap with the reason.
 func canJoin(name string, now *metav1.PartialObjectMetadata, place Place, isProtected func(name string) bool, d *draft) bool {
 	labels := now.Labels
 	switch {
@@ -58,7 +58,8 @@ func canJoin(name string, now *metav1.PartialObjectMetadata, place Place, isProt
 	return true
 }
 
-// depth is how deep a namespace will stand; one whose place isn't sound comes last. Templates come before what references them.
+// depth returns a namespace's distance to its root, by which steps are ordered. Templates come before the namespaces that reference
+// them, and namespaces without a way to a root come last.
 func (o *outlook) depth(name string) int {
 	if o.joining[name].Type == v1alpha1.TypeTemplate {
 		above := 0

@@ -61,7 +61,8 @@ func (p *planner) createTenant(phase Phase, wave int, object Object) {
 	}
 }
 
-// markForAdoption has the mark on a root name the LNamespace itself, where that doesn't say who made it: no webhook has signed it.
+// markForAdoption makes the adoption mark on a root name the LNamespace itself if the LNamespace doesn't name its maker, because no
+// webhook has set that.
 func (p *planner) markForAdoption(lns *v1alpha1.LNamespace, root *metav1.PartialObjectMetadata) {
 	if isUnsigned(lns) && root != nil && p.Places[lns.Name].Type == v1alpha1.TypeRoot {
 		p.draft.relabel(Finish, 3, root, nil, map[string]string{v1alpha1.AnnotationAdopt: string(lns.UID)})
@@ -91,7 +92,8 @@ func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
 	return ""
 }
 
-// findUnmade finds the sources that are to be made. After the last step none is: whoever has deleted one since has meant it.
+// findUnmade returns the sources to be made. After the last step it returns none, because a source that is missing then was deleted
+// on purpose.
 func findUnmade(estate *Estate, c Cluster) map[propagate.Slot]*metav1.PartialObjectMetadata {
 	unmade := map[propagate.Slot]*metav1.PartialObjectMetadata{}
 	if c.Peer.Record.isFinished() {

@@ -12,13 +12,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Access is everybody who has rights in a tenant's tree, or may get them.
+// Access is the report on all subjects that have rights in a tenant's tree, or can get them.
 type Access struct {
 	Tenant string `json:"tenant"`
 	// Namespaces of the tree, the root first.
 	Namespaces []string `json:"namespaces"`
 	Subjects   []Entry  `json:"subjects"`
-	// LeftOut is how many subjects are parts of Kubernetes itself, which stand in the report only where one asks for them.
+	// LeftOut is how many subjects were left out because they are parts of Kubernetes itself. A flag includes them.
 	LeftOut    int      `json:"leftOut,omitempty"`
 	Incomplete []string `json:"incomplete,omitempty"`
 }

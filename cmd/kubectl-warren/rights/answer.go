@@ -1,6 +1,6 @@
 package rights
 
-// Answer is yes, no, or that nobody knows who may read as little as the caller.
+// Answer is yes, no, or unknown, because the caller may not read enough.
 type Answer string
 
 // The answers.

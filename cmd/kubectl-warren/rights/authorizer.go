@@ -23,7 +23,7 @@ type review struct {
 	status *authorizationv1.SubjectAccessReviewStatus
 }
 
-// asker puts questions to the API server's authorizer, as the caller. It has no state but the report's memory.
+// asker asks the API server's authorizer, with the caller's rights. Its only state is the report's memory.
 type asker struct {
 	read *reader
 }
@@ -53,7 +53,8 @@ func (a *asker) askWhetherMay(ctx context.Context, id Identity, q Question) (ver
 	return a.byRules(ctx, id, q)
 }
 
-// reviewsOf are the reviews that answer the question: of anybody, of anybody in one namespace (every admin of it may ask), of oneself.
+// reviewsOf returns the reviews that can answer the question, to be tried in order: SubjectAccessReview, LocalSubjectAccessReview
+// (which a namespace's admin may create) and, about the caller, SelfSubjectAccessReview.
 func (a *asker) reviewsOf(ctx context.Context, id Identity, q Question) ([]review, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: id.User, Groups: id.Groups, ResourceAttributes: q.attributes()}
 	anybody := &authorizationv1.SubjectAccessReview{Spec: spec}
@@ -71,7 +72,7 @@ func (a *asker) reviewsOf(ctx context.Context, id Identity, q Question) ([]revie
 	return ways, err
 }
 
-// byRules is what the API server's RBAC authorizer would say, as far as its objects can be read.
+// byRules returns what the API server's RBAC authorizer would answer, as far as the caller may read the RBAC objects.
 func (a *asker) byRules(ctx context.Context, id Identity, q Question) (verdict, error) {
 	if slices.Contains(id.Groups, user.SystemPrivilegedGroup) {
 		return verdict{Yes, "group " + user.SystemPrivilegedGroup + " may do everything"}, nil
@@ -88,7 +89,7 @@ func (a *asker) byRules(ctx context.Context, id Identity, q Question) (verdict, 
 	return verdict{answer: No}, nil
 }
 
-// findReasons are the bindings that let an identity do it, or the authorizer's words where none can be seen.
+// findReasons returns the bindings that allow the request to an identity; if the caller can read none, the authorizer's reason.
 func (a *asker) findReasons(ctx context.Context, id Identity, q Question, v verdict) ([]Via, error) {
 	if v.answer != Yes {
 		return nil, nil

@@ -24,7 +24,8 @@ func (r Ref) String() string {
 // Via is why somebody may do something: a binding and the role that it binds. Where these can't be read, or don't grant it,
 // it is what the API server gave as its reason.
 type Via struct {
-	// Through is whom one becomes first: "Group payments-sudoers" by sudo, or a ServiceAccount whose token one can take.
+	// Through is the subject that the user must become first: "Group payments-sudoers" by sudo, or a ServiceAccount whose token the
+	// user can get.
 	Through string `json:"through,omitempty"`
 	Binding *Ref   `json:"binding,omitempty"`
 	Role    *Ref   `json:"role,omitempty"`
@@ -61,7 +62,7 @@ type binding struct {
 	opaque bool
 }
 
-// bindings are those of one or more places.
+// bindings are the bindings of one or more namespaces, or of the cluster.
 type bindings struct {
 	items []binding
 	// partial says that some could not be read, or not what they grant.
@@ -77,7 +78,7 @@ func (b binding) via() Via {
 	return Via{Binding: &name, Role: &role}
 }
 
-// thoseGranting are the bindings that are known to let an identity do it.
+// thoseGranting returns the bindings that are known to allow the request to an identity.
 func (b bindings) thoseGranting(q Question, id Identity) []Via {
 	var found []Via
 	for _, one := range b.items {
@@ -88,14 +89,15 @@ func (b bindings) thoseGranting(q Question, id Identity) []Via {
 	return found
 }
 
-// candidate is somebody whom a binding names.
+// candidate is a subject that a binding names.
 type candidate struct {
 	rbacv1.Subject
 	// via are the bindings known to grant it; none if only opaque ones name the subject.
 	via []Via
 }
 
-// findCandidates are those who may do it, or of whom that isn't known, each once, in the order of the bindings.
+// findCandidates returns the subjects to whom a binding allows the request, or may because its role can't be read; each once, in
+// the order of the bindings.
 func (b bindings) findCandidates(q Question) []candidate {
 	var found []candidate
 	for _, one := range b.items {

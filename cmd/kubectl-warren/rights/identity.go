@@ -11,7 +11,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Identity is whom the API server takes somebody for. A group alone has no User.
+// Identity is a user with groups, as the API server authenticates a request. The identity of a group alone has no User.
 type Identity struct {
 	User   string   `json:"user,omitempty"`
 	Groups []string `json:"groups,omitempty"`
@@ -55,7 +55,7 @@ func (id Identity) equal(other Identity) bool {
 	return id.User == other.User && slices.Equal(slices.Sorted(slices.Values(id.Groups)), slices.Sorted(slices.Values(other.Groups)))
 }
 
-// Unraised is the identity without the groups that come by sudo.
+// Unraised returns the identity without the tenants' groups of sudoers.
 func (id Identity) Unraised() Identity {
 	groups := slices.DeleteFunc(slices.Clone(id.Groups), func(g string) bool { return strings.HasSuffix(g, v1alpha1.SudoersSuffix) })
 	return Identity{User: id.User, Groups: groups}

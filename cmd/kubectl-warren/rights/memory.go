@@ -9,7 +9,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// memory is what one report has found out, so that nothing is read twice. Its zero value is empty.
+// memory caches what one report has read and asked, so that nothing is requested twice. Its zero value is empty.
 type memory struct {
 	unread  gaps
 	barred  remembered[bool] // by kind of review: the caller may not create it
@@ -32,8 +32,8 @@ type roleTable struct {
 	read  bool
 }
 
-// remembered holds answers by the name of what was asked about. Its lock is never held during a request: two who ask at once for the
-// same may both read it.
+// remembered caches answers by name. Its lock is never held during a request, so two goroutines that need the same answer at once
+// may both request it.
 type remembered[V any] struct {
 	mu     sync.Mutex
 	byName map[string]V
@@ -55,13 +55,13 @@ func (m *remembered[V]) keep(name string, found V) {
 	m.byName[name] = found
 }
 
-// gaps are what the report lacks because the caller may not read or ask it.
+// gaps lists what the report lacks because the caller may not read or ask it.
 type gaps struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-// note notes what the caller may not do, "list clusterroles", so that the report lacks something.
+// note records a right that the caller lacks, such as "list clusterroles".
 func (g *gaps) note(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *gaps) note(what string) {
 	}
 }
 
-// list tells what the report lacks, in alphabetical order, since some things are read at once.
+// list returns the gaps in alphabetical order, because parallel requests record them in any order.
 func (g *gaps) list() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// reach is how far a ClusterRoleBinding reaches into a tenant.
+// reach says in which parts of a tenant a ClusterRoleBinding grants rights.
 type reach struct {
 	any        bool
 	namespaces []string // of the tree, in which it gives something
 }
 
-// reachesTree says whether a ClusterRoleBinding gives something in the tree: on what is in its namespaces, on the namespaces, on its LNamespace,
-// or to become one of its people. One whose role can't be read is taken to.
+// reachesTree returns where a ClusterRoleBinding grants rights in the tree: on objects in its namespaces, on the namespaces, on the
+// LNamespace, or to impersonate one of its people. A binding whose role can't be read counts as one that does.
 func (s *survey) reachesTree(b binding) reach {
 	found := reach{any: b.opaque}
 	for _, rule := range b.rules {
@@ -60,7 +60,7 @@ func (s *survey) reachOf(rule rbacv1.PolicyRule, group, resource string) reach {
 	return reach{}
 }
 
-// peopleToBecome are the users or groups whom to become gives rights in the tree.
+// peopleToBecome returns the users or groups that have rights in the tree, so that impersonating them gives these rights.
 func (s *survey) peopleToBecome(kind string) []string {
 	of := v1alpha1.SubjectUser
 	names := []string{grants.SudoUser(s.tenant)}

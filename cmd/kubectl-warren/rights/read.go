@@ -21,14 +21,14 @@ const (
 	kindClusterRoleBinding = "ClusterRoleBinding"
 )
 
-// reader reads what a report needs, as the caller, and each thing once. It has no state but the report's memory.
+// reader reads the objects that a report needs, with the caller's rights and each only once. Its only state is the report's memory.
 type reader struct {
 	api     client.Client
 	refused func(error) bool
 	memory  *memory
 }
 
-// readList reads a list, or notes that the caller may not.
+// readList reads a list. If the caller lacks the right, it records a gap and returns false.
 func (r *reader) readList(ctx context.Context, list client.ObjectList, resource, namespace string) (bool, error) {
 	what := "list " + resource
 	if namespace != "" {

@@ -32,7 +32,8 @@ func sudoTenant(s rbacv1.Subject) (string, bool) {
 	return name, ok && s.Kind == rbacv1.GroupKind && name != ""
 }
 
-// findSudoers are those whom the LNamespace lists or the pair binds. Whether they may really sudo, raise tells.
+// findSudoers returns the subjects that the LNamespace lists as sudoers or that the pair binds. raiseBySudo says whether they may
+// really sudo.
 func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject, error) {
 	of, err := r.readTenant(ctx, name)
 	if err != nil {
@@ -59,8 +60,9 @@ func (r *reader) findSudoers(ctx context.Context, name string) ([]rbacv1.Subject
 	return found, nil
 }
 
-// raiseBySudo says whether an identity may take the place of the tenant's sudoers for a request, and whom it becomes then: itself where it
-// may, else the user that nobody is. Where only the LNamespace can be read, that counts.
+// raiseBySudo says whether an identity may impersonate the tenant's group of sudoers for a request, and returns the identity that
+// it has then: with its own user name if it may impersonate that, else with the powerless user that stands for sudoers. If only the
+// LNamespace can be read, its list of sudoers decides.
 func (a *asker) raiseBySudo(ctx context.Context, id Identity, name string, q Question) (Identity, Answer, error) {
 	all := No
 	for _, f := range forms {
@@ -120,8 +122,8 @@ func (a *asker) raiseBy(ctx context.Context, f form, id Identity, name string, q
 	return Identity{}, all, nil
 }
 
-// usersToBecome are the users whom an identity may become by sudo. The API server doesn't ask about a service account by its user name,
-// so it can't become itself.
+// usersToBecome returns the users that an identity may impersonate by sudo. A service account can't impersonate itself, because the
+// API server checks that right by another resource than users.
 func usersToBecome(id Identity, name string) []string {
 	if _, _, err := serviceaccount.SplitUsername(id.User); err == nil || id.User == "" {
 		return []string{grants.SudoUser(name)}
@@ -129,5 +131,5 @@ func usersToBecome(id Identity, name string) []string {
 	return []string{id.User, grants.SudoUser(name)}
 }
 
-// raised is who a sudoer is to the API server for one request.
+// raised returns a sudoer's identity while it impersonates the tenant's group of sudoers.
 func raised(user, name string) Identity { return Person(user, v1alpha1.SudoersGroup(name)) }

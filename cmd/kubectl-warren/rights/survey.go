@@ -12,14 +12,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// survey is what could be read of a tenant, and makes the entries of its report.
+// survey holds what the caller could read of a tenant, and makes the entries of the report.
 type survey struct {
 	tenant string
 	spec   v1alpha1.LNamespaceSpec
 	listed bool // whether the spec could be read
 	tree   []string
-	// here are the RoleBindings of the tree, wide the ClusterRoleBindings, accounts the RoleBindings where service accounts of
-	// sudoers live.
+	// here are the RoleBindings of the tree, wide the ClusterRoleBindings, accounts the RoleBindings in the namespaces of sudoers'
+	// service accounts.
 	here, wide, accounts []binding
 	wideRead             bool
 	sudoers              []rbacv1.Subject
@@ -28,7 +28,8 @@ type survey struct {
 	found []*Entry
 }
 
-// boundSudoers are those who can sudo: whom the pair binds or, where that can't be read, whom the LNamespace lists, or the group itself.
+// boundSudoers returns the subjects that can sudo: those that the pair binds; if that can't be read, those that the LNamespace
+// lists; else the group itself.
 func (s *survey) boundSudoers() []rbacv1.Subject {
 	if !s.wideRead {
 		var listed []rbacv1.Subject
@@ -48,7 +49,8 @@ func (s *survey) boundSudoers() []rbacv1.Subject {
 	return nil
 }
 
-// allEntries are the tenant's lists in their order, then whom other bindings name, then who can become a sudoer's service account.
+// allEntries returns the subjects of the tenant's lists in their order, then those of other bindings, then those that can become a
+// sudoer's service account.
 func (s *survey) allEntries() []*Entry {
 	s.found = nil
 	s.list(grants.ListUsers, s.spec.Users)
@@ -59,7 +61,7 @@ func (s *survey) allEntries() []*Entry {
 	}
 	for _, b := range s.wide {
 		if _, self := grants.SelfUser(b.Name); self || b.Name == grants.SudoName(s.tenant) {
-			continue // the first half of sudo: told by the second
+			continue // this binding is only the first half of sudo, and the second half is reported
 		}
 		if reach := s.reachesTree(b); reach.any {
 			s.noteGrant(b, reach.namespaces, false)
@@ -69,7 +71,7 @@ func (s *survey) allEntries() []*Entry {
 	return s.found
 }
 
-// entryOf is that of a subject, made if there is none.
+// entryOf returns the entry of a subject, and adds it if there is none.
 func (s *survey) entryOf(subject rbacv1.Subject) *Entry {
 	as := listSubject(subject)
 	for _, e := range s.found {
@@ -89,7 +91,8 @@ func (s *survey) list(name grants.List, subjects []v1alpha1.Subject) {
 	}
 }
 
-// noteGrant notes what a binding gives to each of its subjects. What it gives to sudoers' groups is had with sudo only.
+// noteGrant records the role that a binding grants to each of its subjects. A role of a group of sudoers is recorded as one that
+// needs sudo.
 func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
 	if b.role.Name == grants.ImpersonateOnRole {
 		return // where constrained sudo may be used, not what it gives
@@ -115,7 +118,7 @@ func (s *survey) noteGrant(b binding, namespaces []string, near bool) {
 	}
 }
 
-// guessList tells the list of a subject from the operator's own binding, where the LNamespace can't be read.
+// guessList sets the list of a subject by the operator's own binding, if the LNamespace can't be read.
 func (s *survey) guessList(e *Entry, b binding) {
 	list := grants.ListOf(grants.Key(b.Ref), s.tenant)
 	if !s.listed && list != "" && !slices.Contains(e.Lists, list) {
@@ -141,8 +144,8 @@ func addTo(list *[]string, one string) {
 	}
 }
 
-// ways are requests by which somebody becomes a service account, or gets its token: NAME is put in by hold. Whoever makes pods
-// chooses the service account that they run as.
+// ways are the requests by which a user can act as a service account or get its token. Creating pods is one of them, because a
+// pod's creator chooses its service account.
 var ways = func() []Question {
 	all := []Question{
 		{Verb: "create", Resource: "serviceaccounts", Subresource: "token"},
@@ -161,7 +164,7 @@ var ways = func() []Question {
 	return all
 }()
 
-// findHolders finds who can take the place of a sudoer that is a service account, and so can sudo.
+// findHolders finds the subjects that can act as a service account that is a sudoer, and so can sudo.
 func (s *survey) findHolders() {
 	for _, account := range s.sudoers {
 		if account.Kind != rbacv1.ServiceAccountKind {

@@ -22,7 +22,7 @@ type WhoCan struct {
 	LeftOut int `json:"leftOut,omitempty"`
 	// Note says what the answer doesn't cover.
 	Note string `json:"note,omitempty"`
-	// Incomplete is what the caller may not read or ask.
+	// Incomplete lists what the report lacks because the caller may not read or ask it.
 	Incomplete []string `json:"incomplete,omitempty"`
 }
 
@@ -98,7 +98,7 @@ func (a *asker) confirmCandidate(ctx context.Context, c candidate, q Question) (
 	return a.sudoersWhoMay(ctx, sudoers, name, via, q)
 }
 
-// sudoersWhoMay are those of the sudoers who may sudo and then make the request.
+// sudoersWhoMay returns the sudoers that may sudo and then make the request.
 func (a *asker) sudoersWhoMay(ctx context.Context, sudoers []rbacv1.Subject, name string, via []Via, q Question) ([]Holder, error) {
 	var holders []Holder
 	for _, s := range sudoers {
@@ -122,7 +122,7 @@ func compareHolders(a, b Holder) int {
 	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Tenant, b.Tenant))
 }
 
-// rank puts those whom a RoleBinding names before those whom only a ClusterRoleBinding does, and sudo after what needs none.
+// rank orders holders: those that a RoleBinding names come before those that only a ClusterRoleBinding names, and sudo comes last.
 func (h Holder) rank() int {
 	wide := !slices.ContainsFunc(h.Via, func(v Via) bool { return v.Binding == nil || v.Binding.Kind == kindRoleBinding })
 	switch {

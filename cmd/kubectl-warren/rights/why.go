@@ -105,7 +105,7 @@ func (a *asker) withSudo(ctx context.Context, id Identity, q Question) (Case, er
 	return result, nil
 }
 
-// sudoReasons are the bindings that grant it to the raised identity, and the pairs that let the person become it.
+// sudoReasons returns the bindings that allow the request to the impersonated identity, and the pairs that let the person impersonate it.
 func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q Question, v verdict) ([]Via, error) {
 	all, err := a.read.bindingsHolding(ctx, q.Namespace)
 	if err != nil {
@@ -124,7 +124,7 @@ func (a *asker) sudoReasons(ctx context.Context, id, as Identity, name string, q
 	return via, err
 }
 
-// candidateTenants are the tenants whose sudo may help: that of the place asked about, and those that list the person.
+// candidateTenants returns the tenants whose sudo may allow the request: that of the question's namespace, and those that list the person.
 func (r *reader) candidateTenants(ctx context.Context, id Identity, q Question) ([]string, error) {
 	var names []string
 	place, err := r.tenantOf(ctx, q)
@@ -181,7 +181,7 @@ func (r *reader) ownTenants(ctx context.Context, id Identity, names []string) ([
 	return append(names, mine...), nil
 }
 
-// tenantOf is the tenant of the place that a question is about; "" if there is none, or it can't be told.
+// tenantOf returns the tenant of the question's namespace; "" if it has none, or the caller may not read it.
 func (r *reader) tenantOf(ctx context.Context, q Question) (string, error) {
 	if q.Group == v1alpha1.GroupVersion.Group && q.Resource == "lnamespaces" {
 		return q.Name, nil
@@ -210,7 +210,7 @@ func (r *reader) tenantsUnknown() bool {
 	return slices.Contains(r.memory.unread.list(), "can't list lnamespaces")
 }
 
-// label is how a report speaks of an identity.
+// label returns the name of an identity in reports.
 func (id Identity) label() string {
 	if id.User == "" {
 		return strings.Join(id.Groups, ", ")

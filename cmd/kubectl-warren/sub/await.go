@@ -15,8 +15,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 )
 
-// lookEvery is the time between two looks at what is waited for. Looking, not watching: a user may get a namespace that they may
-// not watch.
+// lookEvery is the time between two reads of an object that the command waits for. It polls and doesn't watch, because a user may
+// have the right to get a namespace and not to watch it.
 const lookEvery = 300 * time.Millisecond
 
 // pollUntil looks again and again until done is true or an error ends it.
@@ -24,7 +24,7 @@ func pollUntil(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, lookEvery, true, done)
 }
 
-// awaitReady waits until a SubNamespace that was just made is ready. It fails once only a human can help.
+// awaitReady waits until a SubNamespace that was just made is ready. It returns an error once a condition says that waiting won't help.
 func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamespace) (*v1alpha1.SubNamespace, error) {
 	now := &v1alpha1.SubNamespace{}
 	return now, pollUntil(ctx, func(ctx context.Context) (bool, error) {
@@ -46,7 +46,7 @@ func awaitReady(ctx context.Context, api client.Reader, made *v1alpha1.SubNamesp
 // tenant's user may no longer see that, and the SubNamespace alone counts. owned is nil where the namespace is not its own.
 func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubNamespace, owned *metav1.PartialObjectMetadata) error {
 	return pollUntil(ctx, func(ctx context.Context) (bool, error) {
-		// In this order: the operator asks for the deletion of the namespace before it lets the SubNamespace go.
+		// In this order, because the operator deletes the namespace before it removes its finalizer from the SubNamespace.
 		sub, err := gather.ReadSubNamespace(ctx, api, deleted.Namespace, deleted.Name)
 		if err != nil {
 			return false, err
@@ -73,8 +73,8 @@ func awaitGone(ctx context.Context, api client.Reader, deleted *v1alpha1.SubName
 // cascadePatience bounds the wait for the operator to take note of a permission to cascade.
 const cascadePatience = 30 * time.Second
 
-// awaitCascading waits until the operator has written on a namespace that what is below it may go too: what the answer to a
-// deletion rests on.
+// awaitCascading waits until the operator has written on a namespace that the namespaces below may be deleted with it. The webhook
+// for deletions decides by that.
 func awaitCascading(ctx context.Context, api client.Reader, name string) error {
 	patient, cancel := context.WithTimeout(ctx, cascadePatience)
 	defer cancel()

@@ -95,7 +95,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	switch _, err := gather.ReadNamespace(ctx, api, name); {
 	case err == nil:
 		return fmt.Errorf("namespace %s already exists", name)
-	case !apierrors.IsNotFound(err) && !failure.Refused(err): // whoever may not see a namespace learns later that the name is taken
+	case !apierrors.IsNotFound(err) && !failure.Refused(err): // a user who may not read the namespace gets the error later, from the SubNamespace
 		return err
 	}
 	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {

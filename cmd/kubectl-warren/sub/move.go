@@ -94,7 +94,7 @@ func (m *move) createNewSub(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.from == m.to { // an earlier call came as far as the label
+	if m.from == m.to { // an earlier call ended after it had changed the label
 		m.from = ""
 		if waiting != nil {
 			m.from = waiting.Annotations[v1alpha1.AnnotationMovedFrom]
@@ -115,8 +115,8 @@ func (m *move) createNewSub(ctx context.Context) error {
 	return nil
 }
 
-// newSubNamespace is what stands in the new parent for the old SubNamespace. It notes where the namespace comes from: once the label is
-// changed, nothing else tells which SubNamespace is left to be deleted.
+// newSubNamespace returns the SubNamespace for the new parent. An annotation names the old parent, because once the label is
+// changed nothing else says which SubNamespace must be deleted.
 func (m *move) newSubNamespace(ctx context.Context) (*v1alpha1.SubNamespace, error) {
 	sub := newSub(m.to, m.name, v1alpha1.SubNamespaceSpec{})
 	if m.from == "" {
@@ -147,8 +147,8 @@ func (m *move) changeParent(ctx context.Context) error {
 	return err
 }
 
-// undoCreation takes back the SubNamespace that was made, where it is sure that the label was not changed: else that SubNamespace owns the
-// namespace, and its deletion would be that of the namespace.
+// undoCreation deletes the new SubNamespace if the label was certainly not changed. Otherwise the new SubNamespace may own the
+// namespace, and its deletion would delete the namespace.
 func (m *move) undoCreation(ctx context.Context, why error) error {
 	if m.made == nil || !m.change.IsStored() {
 		return why

@@ -44,8 +44,8 @@ func parentOf(namespace *metav1.PartialObjectMetadata) (parent string, bound boo
 	return parent, namespace.Labels[v1alpha1.LabelBound] == v1alpha1.True, nil
 }
 
-// deleteReplacedSub deletes a SubNamespace whose namespace has just been taken from it. The operator may take a moment to see that it has,
-// and refuses until then if the namespace has sub-namespaces.
+// deleteReplacedSub deletes a SubNamespace that has just lost its namespace to another parent. Until the operator has seen that, it
+// refuses the deletion if the namespace has sub-namespaces, so deleteReplacedSub tries again.
 func deleteReplacedSub(ctx context.Context, api client.Client, parent, name string) error {
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 5}
 	err := retry.OnError(backoff, apierrors.IsForbidden, func() error {
@@ -57,7 +57,8 @@ func deleteReplacedSub(ctx context.Context, api client.Client, parent, name stri
 	return nil
 }
 
-// checkUnplaced refuses to move a namespace that is where its HierarchyConfiguration asks for: that would go on asking.
+// checkUnplaced returns an error for a namespace whose HierarchyConfiguration asks for its present parent, because that would undo
+// the move.
 func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) error {
 	hc, err := gather.ReadHierarchy(ctx, api, name)
 	if err != nil || hc == nil || hc.Spec.Parent == nil || *hc.Spec.Parent == "" {
@@ -66,8 +67,8 @@ func checkUnplaced(ctx context.Context, api client.Reader, name, advice string) 
 	return fmt.Errorf("%s is placed by its HierarchyConfiguration: use kubectl warren set %s %s", name, name, advice)
 }
 
-// changedNothing says that a request that failed has changed nothing: it was refused, or never sent. Of one that got no answer
-// nobody knows.
+// changedNothing says whether a failed request has certainly changed nothing: it was refused, or never sent. A request without an
+// answer may have changed something.
 func changedNothing(err error) bool {
 	var status apierrors.APIStatus
 	var request *url.Error

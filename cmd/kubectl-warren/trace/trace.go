@@ -1,5 +1,5 @@
-// Package trace says from where an object came, or why it is not there, by what could be read. It is pure: what is wanted where is
-// decided by the operator's own planner.
+// Package trace says from which source an object was copied, or why a copy is missing, by the objects that the user could read. It
+// is pure, and uses the operator's own planner. A source is an object that the operator copies to the namespaces below.
 package trace
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Case is what is known of one object and of its namesakes above.
+// Case is one object, and the objects of its kind and name in the namespaces above, as far as they could be read.
 type Case struct {
 	View tree.View
 	Slot propagate.Slot
@@ -24,7 +24,7 @@ type Case struct {
 	Here *metav1.PartialObjectMetadata
 	// Above are the namespaces from which a copy can come, topmost first, and that from which Here came.
 	Above []Place
-	// Mode is how the kind is propagated; "" where it is not among the kinds configured. It counts where Configured is true.
+	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
 	Mode       propagate.KindMode
 	Configured bool
 }
@@ -55,7 +55,7 @@ type Trace struct {
 	From string   `json:"from,omitempty"`
 	Path []string `json:"path,omitempty"`
 	Mode string   `json:"mode,omitempty"`
-	// Notes are sentences: why it is not here, or what is not as it should be.
+	// Notes are sentences: why the object is missing, or what is wrong with it.
 	Notes []string `json:"notes"`
 	// Above is what stands in the namespaces from which a copy could come, topmost first.
 	Above []Sight `json:"above"`
@@ -75,8 +75,8 @@ type Sight struct {
 	Found     string `json:"found"`
 }
 
-// Origin says from where a copy came, and in which mode; ok is false for an object that is none. What the operator wrote tells,
-// and not the label alone.
+// Origin returns the source namespace and the mode of a copy; ok is false for an object that is no copy. The hash that the operator
+// wrote must fit, because anybody may write the label.
 func Origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mode string, ok bool) {
 	from = meta.Labels[v1alpha1.LabelInheritedFrom]
 	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
@@ -84,7 +84,7 @@ func Origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mo
 	return from, hash.Mode, from != "" && hash.Place == propagate.PlaceOf(slot, from)
 }
 
-// Of judges a case.
+// Of returns the trace of a case.
 func Of(c Case) *Trace {
 	t := &Trace{
 		Object:  Object{c.Slot.Kind.Group, c.Slot.Kind.Kind, c.Slot.Namespace, c.Slot.Name},
@@ -136,7 +136,7 @@ func (c Case) kindMode() propagate.KindMode {
 	return propagate.All
 }
 
-// foundAbove is what was found in a namespace; unread where nobody looked.
+// foundAbove returns the place of a namespace; an Unread one if it is not among c.Above.
 func (c Case) foundAbove(namespace string) Place {
 	i := slices.IndexFunc(c.Above, func(p Place) bool { return p.Namespace == namespace })
 	if i < 0 {
@@ -158,7 +158,7 @@ func (c Case) pathFrom(from string) []string {
 	return []string{from, c.Slot.Namespace}
 }
 
-// wantedSource is the source that the operator would copy to an empty place, and its namespace; nil if none.
+// wantedSource returns the source that the operator would copy here if there were no object, and its namespace; nil if there is none.
 func (c Case) wantedSource() (string, *propagate.Source) {
 	world := propagate.NewWorld(c.View.Forest)
 	world.SetKind(c.Slot.Kind, c.kindMode(), true)
