@@ -13,8 +13,9 @@ import (
 // completionPatience bounds how long a press of the tab key may take.
 const completionPatience = "3s"
 
-// completeWords answers the shell: own flags and tenants itself, COMMAND and what follows it by asking kubectl. It asks without sudo:
-// a press of the tab key raises no rights, so names that one may only see with sudo are not offered.
+// completeWords answers the shell's completion: it completes its own flags and tenants itself, and COMMAND and the words after it
+// by asking kubectl. It asks kubectl without sudo, because a press of the tab key must not use raised rights; so names that the
+// user may see only with sudo are not offered.
 func (c *call) completeWords(ctx context.Context, words []string) error {
 	if len(words) == 0 {
 		words = []string{""}
@@ -44,7 +45,7 @@ func (c *call) completeWords(ctx context.Context, words []string) error {
 	return nil
 }
 
-// completeTenants offers those in which one may.
+// completeTenants offers the tenants in which the user may sudo.
 func (c *call) completeTenants(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if !c.connection.Changed("request-timeout") {
 		*c.flags.Timeout = completionPatience

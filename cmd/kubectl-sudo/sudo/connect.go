@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/connection"
 )
 
-// nobody is whom one becomes without impersonation.
+// nobody is the configuration for no impersonation.
 var nobody = rest.ImpersonationConfig{}
 
 // connect returns a client for what has to be asked before kubectl runs. It knows the resources of its kinds, so it asks for no
@@ -43,7 +43,7 @@ func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme, Mapper: mapper})
 }
 
-// targetNamespace returns the one in which kubectl will act; said is false where neither a flag nor the context names one.
+// targetNamespace returns the namespace in which kubectl will act; said is false if neither a flag nor the context names one.
 func (c *call) targetNamespace() (name string, said bool, err error) {
 	loader := c.flags.ToRawKubeConfigLoader()
 	name, overridden, err := loader.Namespace()

@@ -14,17 +14,17 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// identity is who somebody is, and whom they may become: by the rules of legacy and of constrained impersonation, which the API
-// server doesn't mix.
+// identity is the user, and the users and groups that the user may impersonate: by the rules of legacy and of constrained
+// impersonation, which the API server doesn't combine.
 type identity struct {
 	user                string
 	legacy, constrained become
 }
 
-// become is whom one may become by one form of impersonation.
+// become is the users and groups that the user may impersonate by one form of impersonation.
 type become struct{ users, groups names }
 
-// names are those of a rule, or all.
+// names are the resourceNames of RBAC rules, or all names.
 type names struct {
 	some sets.Set[string]
 	all  bool
@@ -38,7 +38,7 @@ const (
 	constrainedVerb, constrainedGroup = "impersonate:user-info", "authentication.k8s.io"
 )
 
-// identifyUser asks the API server who it takes the user for and what that user may.
+// identifyUser asks the API server for the user's name and rules.
 func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	api, err := c.connect(nobody)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *call) identifyUser(ctx context.Context) (identity, error) {
 	return identityOf(self.Status.UserInfo.Username, rules.Status.ResourceRules), nil
 }
 
-// identityOf reads the rules of a SelfSubjectRulesReview. Those of other kinds are passed over.
+// identityOf returns the identity by the rules of a SelfSubjectRulesReview. Rules that don't concern impersonation are ignored.
 func identityOf(user string, rules []authorizationv1.ResourceRule) identity {
 	return identity{
 		user:        user,
@@ -85,7 +85,8 @@ func says(list []string, word string) bool {
 	return slices.Contains(list, word) || slices.Contains(list, "*")
 }
 
-// sudoTenants returns those in which one may, in alphabetical order. For who may become any group they are not all.
+// sudoTenants returns the tenants whose sudoers the user may impersonate by name, in alphabetical order. A user who may impersonate
+// any group may use more.
 func (i identity) sudoTenants() []string {
 	var tenants []string
 	for group := range i.legacy.groups.some.Union(i.constrained.groups.some) {
@@ -97,17 +98,17 @@ func (i identity) sudoTenants() []string {
 	return tenants
 }
 
-// isSudoerEverywhere says that one may become any group, as cluster admins may.
+// isSudoerEverywhere says whether the user may impersonate any group, as cluster admins may.
 func (i identity) isSudoerEverywhere() bool { return i.legacy.groups.all || i.constrained.groups.all }
 
-// isSudoerOf says whether one may become the tenant's group.
+// isSudoerOf says whether the user may impersonate the tenant's group of sudoers.
 func (i identity) isSudoerOf(tenant string) bool {
 	group := v1alpha1.SudoersGroup(tenant)
 	return i.legacy.groups.has(group) || i.constrained.groups.has(group)
 }
 
-// impersonatedUser returns the user to become together with the tenant's group: oneself if one may, else the powerless user that stands for
-// sudoers who are no users. ACC Dec1.
+// impersonatedUser returns the user to impersonate together with the tenant's group: the user's own name if that is allowed, else
+// the powerless user that stands for sudoers who are no users. ACC Dec1.
 func (i identity) impersonatedUser(tenant string) string {
 	group := v1alpha1.SudoersGroup(tenant)
 	for _, form := range []become{i.legacy, i.constrained} {
@@ -118,7 +119,8 @@ func (i identity) impersonatedUser(tenant string) string {
 	return grants.SudoUser(tenant)
 }
 
-// constrainedIn says whether the API server looks at each request of sudo in the tenant by itself.
+// constrainedIn says whether sudo in the tenant is constrained impersonation, for which the API server checks each request's verb
+// and resource.
 func (i identity) constrainedIn(tenant string) bool {
 	return i.constrained.groups.has(v1alpha1.SudoersGroup(tenant))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// kubectlArguments returns those of kubectl. Our flags, and those that stood before COMMAND, go right behind it: kubectl refuses flags
-// before the name of a plugin, and what follows -- is no flag.
+// kubectlArguments returns the arguments for kubectl. The flags of impersonation, and the flags before COMMAND, are put right after
+// COMMAND, because kubectl refuses flags before a plugin's name, and arguments after -- are no flags.
 func kubectlArguments(words, leading []string, user, tenant, reason string) []string {
 	flags := append(slices.Clone(leading), "--as="+user, "--as-group="+v1alpha1.SudoersGroup(tenant))
 	if reason != "" {
@@ -26,16 +26,16 @@ type execution struct {
 	args []string // behind the program's name
 	// tenant in which sudo holds.
 	tenant string
-	// watched: its stderr is looked at, for a refusal that needs a word of explanation.
+	// watched says that kubectl's stderr is searched for a refusal that needs an explanation.
 	watched bool
 }
 
-// replaceProcess lets kubectl take the place of this process: terminal, signals and exit status are its own. It returns only where that
-// can't be, and where kubectl has to be watched.
+// replaceProcess replaces this process by kubectl, which so has the terminal, the signals and the exit status. It returns only if
+// that fails, or if kubectl must run as a watched child.
 //
-// Watching costs something: kubectl is a child then, and its stderr a pipe. It is for constrained impersonation only. There, whatever
-// lies outside the tree is answered with a 403 about impersonation, which leads astray who doesn't know why. Legacy impersonation says
-// plainly what may not be done, so there is nothing to explain.
+// A watched kubectl is a child whose stderr is a pipe and no terminal, so kubectl is watched only with constrained impersonation.
+// There the API server answers each request outside of the tree with a 403 about impersonation, which misleads users. With legacy
+// impersonation the 403 names what the user may not do, and needs no explanation.
 func (e *execution) replaceProcess(streams genericiooptions.IOStreams) (status int, err error) {
 	if e.watched {
 		return e.watchChild(streams)

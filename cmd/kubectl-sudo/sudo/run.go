@@ -1,5 +1,5 @@
-// Package sudo is kubectl sudo: it finds out in which tenant a command of kubectl is to run and as whom, and runs kubectl with the
-// rights of that tenant's sudoers. It gives nobody a right: all that it does can be typed as --as and --as-group.
+// Package sudo is kubectl sudo: it finds the tenant for a command of kubectl, and runs kubectl with the rights of that tenant's
+// sudoers, by impersonation. It grants no rights: a user can do the same by typing --as and --as-group.
 package sudo
 
 import (

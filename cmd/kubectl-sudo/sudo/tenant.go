@@ -55,7 +55,7 @@ func noTenant(namespace string) error {
 	return fmt.Errorf("namespace %s belongs to no tenant", namespace)
 }
 
-// soleTenant returns the tenant of who is a sudoer of one only.
+// soleTenant returns the tenant of a user who is a sudoer of exactly one; otherwise an error.
 func soleTenant(me identity, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -71,13 +71,13 @@ func soleTenant(me identity, err error) (string, error) {
 	return "", fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }
 
-// readNamespace reads it as oneself or, where that is refused, as one would be with sudo in each tenant, until one may: a sudoer
-// who is no user of the tenant can't read its namespaces without.
+// readNamespace reads the namespace without sudo or, if that is refused, with sudo in each of the user's tenants until one
+// succeeds: a sudoer who is no user of the tenant can't read its namespaces without sudo.
 func (c *call) readNamespace(ctx context.Context, me identity, name string) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	err := c.getObject(ctx, nobody, name, namespace)
 	tenants := me.sudoTenants()
-	if i := slices.Index(tenants, name); i > 0 { // the root bears the tenant's name: ask there first
+	if i := slices.Index(tenants, name); i > 0 { // the root has the tenant's name, so try that tenant first
 		tenants = slices.Insert(slices.Delete(tenants, i, i+1), 0, name)
 	}
 	for _, tenant := range tenants {
@@ -97,8 +97,8 @@ func (c *call) getObject(ctx context.Context, as rest.ImpersonationConfig, name 
 	return api.Get(ctx, client.ObjectKey{Name: name}, object)
 }
 
-// allowedTenant returns the tenant if one is a sudoer of it. Else it says so, and whom to ask where the LNamespace can be read; namespace
-// is where the tenant was found out, empty if it was named.
+// allowedTenant returns the tenant if the user is a sudoer of it. Otherwise its error says so and, if the LNamespace can be read,
+// whom to ask. namespace is the one by which the tenant was found; empty if the user named the tenant.
 func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace string) (string, error) {
 	if me.isSudoerOf(tenant) {
 		return tenant, nil
@@ -118,7 +118,7 @@ func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace
 	return "", errors.New(text) // that the LNamespace can't be read is no news to who asked for sudo
 }
 
-// namePeople names subjects to a reader: users by their bare name.
+// namePeople returns subjects as text: users by their bare name.
 func namePeople(subjects []v1alpha1.Subject) string {
 	var named []string
 	for _, subject := range subjects {
@@ -131,7 +131,8 @@ func namePeople(subjects []v1alpha1.Subject) string {
 	return strings.Join(named, ", ")
 }
 
-// listTenants prints the tenants in which one may. Whoever may become any group may in all tenants that they can list.
+// listTenants prints the tenants in which the user may sudo. For a user who may impersonate any group, these are all tenants that
+// the user may list.
 func (c *call) listTenants(ctx context.Context) error {
 	me, err := c.identifyUser(ctx)
 	if err != nil {

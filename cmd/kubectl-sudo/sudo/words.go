@@ -11,7 +11,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// What kubectl sudo itself says, or what can't be with it: by the long name of kubectl's flag.
+// refusals says why a flag of kubectl can't be used with sudo, by the flag's long name: kubectl sudo sets it itself, or it
+// contradicts sudo.
 var refusals = map[string]string{
 	"as":            "--as is set by kubectl sudo",
 	"as-group":      "--as-group is set by kubectl sudo",
@@ -32,9 +33,9 @@ func refuseFlag(name, value string) error {
 	return errors.New(message)
 }
 
-// readWords takes from COMMAND and what follows it, up to --, what decides about the tenant: kubectl's flags that say where the
-// API server is and which namespace is meant are set, and the tenant that is named behind lns is returned, empty if none is.
-// Flags of commands and plugins are not known here; they are passed over.
+// readWords parses COMMAND and the words after it, up to --, for what decides about the tenant: it sets kubectl's flags for the API
+// server and the namespace, and returns the tenant that is named after lns; "" if none is. It ignores unknown flags, those of
+// commands and plugins.
 func readWords(connection *pflag.FlagSet, words []string) (tenant string, err error) {
 	r := &reader{connection: connection, words: words, switches: switchesOf(words[0])}
 	awaited, doubtful := false, false // the next name is that of a tenant; the next word may be the value of the flag before
@@ -131,7 +132,7 @@ func (r *reader) readShortFlags(word string) (open bool, err error) {
 	return false, nil
 }
 
-// setNext takes the next word as the flag's value, whatever it looks like. Where there is none kubectl will say so.
+// setNext takes the next word as the flag's value, even if it looks like a flag. If there is no next word, kubectl will report that.
 func (r *reader) setNext(flag *pflag.Flag) error {
 	if r.at+1 == len(r.words) {
 		return nil
