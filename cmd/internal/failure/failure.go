@@ -32,8 +32,8 @@ func Sentence(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// ImpersonationRefused says that the 403 is about --as and not about what was asked. Only its text tells: where the API server
-// checks what may be done under another name, it answers about the resource that was asked for.
+// ImpersonationRefused says whether a 403 is about --as and not about the request itself. Only its text shows that, because with
+// constrained impersonation the API server's answer names the requested resource.
 func ImpersonationRefused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot impersonate")
 }
@@ -41,7 +41,7 @@ func ImpersonationRefused(err error) bool {
 // Refused says that the user lacks the right.
 func Refused(err error) bool { return apierrors.IsForbidden(err) && !ImpersonationRefused(err) }
 
-// Unavailable says that an optional thing can't be read: the user may not, or it isn't there, or its kind isn't.
+// Unavailable says whether an optional object can't be read: the user may not read it, it doesn't exist, or its kind isn't served.
 func Unavailable(err error) bool { return Refused(err) || apierrors.IsNotFound(err) }
 
 func host(request *url.Error) string {

@@ -39,8 +39,8 @@ func escaped(value any) any {
 	}
 }
 
-// writer is the last wall before a terminal: lines and columns stay, all else that a terminal obeys is escaped. It guards
-// what no Fprintf of this package has seen, such as messages of libraries.
+// writer escapes all control characters but line feeds and tabs. It is the last step before a terminal, for text that was not
+// written by this package's Fprintf, such as messages of libraries.
 type writer struct {
 	to io.Writer
 	// rest is the beginning of a character whose other bytes have not come yet.
