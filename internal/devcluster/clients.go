@@ -26,7 +26,7 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// clients are made once per user, and share what the admin discovered.
+// clients holds one client per user. All share the API resources that the admin's client discovered.
 type clients struct {
 	mapper meta.RESTMapper
 	mu     sync.Mutex
@@ -60,7 +60,8 @@ func (w *World) As(user string) client.WithWatch {
 // Admin returns the client of the cluster admin.
 func (w *World) Admin() client.WithWatch { return w.As(controlplane.Admin) }
 
-// Sudo returns the client of a user who raises their rights in a tenant: --as=USER --as-group=TENANT-sudoers.
+// Sudo returns the client of a user with sudo in a tenant: the user impersonates the tenant's group of sudoers, as by --as=USER
+// --as-group=TENANT-sudoers.
 func (w *World) Sudo(user, tenant string) client.WithWatch {
 	return w.Impersonate(user, rest.ImpersonationConfig{UserName: user, Groups: []string{tenant + "-sudoers"}})
 }

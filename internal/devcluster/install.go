@@ -86,12 +86,12 @@ func RenderWith(overlay string, components ...string) (Manifests, error) {
 	return Render(dir)
 }
 
-// Definitions are the CRDs and Namespaces: what all the rest needs.
+// Definitions returns the CRDs and Namespaces, which all other objects need.
 func (m Manifests) Definitions() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return isDefinition(u) })
 }
 
-// Rest is everything but Definitions and what only makes sense on nodes.
+// Rest returns all manifests but Definitions and those that need nodes.
 func (m Manifests) Rest() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return !isDefinition(u) && !needsNodes(u) })
 }
@@ -128,14 +128,14 @@ func needsNodes(u *unstructured.Unstructured) bool {
 	switch u.GetKind() {
 	case "Deployment", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PodMonitor", "PrometheusRule":
 		return true
-	case "Service": // an ExternalName leads to a process on loopback
+	case "Service": // an ExternalName Service leads to a process on loopback, so it is kept
 		kind, _, _ := unstructured.NestedString(u.Object, "spec", "type")
 		return kind != "ExternalName"
 	}
 	return false
 }
 
-// Install renders a kustomization and applies it, but for what needs nodes.
+// Install renders a kustomization and applies its manifests, except those that need nodes.
 func Install(ctx context.Context, admin *rest.Config, dir string) error {
 	manifests, err := Render(dir)
 	if err != nil {
@@ -170,8 +170,8 @@ func Apply(ctx context.Context, admin *rest.Config, manifests Manifests) error {
 	return nil
 }
 
-// waitForAggregation waits until the controller manager has put our rules into the ClusterRoles that gather them, such as
-// admin and warren-kinds. Without controllers that never happens, and nobody waits.
+// waitForAggregation waits until the controller manager has aggregated Warren's rules into ClusterRoles such as admin and
+// warren-kinds. Without controllers that never happens, so it returns at once.
 func waitForAggregation(ctx context.Context, c client.Client, manifests Manifests) error {
 	for _, u := range manifests {
 		for label := range u.GetLabels() {

@@ -26,14 +26,14 @@ type OperatorOptions struct {
 	ConfigFile string
 	// WebhookPort is where it serves its webhooks; 0 means that it serves none.
 	WebhookPort int
-	// Args are further flags, Env further environment variables.
+	// Args are more flags, Env more environment variables.
 	Args, Env []string
 }
 
 // Operator is a run of bin/manager as a process of its own. What is exported can be sent to another process, which then
 // may read but not stop it.
 type Operator struct {
-	// LogFile takes what it prints, over restarts.
+	// LogFile takes all output of the operator, over restarts.
 	LogFile string
 	// ConfigFile is its configuration file, empty if it has none.
 	ConfigFile string
@@ -110,21 +110,21 @@ func (o *Operator) WriteConfig(text string) error {
 	return nil
 }
 
-// Start starts it again, at the same addresses, and waits until it is ready.
+// Start starts the operator again, at the same addresses, and waits until it is ready.
 func (o *Operator) Start(ctx context.Context) error {
 	return o.process.StartReady(ctx, process.HTTPOK(nil, o.HealthURL+"/readyz"))
 }
 
-// Stop ends it by SIGTERM, waits for its end and returns its exit code.
+// Stop ends the operator by SIGTERM, waits for its end and returns its exit code.
 func (o *Operator) Stop() (exitCode int, err error) {
 	err = o.process.Stop()
 	return o.process.ExitCode(), err
 }
 
-// Kill ends it by SIGKILL, as a crash would.
+// Kill ends the operator by SIGKILL, as a crash would.
 func (o *Operator) Kill() error { return o.process.Kill() }
 
-// Restart stops it in order and starts it again.
+// Restart stops the operator by SIGTERM and starts it again.
 func (o *Operator) Restart(ctx context.Context) error {
 	if _, err := o.Stop(); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (o *Operator) Restart(ctx context.Context) error {
 	return o.Start(ctx)
 }
 
-// Sound tells of a data race or a panic in the log, also one that the operator survived.
+// Sound returns an error for a data race or a panic in the log, even if the operator survived it.
 func (o *Operator) Sound() error {
 	log := o.Log()
 	for _, sign := range []string{"WARNING: DATA RACE", "Observed a panic", "panic: "} {
@@ -143,7 +143,7 @@ func (o *Operator) Sound() error {
 	return nil
 }
 
-// endProcess stops the operator if it runs. One that ends badly is an error.
+// endProcess stops the operator if it runs. An exit code other than 0 is an error.
 func (o *Operator) endProcess() error {
 	if !o.process.Running() {
 		return o.Sound()

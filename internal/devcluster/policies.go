@@ -24,7 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
-// KindsOf are the policies and the role that list the kinds of a configuration, as `manager manifests` prints them.
+// KindsOf returns the policies and the role that list the kinds of a configuration, as `manager manifests` prints them.
 func KindsOf(configuration string) (Manifests, error) {
 	c, err := config.Parse("config.yaml", []byte(configuration))
 	if err != nil {
@@ -43,7 +43,7 @@ func KindsOf(configuration string) (Manifests, error) {
 	}
 }
 
-// withKindsOf puts what lists the kinds of a configuration in place of what the overlay has.
+// withKindsOf replaces the overlay's objects that list kinds by those for a configuration.
 func (m Manifests) withKindsOf(configuration string) (Manifests, error) {
 	generated, err := KindsOf(configuration)
 	if err != nil {
@@ -67,8 +67,8 @@ func (m Manifests) withoutPolicies() Manifests {
 	})
 }
 
-// inForce waits until the API server judges by the policies, which it takes in about once a second. It asks for what they
-// must refuse, and nothing is kept. Some can't be asked so, as they judge changes alone; the API server takes in all at once.
+// inForce waits until the API server enforces the policies, which it reads about once a second. It sends dry-run requests that the
+// policies must refuse. Policies on updates only can't be tried so; the API server reads all policies at once.
 func (w *World) inForce(ctx context.Context) error {
 	role := func(labels map[string]string) client.Object {
 		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe", Labels: labels}}

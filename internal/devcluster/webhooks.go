@@ -14,12 +14,12 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// withoutWebhooks leaves out what makes the API server call the operator.
+// withoutWebhooks returns the manifests without the webhook configurations, so that the API server doesn't call the operator.
 func (m Manifests) withoutWebhooks() Manifests {
 	return m.where(func(u *unstructured.Unstructured) bool { return !callsWebhooks(u) })
 }
 
-// callAt lets the API server call the operator at a port, in place of the one that the overlay loopback names.
+// callAt sets the port at which the API server calls the operator, in place of the port of overlay loopback.
 func (m Manifests) callAt(port int) error {
 	for _, u := range m {
 		if !callsWebhooks(u) {

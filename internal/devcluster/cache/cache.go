@@ -22,14 +22,13 @@ const VersionEnv = "WARREN_KUBERNETES_VERSION"
 // EtcdVersion is the module version of etcd that stands under every Kubernetes version.
 const EtcdVersion = "v3.6.16"
 
-// DirEnv names the environment variable that points to a folder of ready binaries; where it is set, the cache is not
-// looked at.
+// DirEnv names the environment variable that points to a folder of ready binaries. If it is set, the cache is not used.
 const DirEnv = "WARREN_CONTROLPLANE"
 
 // layout changes when the cache folder's content changes in a way that the other settings don't show.
 const layout = "1"
 
-// Version is the one that VersionEnv asks for, else DefaultVersion.
+// Version returns the Kubernetes version that VersionEnv asks for, else DefaultVersion.
 func Version() string {
 	if version := os.Getenv(VersionEnv); version != "" {
 		return version
@@ -37,15 +36,15 @@ func Version() string {
 	return DefaultVersion
 }
 
-// Versions are the Kubernetes versions that are known to build.
+// Versions returns the Kubernetes versions that are known to build.
 func Versions() []string { return []string{"1.36.3", "1.35.4", "1.34.4"} }
 
-// Components are the binaries that make a control plane, in the order in which they are built.
+// Components returns the names of a control plane's binaries, in the order in which they are built.
 func Components() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"}
 }
 
-// NodeComponents are built only on request: a node needs them, a control plane doesn't.
+// NodeComponents returns the names of the binaries that only a node needs. They are built only on request.
 func NodeComponents() []string { return []string{"kube-scheduler", "kubelet", "kube-proxy"} }
 
 // Validate refuses a version that is not known to build.
@@ -105,7 +104,7 @@ func key(version, goVersion, goos, goarch string) string {
 	return hex.EncodeToString(sum[:])[:10]
 }
 
-// Missing lists those of the components that are not in the folder as executable files.
+// Missing returns the components that are not in the folder as executable files.
 func Missing(dir string, components []string) []string {
 	var missing []string
 	for _, name := range components {

@@ -10,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
-// audit records who asked what. Health checks would drown the rest.
+// audit is the audit policy: it records all requests but health checks, of which there are too many.
 const audit = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -32,9 +32,9 @@ func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 		cp.Etcd = cp.newProcess("etcd", []string{
 			"--data-dir", cp.file("etcd"),
 			"--listen-client-urls", address, "--advertise-client-urls", address,
-			// A single member talks to no peer: any port will do.
+			// A single member has no peers, so any port will do.
 			"--listen-peer-urls", "http://127.0.0.1:0",
-			// It elects itself after one such timeout; the default is a second.
+			// A single member elects itself after one election timeout; the default is a second.
 			"--heartbeat-interval", "20", "--election-timeout", "200",
 			"--unsafe-no-fsync", "--log-level", "error", "--quota-backend-bytes", "8589934592",
 		})
@@ -65,7 +65,7 @@ func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
 	args := []string{
 		"--etcd-servers", cp.etcdURL,
 		"--bind-address", "127.0.0.1", "--secure-port", strconv.Itoa(port),
-		// Else it looks for a default route, and does not start on a machine without one.
+		// Without this flag, the API server looks for a default route, and doesn't start on a machine without one.
 		"--advertise-address", "127.0.0.1", "--external-hostname", "localhost",
 		"--tls-cert-file", cp.users.path("apiserver.crt"), "--tls-private-key-file", cp.users.path("apiserver.key"),
 		"--cert-dir", cp.file("certs"),
@@ -74,7 +74,7 @@ func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
 		"--service-account-signing-key-file", cp.users.path("sa.key"),
 		"--token-auth-file", cp.users.path("tokens.csv"), "--authorization-mode", "RBAC",
 		"--service-cluster-ip-range", "10.96.0.0/16", "--allow-privileged",
-		// A loopback address is refused as the endpoint of Service kubernetes; nobody here needs it.
+		// The API server refuses a loopback address as the endpoint of Service kubernetes, which no component here needs.
 		"--endpoint-reconciler-type", "none",
 	}
 	if v := cp.options.EmulatedVersion; v != "" {
@@ -86,7 +86,8 @@ func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
 			return nil, fmt.Errorf("writing the audit policy: %w", err)
 		}
 		args = append(args, "--audit-policy-file", policy, "--audit-log-path", cp.AuditLog(),
-			// Blocking: what was answered is in the log. Never rotated: a reader keeps its place by offset.
+			// Mode blocking: a request is in the log before it is answered. The log is never rotated, because readers keep their
+			// place by offset.
 			"--audit-log-mode", "blocking", "--audit-log-maxsize", "100000")
 	}
 	return append(args, cp.options.APIServerArgs...), nil
@@ -98,7 +99,7 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 		"--kubeconfig", kubeconfig,
 		"--service-account-private-key-file", cp.users.path("sa.key"), "--root-ca-file", cp.users.path("apiserver.crt"),
 		"--use-service-account-credentials", "--leader-elect=false",
-		"--secure-port", "0", // it serves nothing that anyone here asks for
+		"--secure-port", "0", // no component here calls the controller manager
 		"--kube-api-qps", "1000", "--kube-api-burst", "2000", "--concurrent-namespace-syncs", "20",
 	}, cp.options.ControllerManagerArgs...))
 	controls, err := cp.checkControllers()

@@ -1,9 +1,8 @@
 // Package controlplane starts and stops a real Kubernetes control plane on loopback: etcd, the API server and the
 // controller manager, with plain users that have tokens. Suites, the demo and the playground share it.
 //
-// The order matters: API server, then whatever Options.BeforeControllers installs (the CRDs), then the controller
-// manager. Its garbage collector learns the kinds that exist when it starts; a kind that comes later it learns up to
-// 41 s late.
+// The order matters: API server, then whatever Options.BeforeControllers installs (the CRDs), then the controller manager. Its
+// garbage collector knows the kinds that exist when it starts, and learns of later kinds up to 41 s late.
 //
 // No process outlives the program that called Start: see package process. Stop ends all of them in order and removes
 // the folder.
@@ -23,11 +22,11 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
-// Options say how a control plane differs from the usual one. The zero value is the usual one.
+// Options configure a control plane. The zero value of each field stands for its default.
 type Options struct {
 	// Version of Kubernetes; empty means cache.Version.
 	Version string
-	// Dir holds all files. Empty means a temporary folder of its own. It is created if need be, and removed by Stop.
+	// Dir is the folder of all files. Empty means a new temporary folder. Start creates the folder if it is missing, and Stop removes it.
 	Dir string
 	// Users are added to People: user name to groups.
 	Users map[string][]string
@@ -37,7 +36,7 @@ type Options struct {
 	EmulatedVersion string
 	// Audit makes the API server write AuditLog, at level Metadata.
 	Audit bool
-	// WithoutControllers starts no controller manager: nothing is collected, aggregated or emptied.
+	// WithoutControllers starts no controller manager: no garbage is collected, no ClusterRole aggregated, and no namespace emptied.
 	WithoutControllers bool
 	// BeforeControllers runs when the API server is ready and before the controller manager starts.
 	BeforeControllers func(*ControlPlane) error

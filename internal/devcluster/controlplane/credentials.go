@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// credentials are what the API server and its users know each other by: a serving certificate, the key that signs
-// service-account tokens, and a token for each user.
+// credentials are the secrets of a control plane: the API server's serving certificate, the key that signs service-account tokens,
+// and a token for each user.
 type credentials struct {
 	dir    string
 	caPEM  []byte
@@ -27,14 +27,14 @@ type credentials struct {
 
 func (c *credentials) path(name string) string { return filepath.Join(c.dir, name) }
 
-// writeCredentials makes all of them but the kubeconfigs, which need the API server's address.
+// writeCredentials makes all credentials, and writes all files but the kubeconfigs, which need the API server's address.
 func writeCredentials(dir string, users map[string][]string) (*credentials, error) {
 	c := &credentials{dir: dir, tokens: map[string]string{}}
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the API server's certificate: %w", err)
 	}
-	// The file holds the certificate and the CA that signed it; as a CA bundle, both do.
+	// The file holds the certificate and the CA that signed it; both may stand in a CA bundle.
 	c.caPEM = certPEM
 	signer, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 const dirPrefix = "warren-controlplane-"
 
-// makeDir makes the folder of one control plane and holds its lock. The lock goes with the process, however it ends,
-// so that the next start knows which temporary folders nobody uses any more, and removes them.
+// makeDir makes the folder of one control plane and takes its lock. The lock ends with the process, even by SIGKILL, so that the
+// next start finds temporary folders that no process uses any more, and removes them.
 func makeDir(dir string) (string, *flock.Flock, error) {
 	var err error
 	if dir == "" {
@@ -35,13 +35,13 @@ func makeDir(dir string) (string, *flock.Flock, error) {
 	return dir, lock, nil
 }
 
-// removeAbandoned removes what a killed program left behind. Whatever can't be removed is somebody else's.
+// removeAbandoned removes the folders of killed programs. It ignores errors, because a folder that can't be removed is another user's.
 func removeAbandoned() {
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
 	for _, dir := range dirs {
 		file := filepath.Join(dir, "lock")
 		if info, err := os.Stat(file); err != nil || time.Since(info.ModTime()) < time.Minute {
-			continue // not one of ours, or one that is being made at this moment
+			continue // another program's folder, or one that is being made at this moment
 		}
 		lock := flock.New(file)
 		if locked, err := lock.TryLock(); err == nil && locked {

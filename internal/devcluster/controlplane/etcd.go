@@ -13,7 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
-// SaveEtcd copies what etcd holds into a folder that must not exist yet. etcd stands still meanwhile.
+// SaveEtcd copies etcd's data into a folder that must not exist yet. etcd is stopped meanwhile.
 func (cp *ControlPlane) SaveEtcd(ctx context.Context, to string) error {
 	if err := cp.Etcd.Stop(); err != nil {
 		return err
@@ -27,7 +27,8 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context, to string) error {
 	return cp.Ready(ctx)
 }
 
-// RestoreEtcd brings etcd back to what SaveEtcd has copied, as Kubernetes asks for: API server and controllers stand still meanwhile.
+// RestoreEtcd replaces etcd's data by the copy of SaveEtcd. API server and controllers are stopped meanwhile, as Kubernetes'
+// documentation requires.
 func (cp *ControlPlane) RestoreEtcd(ctx context.Context, from string) error {
 	if err := errors.Join(cp.Controllers.Stop(), cp.APIServer.Stop(), cp.Etcd.Stop(), os.RemoveAll(cp.file("etcd"))); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (cp *ControlPlane) resumeEtcd(ctx context.Context) error {
 	return cp.Etcd.StartReady(ctx, process.HTTPOK(nil, cp.etcdURL+"/readyz"))
 }
 
-// CompactEtcd has etcd forget all history. An API server that runs still knows what it has seen itself.
+// CompactEtcd makes etcd drop all old revisions. A running API server still has the events in its own watch cache.
 func (cp *ControlPlane) CompactEtcd(ctx context.Context) error {
 	var answer struct {
 		Header struct {
@@ -58,7 +59,7 @@ func (cp *ControlPlane) CompactEtcd(ctx context.Context) error {
 	return cp.askEtcd(ctx, "/v3/kv/compaction", map[string]any{"revision": answer.Header.Revision, "physical": true}, &struct{}{})
 }
 
-// askEtcd asks etcd's gateway for HTTP.
+// askEtcd sends a request to etcd's HTTP gateway.
 func (cp *ControlPlane) askEtcd(ctx context.Context, path string, question, answer any) error {
 	text, err := json.Marshal(question)
 	if err != nil {

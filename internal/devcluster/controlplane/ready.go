@@ -45,7 +45,7 @@ func (cp *ControlPlane) checkControllers() (func(context.Context) error, error) 
 	}, nil
 }
 
-// Ready waits until the API server and the controllers do their work; of use after one of them was started again.
+// Ready waits until the API server and the controllers work, for callers that have restarted one of them.
 func (cp *ControlPlane) Ready(ctx context.Context) error {
 	serves, err := cp.checkServer()
 	if err != nil {

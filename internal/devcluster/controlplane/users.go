@@ -13,8 +13,8 @@ const Operator = "system:serviceaccount:warren-system:warren-controller-manager"
 // controllerManager is the user of the controller manager. Its rights are those of the role that Kubernetes ships.
 const controllerManager = "system:kube-controller-manager"
 
-// People returns the plain users of every control plane with their groups: those of the specification. None of them
-// holds a right of its own.
+// People returns the plain users of every control plane, with their groups: the users that the specification names. None of them
+// has a right of its own.
 func People() map[string][]string {
 	return map[string][]string{
 		"alice": nil, "bob": nil, "carol": nil, "dave": nil, "erin": nil, "mia": nil,

@@ -4,8 +4,8 @@ package process
 
 import "syscall"
 
-// dieWithParent can't promise that outside Linux: a program that is killed leaves its children. One that is asked to
-// end stops them.
+// dieWithParent can't make the child die with its parent outside Linux: a parent that is killed leaves its children. A parent that
+// is asked to end stops them.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func onLastingThread(start func() error) error { return start() }

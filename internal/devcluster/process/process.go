@@ -21,7 +21,7 @@ import (
 type Process struct {
 	// Name of the program, for messages.
 	Name string
-	// LogFile takes what it prints, appended over restarts.
+	// LogFile takes all output of the process, appended over restarts.
 	LogFile string
 
 	path string
@@ -85,7 +85,7 @@ func (p *Process) running() bool {
 	}
 }
 
-// Running tells whether the process is there.
+// Running says whether the process runs.
 func (p *Process) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Process) Done() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done == nil {
-		ended := make(chan struct{}) // what never ran need not be waited for
+		ended := make(chan struct{}) // a process that never ran has ended
 		close(ended)
 		return ended
 	}

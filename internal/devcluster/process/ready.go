@@ -21,7 +21,8 @@ const readyTimeout = 3 * time.Minute
 // ErrPortTaken means that another program took the port between our choice and the process's bind.
 var ErrPortTaken = errors.New("address already in use")
 
-// OnFreePort calls start with a free loopback port, again with another one while somebody else is faster.
+// OnFreePort calls start with a free loopback port, and again with another one as long as start fails because another program took
+// the port.
 func OnFreePort(start func(port int) (*Process, error)) error {
 	const attempts = 5
 	for attempt := 1; ; attempt++ {
@@ -39,8 +40,8 @@ func OnFreePort(start func(port int) (*Process, error)) error {
 	}
 }
 
-// Ports are chosen below those that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS): else a connection
-// could take a port between the choice and its use, or while a program that is started again doesn't listen.
+// Ports are chosen below the range for outgoing connections (from 32768 on Linux, 49152 on macOS). Otherwise a connection could
+// take a port between the choice and its use, or while a program restarts.
 const lowestPort, highestPort = 20000, 32000
 
 // FreePort returns a TCP port of the loopback address that nobody listens on at this moment.
