@@ -1,5 +1,5 @@
-// Command memcached is an operator whose informers follow its rights: it deploys Memcacheds wherever it may, says "Not permitted"
-// where it may not, and takes that up by itself when a right comes or goes. It needs no cluster-wide right but that to its own kind.
+// Command memcached is an operator whose informers follow its rights: it deploys Memcacheds wherever it has the rights, writes "Not
+// permitted" into the status elsewhere, and notices when a right comes or goes. It needs cluster-wide rights on its own kind only.
 package main
 
 import (
@@ -53,7 +53,7 @@ func run(probes string) error {
 	err = ctrl.NewControllerManagedBy(manager).Named(name).For(&Memcached{}).
 		WatchesRawSource(r.set.Source(appsv1.SchemeGroupVersion.WithResource("deployments"), r.ownersIn())).
 		WatchesRawSource(r.set.Source(corev1.SchemeGroupVersion.WithResource("pods"), r.ownersIn())).
-		WatchesRawSource(r.set.States()). // a right came or went
+		WatchesRawSource(r.set.States()). // enqueues a Memcached when a right that it needs comes or goes
 		Complete(r)
 	if err != nil {
 		return err

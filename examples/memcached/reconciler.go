@@ -46,7 +46,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	var m Memcached
 	if err := r.Get(ctx, request.NamespacedName, &m); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.set.Release(request.NamespacedName) // nobody needs its informers any more
+			r.set.Release(request.NamespacedName) // the Memcached is gone and needs no informers any more
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -57,7 +57,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	session.Commit()
 	reason, message := outcome(&m, err)
 	if reason == "" {
-		return reconcile.Result{}, err // trouble of another kind is tried again
+		return reconcile.Result{}, err // errors of other kinds are retried
 	}
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: m.Generation}
 	m.Status.State = MemcachedState{Status: "Failed", Message: message}
@@ -71,7 +71,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.Status().Patch(ctx, &m, client.MergeFrom(before))
 }
 
-// outcome says in the words of a condition what became of a Memcached; no reason means an error that has none.
+// outcome returns reason and message of a Memcached's condition; an empty reason for an error that has none.
 func outcome(m *Memcached, err error) (reason, message string) {
 	switch {
 	case err == nil:
@@ -86,7 +86,7 @@ func outcome(m *Memcached, err error) (reason, message string) {
 	return "", ""
 }
 
-// deploy makes the Deployment what it should be, and reads its Pods.
+// deploy creates or updates the Deployment, and reads its Pods.
 func (r *reconciler) deploy(ctx context.Context, c client.Client, m *Memcached) error {
 	want, err := r.deployment(m)
 	if err != nil {
