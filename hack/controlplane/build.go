@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/cache"
 )
 
-// buildMissing makes what is missing under a lock: a second builder waits, and then finds everything there.
+// buildMissing builds the missing binaries under a lock: a second builder waits, and then finds all of them built.
 func buildMissing(ctx context.Context, version, dir string, components []string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the cache folder: %w", err)
@@ -33,8 +33,8 @@ func buildMissing(ctx context.Context, version, dir string, components []string)
 		return err
 	}
 
-	// In the folder itself, so that the next builder finds and removes what a killed one left, and so that a binary
-	// gets to its place by a rename.
+	// scratch is in the folder itself, so that the next builder finds and removes the files of a killed one, and so that a rename
+	// puts a binary in place.
 	scratch := filepath.Join(dir, ".building")
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o755)); err != nil {
 		return fmt.Errorf("making a folder to build in: %w", err)
@@ -113,7 +113,7 @@ func goRun(ctx context.Context, module string, line *progress, args ...string) e
 	return nil
 }
 
-// goEnv keeps the user's environment but for what would make the result another one.
+// goEnv returns the user's environment without the variables that would change the binaries.
 func goEnv() []string {
 	env := make([]string, 0, len(os.Environ())+3)
 	for _, kv := range os.Environ() {

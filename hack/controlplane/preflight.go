@@ -16,12 +16,12 @@ import (
 const (
 	// oldestGo is what the youngest of the Kubernetes versions asks for.
 	oldestGo = "go1.26"
-	// What a first build takes: most of it in Go's own caches, the rest for the linker and for the result.
+	// The disk space, in bytes, of a first build: most of it is for Go's own caches, the rest for the linker and the binaries.
 	roomForCaches  = 6 << 30
 	roomForResults = 2 << 30
 )
 
-// checkPrerequisites says in one sentence what would otherwise surface after minutes of compiling.
+// checkPrerequisites returns, as one sentence, a problem that the build would otherwise meet only after minutes of compiling.
 func checkPrerequisites(ctx context.Context, dir string) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return fmt.Errorf("the go command is not in the PATH: the control plane is built from source, install %s or newer",
@@ -56,7 +56,8 @@ func newEnough(goVersion string) error {
 	return nil
 }
 
-// roomIn refuses a folder with less room than needed, and names the variable that leads elsewhere.
+// roomIn returns an error if the folder's file system has less than needed bytes free. The error names the environment variable
+// that selects another folder.
 func roomIn(folder string, needed uint64, variable string) error {
 	free, err := freeBytes(folder)
 	if err != nil {
@@ -69,7 +70,7 @@ func roomIn(folder string, needed uint64, variable string) error {
 	return nil
 }
 
-// freeBytes is what an unprivileged user may still write on the file system of a folder that may not exist yet.
+// freeBytes returns how many bytes an unprivileged user may still write on the file system of a folder, which may not exist yet.
 func freeBytes(folder string) (uint64, error) {
 	var stat unix.Statfs_t
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
 
-// finance is the person who asks the ledger, by SQL: her commands aren't kubectl's.
+// finance is the person who queries the ledger by SQL; the commands of this user aren't kubectl's.
 const finance = "finance"
 
 // exporterAccount is the billing exporter's own.
@@ -24,7 +24,7 @@ const exporterAccount = "system:serviceaccount:warren-system:warren-billing-expo
 // costCenterLabel says the cost center of a namespace's tenant to tools that read labels, such as OpenCost.
 const costCenterLabel = "finance.example.com/cost-center"
 
-// warehouse is where the ledger of the demo stands: a file of SQLite, or a PostgreSQL that isn't there.
+// warehouse is the demo's ledger: a file of SQLite, or a PostgreSQL server that doesn't exist (away).
 type warehouse struct {
 	folder string
 	away   bool
@@ -43,7 +43,7 @@ func (w warehouse) configuration() string {
 
 // startExporter starts the billing exporter with the operator's configuration, under its own account.
 func (w warehouse) startExporter(ctx context.Context, world *devcluster.World, manager string) (*process.Process, error) {
-	if w.away { // nobody listens there
+	if w.away { // no server listens at that address
 		dsn := "host=" + w.folder + " user=warren dbname=postgres"
 		if err := os.WriteFile(filepath.Join(w.folder, "dsn"), []byte(dsn), 0o600); err != nil {
 			return nil, fmt.Errorf("writing where the warehouse would be: %w", err)
@@ -103,7 +103,7 @@ func (w warehouse) table(ctx context.Context, question string) (string, error) {
 	return text.String(), err
 }
 
-// bills is the last scene where the warehouse is there: what changed is read by SQL.
+// bills returns the last scene for a warehouse that works: the changes are read by SQL.
 func bills() scene {
 	const months = "SELECT namespace, tenant, cost_center, CASE WHEN valid_to IS NULL THEN 'until now' ELSE 'ended' END AS lasts FROM tenant_billing_periods " +
 		"WHERE namespace IN ('payments', 'pay-web') ORDER BY namespace, valid_from"
@@ -123,7 +123,7 @@ func bills() scene {
 	}
 }
 
-// billsWait is the last scene where the warehouse was away all the time: nobody waited for it, and nothing is lost.
+// billsWait returns the last scene for a warehouse that is away: no tenant waited for it, and no change is lost.
 func billsWait() scene {
 	patient := wantPrint("condition met")
 	patient.within = 30 * time.Second

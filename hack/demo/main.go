@@ -91,7 +91,7 @@ func demo(ctx context.Context, away bool) error {
 		ledger = "away"
 	}
 	err = playHere(ctx, root, warehouse{folder: folder, away: away})
-	if ctx.Err() == nil { // who interrupts it has seen no failure
+	if ctx.Err() == nil { // an interrupted demo hasn't failed
 		err = errors.Join(err, writeReport(root, ledger, err))
 	}
 	return errors.Join(err, os.RemoveAll(folder))

@@ -67,7 +67,7 @@ func (p *player) runStep(ctx context.Context, s step) error {
 	return nil
 }
 
-// prepare prints what is asked, and returns the asking.
+// prepare prints the command, and returns the function that runs it.
 func (p *player) prepare(ctx context.Context, s step) (ask func() (stdout, stderr string, code int), err error) {
 	if s.user == finance {
 		fmt.Printf("\n  %s> %s\n", s.user, s.command)

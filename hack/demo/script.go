@@ -21,9 +21,9 @@ type want struct {
 	refused bool
 	has     []string
 	hasNot  []string
-	// within: the answer may take that long, for the operator acts when it can. 0: the first answer counts.
+	// within is how long the expected answer may take, because the operator acts a moment later; 0 means that the first answer counts.
 	within time.Duration
-	// timed: the time it took is printed, counted from the end of the command before.
+	// timed says that the time until the answer is printed, counted from the end of the command before.
 	timed bool
 }
 
@@ -131,7 +131,7 @@ func raised() scene {
 	}
 }
 
-// operator is the operator's own account: what a thief of its token may do.
+// operator is the operator's own account. Steps of this user show what a stolen token of the operator may do.
 const operator = "system:serviceaccount:warren-system:warren-controller-manager"
 
 func attacks() scene {

@@ -17,7 +17,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// user is a number, for no file of the image could tell whose name it is, and runAsNonRoot wants to see that it isn't 0.
+// user is numeric, because the image has no passwd file, and because runAsNonRoot requires a number other than 0.
 const user = "65532:65532"
 
 // image is an image of one layer.
@@ -126,7 +126,7 @@ func blobPath(d digest.Digest) string {
 
 func encodeJSON(v any) []byte {
 	text, err := json.Marshal(v)
-	if err != nil { // they hold nothing but strings, numbers and a date
+	if err != nil { // the values hold only strings, numbers and a date
 		panic(fmt.Sprintf("encoding a part of the image: %v", err))
 	}
 	return text

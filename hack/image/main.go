@@ -2,9 +2,8 @@
 //
 //	go run ./hack/image -name registry.example/warren:v1 -o dist/image.tar bin/linux-amd64/manager bin/linux-amd64/manager-bigquery
 //
-// The first is what the image runs.
-// The file is an OCI layout that Docker's format stands in too, as `docker save` writes it, so that docker load,
-// podman load, ctr images import, kind load and skopeo all take it. The same binaries give the same bytes;
+// The first binary is the image's entrypoint. The file is an OCI layout that Docker's format stands in too, as `docker save` writes
+// it, so that docker load, podman load, ctr images import, kind load and skopeo all take it. The same binaries give the same bytes;
 // SOURCE_DATE_EPOCH, in seconds, dates the image, else it is of 1970.
 package main
 

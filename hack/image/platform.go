@@ -7,7 +7,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// platformOfAll is what all of the binaries were built for.
+// platformOfAll returns the platform of all binaries, or an error if they differ.
 func platformOfAll(binaries []string) (first v1.Platform, err error) {
 	for i, binary := range binaries {
 		p, err := platformOf(binary)

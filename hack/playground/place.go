@@ -38,7 +38,7 @@ func (p place) kubeconfig(user string) string {
 	return p.devFile(user + ".kubeconfig")
 }
 
-// tryLock takes the lock that the supervisor holds while it lives, or says that somebody has it.
+// tryLock takes the lock that the supervisor holds while it lives, and returns false if another process has it.
 func (p place) tryLock() (*flock.Flock, bool, error) {
 	if err := os.MkdirAll(p.devFile(""), 0o755); err != nil {
 		return nil, false, fmt.Errorf("making %s: %w", p.devFile(""), err)
@@ -51,10 +51,10 @@ func (p place) tryLock() (*flock.Flock, bool, error) {
 	return lock, locked, nil
 }
 
-// readPID is the supervisor's process number. It means something only while the supervisor holds the lock: whoever takes
-// the lock removes the file first, so that a crash's number is never read again.
+// readPID returns the supervisor's process number, which is valid only while the supervisor holds the lock. A process that takes
+// the lock removes the file first, so that the number of a crashed supervisor is never read.
 func (p place) readPID() (int, error) {
-	for range 50 { // between the lock and the file there is a moment
+	for range 50 { // the supervisor writes the file a moment after it takes the lock
 		text, err := os.ReadFile(p.pidFile())
 		if pid, bad := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && bad == nil {
 			return pid, nil
@@ -64,7 +64,7 @@ func (p place) readPID() (int, error) {
 	return 0, fmt.Errorf("%s names no process, though the playground runs: end `playground supervise` by hand", p.pidFile())
 }
 
-// removeRemains removes what a playground leaves that no longer runs. The caller holds the lock.
+// removeRemains removes the files of a playground that doesn't run any more. The caller holds the lock.
 func (p place) removeRemains() error {
 	kubeconfigs, err := filepath.Glob(p.devFile("*kubeconfig"))
 	if err != nil {

@@ -83,7 +83,7 @@ func startWorld(ctx context.Context, p place, userText string, reports io.Writer
 // openAccess lets the users of the playground make tenants; distribution lets its admin distribute.
 const openAccess, distribution = "config/components/open-access", "config/components/distribution"
 
-// writeConfig writes the configuration that is deployed so, unless the user has one already.
+// writeConfig writes the configuration that the manifests deploy, unless the user's file exists already.
 func writeConfig(p place) error {
 	if _, err := os.Stat(p.configFile()); err == nil {
 		return nil
@@ -121,8 +121,8 @@ func handOut(p place, world *devcluster.World, users map[string][]string) error 
 	return nil
 }
 
-// watchOperator starts an operator that ended again, as a cluster would. It returns when it is asked to, or when the control
-// plane is gone: without that there is nothing left to play with.
+// watchOperator restarts the operator when it ends, as a cluster would. It returns when ctx is done, or when a process of the
+// control plane has ended.
 func watchOperator(ctx context.Context, world *devcluster.World) {
 	cp, operator := world.ControlPlane, world.Operator
 	ended := func(p *process.Process) { log.Printf("%s ended with exit code %d", p.Name, p.ExitCode()) }

@@ -12,8 +12,7 @@ import (
 
 var number = regexp.MustCompile(`\b` + numberPattern)
 
-// outcomes holds what became of the tests with a case's number in their names, by that number. Skipped and pending tests
-// leave no trace.
+// outcomes holds the results of the tests whose names have a case's number, by that number. Skipped and pending tests are ignored.
 type outcomes map[string]outcome
 
 type outcome struct{ passed, failed bool }
