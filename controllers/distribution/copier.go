@@ -12,7 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
-// copier writes one copy at a time, by requests with a precondition (UID and resourceVersion), and updates the tables by their answers.
+// copier writes one copy at a time, by requests that fail if the object has changed since the plan (UID and resourceVersion), and
+// updates the tables by their answers.
 type copier struct {
 	runs    *runs
 	copies  *copyTable

@@ -14,8 +14,8 @@ type Desired struct {
 	Generation                      int64
 	CostCenter, Owner               string
 	Labels                          map[string]string
-	// Since is when this became true, by the API server's clock: when the namespace was created or, if that is later, when the
-	// tenant got its present cost center and owner.
+	// Since is when this became true, by the API server's clock: when the namespace came to the tenant, usually at its creation,
+	// or, if that is later, when the tenant got its present cost center and owner.
 	Since time.Time
 }
 

@@ -51,7 +51,7 @@ func refusing(costCenters ...string) func([]billing.Event) error {
 	}
 }
 
-// bench is an outbox, a clock, and a ledger between which a flusher stands.
+// bench is a flusher with its outbox, clock and ledger.
 type bench struct {
 	*billing.Flusher
 	clock  *clocktesting.FakePassiveClock

@@ -14,7 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// history is what really happened: who held what since when, each change with its time, as an API server's log would have it.
+// history is the true course of reservations, each change with its time, against which the meter's rows are checked.
 type history struct {
 	at      []time.Time
 	id      []string
@@ -40,7 +40,7 @@ func (h *history) reserved(from, until time.Time) map[string]billing.Reserved {
 	return sums
 }
 
-// lives is a cluster with random Pods, and an exporter that measures it, crashes, and is suspended.
+// lives is a cluster with random Pods, and an exporter that measures them and sometimes crashes or is suspended.
 type lives struct {
 	*rand.Rand
 	t       *testing.T

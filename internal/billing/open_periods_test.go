@@ -12,8 +12,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/billing"
 )
 
-// What OpenPeriods says of any history is what the view says of it: repeats, late rows, stale ENDs, namespaces made again, several changes
-// in one instant.
+// OpenPeriods returns for any history the open periods of the view: repeats, late rows, stale ENDs, namespaces made again, several
+// changes in one instant.
 func TestOpenPeriodsAreTheViews(t *testing.T) {
 	const names, rounds = 40, 6
 	onEngines(t, func(t *testing.T, e engine) {

@@ -21,8 +21,9 @@ var hoursColumns = []string{"cluster", "namespace", "hour", "tenant", "cost_cent
 	"memory_gib_hours", "storage_gib_hours", "gpu_hours", "recorded_at"}
 
 // hoursText is the view's text for all engines. A piece that is stored twice counts once; the pieces of an hour are added up. An
-// hour is billed to the tenant that held the namespace last within the hour's covered time. All windows are partitioned by cluster,
-// namespace and hour first, so that a query for some of them reads no others.
+// hour is billed to the tenant that held the namespace last between the first and the last piece of that hour in which the
+// namespace had something reserved. All windows are partitioned by cluster, namespace and hour first, so that a query for some of
+// them reads no others.
 const hoursText = `{{v}}{{viewOptions}} AS /* ` + viewMark + `{{version}} */
 WITH dedup AS (
   SELECT u.*, ROW_NUMBER() OVER (PARTITION BY cluster, namespace, hour, usage_id ORDER BY recorded_at) AS rn FROM {{t}}_usage AS u

@@ -81,8 +81,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// FuzzPlan: whatever stands in a namespace, nothing that isn't ours is written over or removed unless the policy says so,
-// and what is planned again after the action was done is Nothing.
+// FuzzPlan: whatever object a namespace has, the plan overwrites or deletes no object of somebody else unless the policy allows it,
+// and after the action the next plan is Nothing.
 func FuzzPlan(f *testing.F) {
 	for seed := range uint32(64) {
 		f.Add(seed * 2654435761)
@@ -135,7 +135,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// done is what stands there after the action: the model of the API server.
+// done returns the target after the action, as a model of the API server.
 func done(d *Distribution, at Target, verb Verb) Target {
 	written := func(content string, adopted bool) *Copy {
 		c := &Copy{By: d.Name, Ours: true, Content: content, Adopted: adopted, Known: true, Locked: d.Drift == v1alpha1.DriftRevert}

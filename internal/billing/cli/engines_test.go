@@ -17,7 +17,7 @@ import (
 
 const cluster = "acme/europe-west1/main"
 
-// desk is where somebody asks: a configuration and the ledger that it names.
+// desk is the setting of a case: a configuration and the ledger that it names.
 type desk struct {
 	config string
 	store  *billing.Store

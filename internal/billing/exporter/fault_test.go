@@ -23,10 +23,10 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// crowd is how many namespaces the one tenant has: their rows need more pages than a full disk gives.
+// crowd is the number of the tenant's namespaces, so many that their rows need more pages than the full disk of a case has.
 const crowd = 500
 
-// broken is an exporter over a file, without an API server: what the watches would bring is there.
+// broken is an exporter over a file, without an API server: the case fills the queue as watches would.
 type broken struct {
 	*keeper
 	db    *sql.DB // of the ledger, one connection, so that what a PRAGMA sets holds for every statement

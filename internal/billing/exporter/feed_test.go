@@ -22,7 +22,7 @@ import (
 type pages struct {
 	client.WithWatch
 	names []string
-	// expire lets the moment of the list pass at the second page, once.
+	// expire makes the list's continue token expire at the second page, once.
 	expire bool
 	asked  []string
 }

@@ -21,8 +21,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// standIn answers as much of the API as the exporter asks for: lists of what is there, in pages where a limit is asked for, watches
-// that bring nothing, and whatever is written. Each namespace is the root of a tenant that has been told that all is exported, as after a
+// standIn is a stand-in for the API server that serves only the requests of the exporter: lists, in pages if a limit is set,
+// watches without events, and writes. Each namespace is the root of a tenant that has been told that all is exported, as after a
 // restart; the pods are spread over them.
 type standIn struct {
 	namespaces, pods int
@@ -60,7 +60,7 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: reason, Code: int32(code)}) //nolint:gosec // a status of HTTP
 }
 
-// write takes what is written, and gives it back as far as the exporter looks at it.
+// write answers a write with the object, as far as the exporter reads the answer.
 func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	meta := metav1.ObjectMeta{Name: path.Base(strings.TrimSuffix(r.URL.Path, "/status")), Namespace: "warren-system", UID: "1", ResourceVersion: "2"}
