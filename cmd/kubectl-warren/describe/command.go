@@ -76,7 +76,8 @@ func describeNamespace(ctx context.Context, inv *invocation.Invocation, name str
 	return found, err
 }
 
-// tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the user may not read it.
+// tenantAbove reads the LNamespace of a namespace's tree; nil if there is none. known is false if the tree's root is not in view,
+// or the user may not read the LNamespace.
 func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name string) (tenant *v1alpha1.LNamespace, known bool, err error) {
 	root := view.Forest.Namespace(RootOf(view, name))
 	if root == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// What Capsule's documentation calls its API group, its keys and its ClusterRoles.
+// Capsule's API group, keys and ClusterRoles, as its documentation names them.
 const (
 	capsuleGroup       = "capsule.clastix.io"
 	capsuleTenant      = capsuleGroup + "/tenant"
@@ -28,16 +28,16 @@ const (
 	capsuleDeleter     = "capsule-namespace-deleter"
 )
 
-// Capsule is what Capsule's objects are.
+// Capsule holds the objects of a cluster that Capsule has written or reads.
 type Capsule struct {
 	Tenants []unstructured.Unstructured
-	// Replicas are what Capsule wrote into the namespaces of Tenants; Made are RoleBindings that a migration has made.
+	// Replicas are objects that Capsule wrote into the namespaces of Tenants; Made are RoleBindings that a migration has made.
 	Replicas, Made []unstructured.Unstructured
-	// Others are objects of its other kinds.
+	// Others are objects of Capsule's other kinds.
 	Others []unstructured.Unstructured
 }
 
-// ourRules are what Warren's installation says about tenants.
+// ourRules are the settings of Warren's installation that concern tenants.
 type ourRules struct {
 	*config.OperatorConfiguration
 	operatorNamespace string
@@ -62,7 +62,7 @@ type tenantOfCapsule struct {
 	namespaces []string
 }
 
-// EstateOfCapsule says in Warren's words what Capsule's Tenants say. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
+// EstateOfCapsule returns the Estate for Capsule's objects. A Tenant is a flat set of namespaces: it becomes an LNamespace of its
 // name, whose root Warren makes, and its namespaces become children of that root.
 func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	e := &capsuleEstate{Estate: newEstate(), peer: peer, cluster: c, rules: rules, claims: &capsuleClaims{c, rules}, covered: map[string]bool{}, unlisted: map[string][]unlistedOwner{}}
@@ -88,8 +88,8 @@ func EstateOfCapsule(peer Capsule, c Cluster, rules ourRules) *Estate {
 	return e.Estate
 }
 
-// namespacesOf are the namespaces of a Tenant: those that it alone owns, or that it owned before the last step of a migration, which has placed
-// them. A label alone says nothing: nobody but Capsule guards it.
+// namespacesOf returns the namespaces of a Tenant: those that only this Tenant owns, or that it owned until the last step of a
+// migration, which has placed them. A label alone doesn't count, because only Capsule keeps users from writing it.
 func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 	for name, n := range e.cluster.Namespaces {
 		owners := e.ownersAmongTenants(n)
@@ -102,7 +102,8 @@ func (e *capsuleEstate) namespacesOf(tenant string) (names []string) {
 	return names
 }
 
-// ownersAmongTenants are the names of the Tenants that own a namespace. A Tenant that was deleted and made anew owns nothing of the former's.
+// ownersAmongTenants returns the names of the Tenants that own a namespace, by name and UID: a Tenant that was deleted and made
+// anew owns none of its predecessor's namespaces.
 func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (owners []string) {
 	for _, tenant := range e.peer.Tenants {
 		owned := slices.ContainsFunc(n.OwnerReferences, func(r metav1.OwnerReference) bool {
@@ -115,7 +116,7 @@ func (e *capsuleEstate) ownersAmongTenants(n *metav1.PartialObjectMetadata) (own
 	return owners
 }
 
-// missShared names the namespaces that several Tenants own.
+// missShared adds a gap for each namespace that several Tenants own.
 func (e *capsuleEstate) missShared() {
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
 		if owners := e.ownersAmongTenants(e.cluster.Namespaces[name]); len(owners) > 1 {
@@ -124,12 +125,12 @@ func (e *capsuleEstate) missShared() {
 	}
 }
 
-// isPlacedIn says whether a namespace bears the keys that place it in the tree of a root.
+// isPlacedIn says whether a namespace has the labels by which it is the root, or a child of it.
 func isPlacedIn(root string, n *metav1.PartialObjectMetadata) bool {
 	return n.Labels[v1alpha1.LabelParent] == root || n.Name == root && n.Labels[v1alpha1.LabelType] == v1alpha1.TypeRoot
 }
 
-// obstacleTo is why there can be no LNamespace for a Tenant, and what to do; "" where nothing stands in the way.
+// obstacleTo says why there can be no LNamespace for a Tenant, and what to do; "" if there can.
 func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	name := t.GetName()
 	root := e.cluster.Namespaces[name]
@@ -155,7 +156,7 @@ func (e *capsuleEstate) obstacleTo(t tenantOfCapsule) string {
 	return ""
 }
 
-// placeTenant places the namespaces below the root, and says what the LNamespace is to be.
+// placeTenant adds the places of a Tenant's namespaces and the spec of its LNamespace to the estate.
 func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
 	name := t.GetName()
 	below := e.placeNamespaces(t)
@@ -171,7 +172,7 @@ func (e *capsuleEstate) placeTenant(t tenantOfCapsule) {
 	}
 }
 
-// placeNamespaces places the namespaces of a Tenant, and says how many stand below the root.
+// placeNamespaces adds the places of a Tenant's namespaces, and returns how many are below the root.
 func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	for _, namespace := range t.namespaces {
 		if namespace == t.GetName() {
@@ -185,7 +186,7 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 	return below
 }
 
-// missModes says what flows down from a namespace of the Tenant's that becomes its root.
+// missModes adds a gap for each kind whose objects Warren would copy from a Tenant's namespace that becomes the root to the others.
 func (e *capsuleEstate) missModes(root string) {
 	for _, kind := range e.cluster.Kinds {
 		if kind.Mode == propagate.All {
@@ -203,7 +204,8 @@ func joinFields[T ~string](fields []T) string {
 	return strings.Join(names, " and ")
 }
 
-// limitsOf bounds the tree as the Tenant's quota of namespaces did. The root that Warren makes doesn't count there.
+// limitsOf returns the limit of sub-namespaces for the Tenant's quota of namespaces; nil if it has none. A root that Warren makes
+// didn't count in the quota; a root that is one of the Tenant's namespaces did.
 func (e *capsuleEstate) limitsOf(t tenantOfCapsule, below int32) *v1alpha1.Limits {
 	quota, found, _ := unstructured.NestedInt64(t.Object, "spec", "namespaceOptions", "quota")
 	if !found {
@@ -220,7 +222,8 @@ func (e *capsuleEstate) limitsOf(t tenantOfCapsule, below int32) *v1alpha1.Limit
 	return &v1alpha1.Limits{SubNamespaces: &most}
 }
 
-// findOwned finds what ends with Capsule's objects, but for the bindings that an LNamespace replaces: these may go with their Tenant.
+// findOwned finds the objects that the garbage collector would delete with Capsule's objects, except the bindings that an
+// LNamespace replaces, which may be deleted with their Tenant.
 func (e *capsuleEstate) findOwned() {
 	owns := func(r metav1.OwnerReference) bool { return groupOf(r) == capsuleGroup }
 	for _, name := range slices.Sorted(maps.Keys(e.cluster.Namespaces)) {
@@ -236,7 +239,7 @@ func (e *capsuleEstate) findOwned() {
 	}
 }
 
-// keyOfBinding names a RoleBinding among the replicas; other kinds have none.
+// keyOfBinding returns namespace/name of a replica that is a RoleBinding; "" for other kinds.
 func keyOfBinding(replica unstructured.Unstructured) string {
 	if replica.GetKind() != "RoleBinding" {
 		return ""

@@ -8,7 +8,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// capsuleClaims says who has made the LNamespaces that bear the names of Tenants, and what of the Tenants stands in their trees.
+// capsuleClaims says who has made the LNamespaces with the names of Tenants, and which of the Tenants' namespaces are in their trees.
 type capsuleClaims struct {
 	cluster Cluster
 	rules   ourRules
@@ -23,8 +23,8 @@ func (c *capsuleClaims) signature() string {
 	return c.cluster.Caller
 }
 
-// doubtAbout is why an LNamespace of the Tenant's name isn't to get the Tenant's namespaces, or "". Where users may make LNamespaces, somebody
-// may have taken the name, and would administer the namespaces by the lists.
+// doubtAbout says why an LNamespace of the Tenant's name must not get the Tenant's namespaces; "" if it may. Where users may make
+// LNamespaces, somebody else may have taken the name, and would get rights in the namespaces by the lists.
 func (c *capsuleClaims) doubtAbout(lns *v1alpha1.LNamespace, t tenantOfCapsule) string {
 	if c.isMadeByCaller(lns) || c.holdsAll(lns, t) {
 		return ""
@@ -54,7 +54,7 @@ func (c *capsuleClaims) isMadeSinceRecord(lns *v1alpha1.LNamespace) bool {
 	return !older
 }
 
-// holdsAll says whether the namespaces of a Tenant stand in the tree of an LNamespace already, all of them: its root is its own.
+// holdsAll says whether the LNamespace owns its root and all namespaces of a Tenant are in its tree already.
 func (c *capsuleClaims) holdsAll(lns *v1alpha1.LNamespace, t tenantOfCapsule) bool {
 	root := c.cluster.Namespaces[lns.Name]
 	if root == nil || lns.UID == "" || root.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(lns.UID) || len(t.namespaces) == 0 {
@@ -81,8 +81,8 @@ func (c *capsuleClaims) isTouched(root, namespace string) bool {
 	})
 }
 
-// stopAt lets nothing but undoing go on where some of a Tenant's namespaces stand below a root whose name somebody else's LNamespace has by
-// now. Undoing takes them out of there, and leaves that LNamespace alone.
+// stopAt sets Stop, so that only undoing may go on, if some of a Tenant's namespaces are below a root whose name somebody else's
+// LNamespace has by now. Undoing takes them out of that tree, and leaves that LNamespace as it is.
 func (e *capsuleEstate) stopAt(t tenantOfCapsule, why string) {
 	if e.cluster.LNamespaces[t.GetName()] == nil || t.GetDeletionTimestamp() != nil {
 		return

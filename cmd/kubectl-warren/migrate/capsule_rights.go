@@ -33,7 +33,7 @@ type ownerOfCapsule struct {
 	ClusterRoles []string             `json:"clusterRoles"`
 }
 
-// subject is how Warren names the owner; false for a service account whose name is none.
+// subject returns the owner as a subject of an LNamespace's lists; false for a service account whose name is malformed.
 func (o ownerOfCapsule) subject() (v1alpha1.Subject, bool) {
 	if o.Kind != v1alpha1.SubjectServiceAccount {
 		return v1alpha1.Subject{Kind: o.Kind, Name: o.Name}, true
@@ -52,7 +52,7 @@ func (o ownerOfCapsule) bound() rbacv1.Subject {
 	return bound
 }
 
-// ownersOf are the owners that the Tenant names, and those that Capsule has found by its permissions.
+// ownersOf returns the owners in the Tenant's spec, and those in its status, which Capsule has found by its permissions.
 func ownersOf(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	for _, fields := range [][]string{{"spec", "owners"}, {"status", "owners"}} {
 		for _, owner := range decodeList[ownerOfCapsule](t.Object, fields...) {
@@ -65,7 +65,7 @@ func ownersOf(t tenantOfCapsule) (owners []ownerOfCapsule) {
 	return owners
 }
 
-// decodeList is a list of objects; what isn't of their shape is left out, for the peer's schema has let it pass or not.
+// decodeList returns a list of objects at a path; elements of another shape are left out.
 func decodeList[T any](object map[string]any, fields ...string) (found []T) {
 	list, _, _ := unstructured.NestedSlice(object, fields...)
 	for _, item := range list {
@@ -77,8 +77,8 @@ func decodeList[T any](object map[string]any, fields ...string) (found []T) {
 	return found
 }
 
-// usersOf are the owners who become users: those who have the ClusterRole that users have here, and can be listed. To others an
-// LNamespace would give what they don't have.
+// usersOf returns the owners that become users of the LNamespace: those that have the ClusterRole of Warren's users, and that a
+// list can name. To other owners the list would give new rights.
 func (e *capsuleEstate) usersOf(t tenantOfCapsule) (users []v1alpha1.Subject) {
 	role := e.rules.Access.UserClusterRole
 	for _, owner := range ownersOf(t) {
@@ -101,19 +101,19 @@ func (e *capsuleEstate) usersOf(t tenantOfCapsule) (users []v1alpha1.Subject) {
 	return users
 }
 
-// unlistedOwner is an owner whom an LNamespace can't list: what it is, and why.
+// unlistedOwner is an owner that an LNamespace can't list, and why.
 type unlistedOwner struct {
 	ownerOfCapsule
 	what, why string
 }
 
-// isDropped says of a ClusterRole that its bindings go with the Tenant, and nothing comes instead: those that let owners delete namespaces,
-// which Warren lets nobody do but by their SubNamespace, and those that let them make and patch namespaces.
+// isDropped says whether the bindings of a ClusterRole are deleted with the Tenant without a replacement: those that let owners
+// delete namespaces, which in Warren works only by the SubNamespace, and those that let owners make and patch namespaces.
 func (e *capsuleEstate) isDropped(role string) bool {
 	return role == capsuleDeleter || role == capsuleProvisioner || slices.Contains(e.cluster.Peer.GrantRoles, role)
 }
 
-// refusal is why an LNamespace can't list somebody, or "".
+// refusal says why an LNamespace can't list a subject; "" if it can.
 func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
 	alone := &v1alpha1.LNamespace{Spec: v1alpha1.LNamespaceSpec{Users: []v1alpha1.Subject{s}}}
 	alone.Name = t.GetName()
@@ -133,8 +133,8 @@ func (e *capsuleEstate) refusal(t tenantOfCapsule, s v1alpha1.Subject) string {
 	return refused[0].Why
 }
 
-// rightsOf divides the RoleBindings that Capsule keeps for a Tenant: kept are those that the root is to have, replaced those that make
-// owners what users are.
+// rightsOf divides the RoleBindings that Capsule keeps for a Tenant: kept are those to be made in the root, replaced those that
+// give owners the rights of Warren's users.
 func (e *capsuleEstate) rightsOf(t tenantOfCapsule) (kept, replaced []bindingOfCapsule) {
 	users := e.Tenants[t.GetName()].Users
 	kept = slices.DeleteFunc(decodeList[bindingOfCapsule](t.Object, "spec", "additionalRoleBindings"), func(b bindingOfCapsule) bool { return e.isDropped(b.ClusterRoleName) })
@@ -226,7 +226,7 @@ func (e *capsuleEstate) addSource(slot propagate.Slot, b bindingOfCapsule) {
 	}}
 }
 
-// gives says whether a RoleBinding gives what b says.
+// gives says whether a RoleBinding has b's role and subjects.
 func (b bindingOfCapsule) gives(binding rbacv1.RoleBinding) bool {
 	same := func(a, b rbacv1.Subject) bool {
 		return a.Kind == b.Kind && a.Namespace == b.Namespace && a.Name == b.Name

@@ -32,7 +32,7 @@ var rulesOfCapsule = []struct{ field, instead string }{
 	{"permissions.matchOwners", "whom it has matched so far is listed; from now on the LNamespace's managers say who is"},
 }
 
-// missRules names what of a Tenant has no counterpart.
+// missRules adds a gap for each field of a Tenant that has no counterpart.
 func (e *capsuleEstate) missRules(t tenantOfCapsule) {
 	of := " of Tenant " + t.GetName()
 	for _, rule := range rulesOfCapsule {
@@ -48,7 +48,7 @@ func (e *capsuleEstate) missRules(t tenantOfCapsule) {
 	}
 }
 
-// says tells a value from one that says nothing.
+// says says whether a value isn't empty.
 func says(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -68,7 +68,7 @@ func says(value any) bool {
 	return value != nil
 }
 
-// missQuotas says what becomes of a Tenant's quotas. Those of scope Tenant have a sum that nobody counts any more.
+// missQuotas adds gaps about a Tenant's quotas. No controller enforces the sum of a quota of scope Tenant any more.
 func (e *capsuleEstate) missQuotas(t tenantOfCapsule) {
 	items, _, _ := unstructured.NestedSlice(t.Object, "spec", "resourceQuotas", "items")
 	if len(items) == 0 {
@@ -103,7 +103,7 @@ func kindsOfCapsule() []string {
 	return kinds
 }
 
-// missOthers names objects of kinds that have no counterpart.
+// missOthers adds a gap for each object of a kind that has no counterpart.
 func (e *capsuleEstate) missOthers() {
 	for _, object := range e.peer.Others {
 		name := strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")

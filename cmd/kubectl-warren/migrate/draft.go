@@ -10,7 +10,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// draft is a plan that is being written: its steps in any order, and its gaps.
+// draft collects the steps of a plan, in any order, and its gaps. A gap is something of the peer's, the other operator's, that has
+// no counterpart in Warren.
 type draft struct {
 	steps []Step
 	gaps  []Gap
@@ -56,7 +57,7 @@ func relabelled(now, changes map[string]string) map[string]string {
 	return result
 }
 
-// patchOf is what of changes isn't so yet, for a merge patch; nil if all is.
+// patchOf returns the changes that aren't made yet, for a merge patch; nil if all are.
 func patchOf(now, changes map[string]string) map[string]any {
 	var patch map[string]any
 	for key, value := range changes {

@@ -12,7 +12,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// unread stands for the content of a source that is not read: a copy in mode create is never compared with it.
+// unread stands for the content of a source, which isn't read because a copy in mode create is never compared with it.
 var unread = strings.Repeat("0", 32)
 
 // planCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps that make it one of ours in
@@ -43,8 +43,8 @@ func (p *planner) planCopies() {
 	p.planSources(objects, copied)
 }
 
-// planSources has the objects say whether and where they are copied. Those that have copies to be taken over are in mode create until the
-// last step; that of RoleBindings comes after that of the Roles which they may name.
+// planSources adds the steps that label the sources: whether and where they are copied. Sources with copies to be taken over are in
+// mode create until the last step. In the last step Roles come before RoleBindings, which may name them.
 func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMetadata, copied map[propagate.Slot]bool) {
 	modes := p.kindModes()
 	wanted := map[propagate.Slot]bool{}
@@ -119,7 +119,7 @@ func (c Cluster) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadat
 	return objects
 }
 
-// worldAfter is what the operator will see in the end: the sources as they will be, and none of the peer's copies.
+// worldAfter returns the world for Warren's planner after the migration: the sources as they will be, without the peer's copies.
 func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMetadata) *propagate.World {
 	world := propagate.NewWorld(p.after)
 	modes := p.kindModes()
@@ -145,7 +145,7 @@ func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMet
 	return world
 }
 
-// planFinish notes first that there is no way back.
+// planFinish plans the last phase. Its first step records that the migration can't be undone any more.
 func (p *planner) planFinish() {
 	if record := p.Peer.Record; !record.isFinished() {
 		p.record(Finish, func(r *Record) { r.Finished = true })

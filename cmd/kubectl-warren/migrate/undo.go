@@ -19,7 +19,7 @@ const (
 	Wake    Phase = "wake"    // the other operator gets its webhooks and replicas back
 )
 
-// undoer makes one plan of the way back; there is a record.
+// undoer makes one plan that undoes a migration, by its record.
 type undoer struct {
 	*Estate
 	Cluster
@@ -27,7 +27,8 @@ type undoer struct {
 	draft *draft
 }
 
-// NewUndo plans what takes the cluster back to where the other operator left it. Without a record nothing was begun, or all is undone.
+// NewUndo returns the plan that undoes the migration, so that the other operator can go on. Without a record the plan is empty:
+// nothing was begun, or all is undone.
 func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	switch record := c.Peer.Record; {
 	case record == nil:
@@ -45,8 +46,8 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 	return d.result(), nil
 }
 
-// undoNamespaces takes off the labels that placed the namespaces, but for those that they had before, from the leaves upwards: what has
-// children can't leave.
+// undoNamespaces removes the labels that placed the namespaces, except those that they had before. It starts with the leaves,
+// because a namespace with children can't leave its tree.
 func (u *undoer) undoNamespaces() {
 	deepest := len(u.joining)
 	for _, name := range slices.Sorted(maps.Keys(u.joining)) {
@@ -102,7 +103,8 @@ func (u *undoer) isMadeSource(slot propagate.Slot, object *metav1.PartialObjectM
 	return made && u.Peer.Record.isMadeHere(objectOf(object), object)
 }
 
-// undoTenants takes away the sources and then the LNamespaces that the migration made. Warren deletes the roots of these, which it made.
+// undoTenants deletes the sources and then the LNamespaces that the migration made. Warren then deletes the root namespaces that it
+// made for these.
 func (u *undoer) undoTenants() {
 	objects := u.objectsBySlot()
 	for _, slot := range sortedSlots(u.Made) {
@@ -154,7 +156,7 @@ func (u *undoer) undoObjects() {
 	}
 }
 
-// undoRest wakes the other operator, and forgets the migration.
+// undoRest restores the webhooks and replicas of the other operator, and deletes the record.
 func (u *undoer) undoRest() {
 	record := u.Peer.Record
 	for _, d := range u.Peer.Deployments {

@@ -33,7 +33,7 @@ type Case struct {
 type Place struct {
 	Namespace string
 	Object    *metav1.PartialObjectMetadata // nil if there is none
-	Unread    bool                          // the user may not look
+	Unread    bool                          // the user may not read it
 }
 
 // Verdict says what an object is.
@@ -57,7 +57,7 @@ type Trace struct {
 	Mode string   `json:"mode,omitempty"`
 	// Notes are sentences: why the object is missing, or what is wrong with it.
 	Notes []string `json:"notes"`
-	// Above is what stands in the namespaces from which a copy could come, topmost first.
+	// Above lists what was found in the namespaces from which a copy could come, topmost first.
 	Above []Sight `json:"above"`
 }
 
@@ -116,8 +116,8 @@ func Of(c Case) *Trace {
 	return t
 }
 
-// kindMode is how the kind is propagated. Where that can't be read, the copy of an object that never opted in tells that its kind is
-// propagated as a whole; else the default is assumed.
+// kindMode returns the kind's mode of propagation. If the configuration can't be read, a copy whose source has no label of its own
+// shows mode All; else the default mode is assumed.
 func (c Case) kindMode() propagate.KindMode {
 	switch {
 	case c.Configured:
@@ -145,14 +145,15 @@ func (c Case) foundAbove(namespace string) Place {
 	return c.Above[i]
 }
 
-// pathFrom is the way from the namespace of a source; without what lies between where that is not above.
+// pathFrom returns the namespaces on the way from a source's namespace to here. If the source's namespace isn't a known ancestor,
+// the way has only these two; below a template that can't be read, it has the source's namespace and all known ancestors.
 func (c Case) pathFrom(from string) []string {
 	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
 	names := append(slices.Clone(sources.Names), c.Slot.Namespace)
 	if i := slices.Index(names, from); i >= 0 {
 		return names[i:]
 	}
-	if sources.Unknown != "" { // a template that can't be read stands above all
+	if sources.Unknown != "" { // a template that can't be read is above all others
 		return append([]string{from}, names...)
 	}
 	return []string{from, c.Slot.Namespace}
@@ -174,7 +175,7 @@ func (c Case) wantedSource() (string, *propagate.Source) {
 	return action.Source.Namespace, world.Source(action.Source)
 }
 
-// sourceIn is what stands in a namespace, if it is a source.
+// sourceIn returns the object in a namespace as a source; nil if it is none.
 func (c Case) sourceIn(p Place) *propagate.Source {
 	if p.Object == nil {
 		return nil
@@ -183,11 +184,11 @@ func (c Case) sourceIn(p Place) *propagate.Source {
 	if !ok {
 		return nil
 	}
-	s.Content = "unread" // what is in it makes no difference
+	s.Content = "unread" // the content doesn't matter here
 	return s
 }
 
-// describeFound says what stands in a namespace above.
+// describeFound says in words what was found in a namespace above.
 func (c Case) describeFound(p Place) string {
 	switch {
 	case p.Unread:
@@ -216,7 +217,7 @@ func (c Case) describeFound(p Place) string {
 	return fmt.Sprintf("a source (%s)", s.Mode)
 }
 
-// ofCopy says what is to be known of a copy beside where it came from.
+// ofCopy returns the notes on a copy.
 func (c Case) ofCopy(from, mode string) []string {
 	var notes []string
 	if mode == v1alpha1.ModeCreate {
@@ -280,7 +281,7 @@ func (c Case) whyAbsent() []string {
 	return notes
 }
 
-// frozenSource names the namespace above whose source can't be judged; "" if there is none.
+// frozenSource returns the namespace above whose source can't be determined; "" if there is none.
 func (c Case) frozenSource() string {
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil && (s.Invalid != "" || s.Terminating && s.Mode != v1alpha1.ModeNone) {
@@ -316,7 +317,8 @@ func (c Case) whyUntouched() string {
 	return "namespace " + name + " is protected"
 }
 
-// propagatedCondition is what the HierarchyConfiguration says of copies that are not what they should be.
+// propagatedCondition returns the end of a sentence about a missing copy: what condition Propagated of the HierarchyConfiguration
+// says of it or, if that isn't False, that the copy is not there yet.
 func (c Case) propagatedCondition() string {
 	found := v1alpha1.FindCondition(c.View.Conditions[c.Slot.Namespace], v1alpha1.ConditionPropagated)
 	if found == nil || found.Status != metav1.ConditionFalse {

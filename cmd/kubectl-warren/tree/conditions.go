@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// badConditions are what is wrong with n: what its HierarchyConfiguration reports, and, where that is silent (it can't be read, or
-// the operator doesn't run), what the labels of the namespaces show.
+// badConditions returns n's problems: those that its HierarchyConfiguration reports or, if it reports none (it can't be read, or
+// the operator doesn't run), those that the labels of the namespaces show.
 func (v View) badConditions(n *forest.Namespace, place forest.Place) []Condition {
 	conditions := []Condition{}
 	for _, c := range v.Conditions[n.Name] {
@@ -39,7 +39,7 @@ func isWorthFootnote(c metav1.Condition) bool {
 	return c.Status == metav1.ConditionFalse
 }
 
-// problemsSeen is what the labels show to be wrong.
+// problemsSeen returns the problems that the labels show.
 func (v View) problemsSeen(n *forest.Namespace, place forest.Place) []Condition {
 	if v.Partial {
 		return nil
@@ -49,7 +49,7 @@ func (v View) problemsSeen(n *forest.Namespace, place forest.Place) []Condition 
 		found = append(found, Condition{string(v1alpha1.ConditionHalted), metav1.ConditionTrue, string(place.Halt.Reason), place.Halt.Message})
 	}
 	if n.Template() == "" {
-		return found // a whole tree shares its root's template: the problem is told there
+		return found // a whole tree shares its root's template, so the problem is shown at the root only
 	}
 	if problem := v.Forest.TemplateProblem(n.Name); problem != "" {
 		found = append(found, Condition{string(v1alpha1.ConditionMetadataSynced), metav1.ConditionFalse, string(v1alpha1.ReasonTemplateMissing), problem})
@@ -57,7 +57,7 @@ func (v View) problemsSeen(n *forest.Namespace, place forest.Place) []Condition 
 	return found
 }
 
-// conditionRank puts what stops everything first; the rest keeps the order in which it is reported.
+// conditionRank orders conditions: those that stop everything in the namespace come first; the others keep their order.
 func conditionRank(conditionType string) int {
 	if conditionType == string(v1alpha1.ConditionHalted) {
 		return 0

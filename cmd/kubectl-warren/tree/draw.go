@@ -105,7 +105,7 @@ func (n *Node) depthText() string {
 	return strconv.Itoa(*n.Depth)
 }
 
-// OrNone is how a table shows what may be missing.
+// OrNone returns the text, or <none> for "", as tables show it.
 func OrNone(text string) string {
 	if text == "" {
 		return "<none>"
@@ -113,8 +113,8 @@ func OrNone(text string) string {
 	return text
 }
 
-// footnotes are the texts below the trees, numbered in the order in which they first appear. What is wrong with many
-// namespaces in the same way is told once.
+// footnotes are the texts below the trees, numbered in the order in which they first appear. A problem that many namespaces share
+// has one footnote.
 type footnotes []string
 
 func (f *footnotes) numberOf(text string) string {

@@ -18,11 +18,11 @@ type View struct {
 	Forest *forest.Snapshot
 	// Conditions of the HierarchyConfigurations, by namespace.
 	Conditions map[string][]metav1.Condition
-	// Partial says that Forest holds only what a walk from some namespaces found. That a parent is not in it then means
-	// nothing, so nothing is called halted but what a HierarchyConfiguration says so of.
+	// Partial says that Forest holds only what a walk from some namespaces found. A parent that is not in Forest may exist then, so
+	// a namespace counts as halted (its ancestors can't be followed to a root) only if its HierarchyConfiguration says so.
 	Partial bool
-	// References has the drawings follow the references to templates alone: below a template stands all that references it,
-	// the roots of trees too.
+	// References makes the drawings follow only references to templates: below a template are all namespaces that reference it,
+	// also roots of trees.
 	References bool
 }
 
@@ -46,7 +46,7 @@ const (
 	PhaseTerminating = "Terminating"
 )
 
-// Node is a namespace with what hangs below it. Its JSON form is an interface that scripts rely on.
+// Node is a namespace with the namespaces below it. Its JSON form is an interface that scripts rely on.
 type Node struct {
 	Name  string `json:"name"`
 	Type  Type   `json:"type"`
@@ -54,7 +54,7 @@ type Node struct {
 	// Depth is the distance to the root; nil where the namespace is halted, in no tree, or it could not be told.
 	Depth *int   `json:"depth,omitempty"`
 	Phase string `json:"phase,omitempty"`
-	// Conditions are those that are bad.
+	// Conditions are the namespace's problems.
 	Conditions []Condition `json:"conditions"`
 	Children   []*Node     `json:"children"`
 
@@ -69,8 +69,8 @@ type Condition struct {
 	Message string                 `json:"message"`
 }
 
-// All returns every tree: roots first, then templates with their instances, then what has no sound place: cycles, each
-// starting at its smallest name, and parents that are not managed or missing. Each group is in alphabetical order.
+// All returns every tree: roots first, then templates with their instances, then namespaces without a way to a root: cycles, each
+// starting at its smallest name, and parents that are missing or that Warren doesn't manage. Each group is in alphabetical order.
 func (v View) All() []*Node {
 	nodes := []*Node{}
 	for _, name := range v.topNames() {
@@ -231,7 +231,7 @@ func (v View) depthOf(n *forest.Namespace, place forest.Place, parent *Node) *in
 	return labelledDepth(n)
 }
 
-// labelledDepth is the depth that the operator's tree labels tell: the distance to the ancestor farthest away.
+// labelledDepth returns the depth by the operator's tree labels: the distance to the farthest ancestor.
 func labelledDepth(n *forest.Namespace) *int {
 	var depth *int
 	for key, value := range n.Labels {
