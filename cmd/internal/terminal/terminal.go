@@ -39,8 +39,8 @@ func escaped(value any) any {
 	}
 }
 
-// writer escapes all control characters but line feeds and tabs. It is the last step before a terminal, for text that was not
-// written by this package's Fprintf, such as messages of libraries.
+// writer escapes all characters that a terminal obeys, but for line feeds and tabs. It is the last step before a terminal, for text
+// that was not written by this package's Fprintf, such as messages of libraries.
 type writer struct {
 	to io.Writer
 	// rest is the beginning of a character whose other bytes have not come yet.

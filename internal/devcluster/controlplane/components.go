@@ -86,7 +86,7 @@ func (cp *ControlPlane) apiServerArgs(port int) ([]string, error) {
 			return nil, fmt.Errorf("writing the audit policy: %w", err)
 		}
 		args = append(args, "--audit-policy-file", policy, "--audit-log-path", cp.AuditLog(),
-			// Mode blocking: a request is in the log before it is answered. The log is never rotated, because readers keep their
+			// Mode blocking: each answered request is in the log at once. The log is never rotated, because readers keep their
 			// place by offset.
 			"--audit-log-mode", "blocking", "--audit-log-maxsize", "100000")
 	}
