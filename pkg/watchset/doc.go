@@ -9,7 +9,7 @@
 // The loss of a right, its return, and a CRD that comes or goes change an informer's State. A missing right is never mistaken for a
 // missing object: only a Synced informer answers NotFound. An informer that is Forbidden or NotServed holds nothing; event handlers
 // get no deletions when that state begins, since the objects may still exist. An informer that is Degraded still holds the objects
-// that it saw last, and its reads return a *DegradedError beside them.
+// that it saw last, and a Lease returns them with a *DegradedError.
 //
 // Source and States connect a Set to a controller of controller-runtime: Source brings events of objects, States brings changes of
 // states. Neither keeps the controller from starting, whatever right or resource is missing.
