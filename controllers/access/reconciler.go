@@ -1,4 +1,5 @@
-// Package access keeps the RBAC objects of every tenant as internal/grants says they should be.
+// Package access writes the RBAC objects through which the users, managers and sudoers of a tenant hold their rights, as internal/grants
+// plans them.
 //
 // These "access objects" carry the label tenancy.warren.dev/access. They are RoleBindings in the tenant's root namespace and pairs,
 // each a ClusterRole and a ClusterRoleBinding of one name. A self pair, which lets one user impersonate that user, is shared by all

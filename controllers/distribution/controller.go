@@ -1,4 +1,4 @@
-// Package distribution keeps the copies of ResourceDistributions.
+// Package distribution keeps a copy of a ResourceDistribution's object in every namespace that the ResourceDistribution targets.
 //
 // A distribution is a ResourceDistribution; its targets are the namespaces that it selects. A slot is the place of one object:
 // kind, namespace and name. A copy is the object that the operator keeps in a target's slot. An obstacle is somebody else's object

@@ -1,5 +1,5 @@
-// Package hierarchy keeps the metadata of managed namespaces (tree labels, ancestry, inherited keys), carries out the requests of
-// HierarchyConfigurations, and reports what is wrong with a namespace.
+// Package hierarchy places namespaces where their HierarchyConfigurations ask for, makes the children that these require, keeps the labels
+// and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
 package hierarchy
 
 import (

@@ -1,5 +1,5 @@
-// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces. Package access decides what the people of a
-// tenant may do there.
+// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces, and writes their status for the other controllers.
+// Package access decides what the people of a tenant may do there.
 package lnamespace
 
 import (

@@ -1,5 +1,5 @@
-// Package authority says who may change the shape of a tree. It turns a request to move a namespace into problems, which forbid the
-// move to everybody, and questions, all of which the authorizer must answer with yes.
+// Package authority says which questions about rights a change of a tree raises, such as a move, inherited keys or required children. It turns
+// such a request into problems, which forbid the change to everybody, and questions, all of which the authorizer must answer with yes.
 //
 // "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
 package authority

@@ -1,4 +1,4 @@
-// Package copying carries out plans of copies, for the packages that make such plans: a queue that is fair to all tenants, and to all sources
+// Package copying is the tools with which the packages propagation and distribution write copies: a queue that is fair to all tenants, and to all sources
 // of each (queue.go), guarded requests (writer.go) with what their answers mean (answers.go), repairs of copies that somebody changes in a
 // loop (repairs.go), and passes of the scrub over all copies (passes.go).
 //

@@ -1,4 +1,4 @@
-// Package release is the subcommand release: it takes the operator off a cluster and leaves the tenants.
+// Package release is the command `manager release`: it takes the operator off a cluster and leaves the tenants.
 package release
 
 import (
