@@ -59,13 +59,17 @@ func newAbove(index *view.View, t *tables, w *copying.Writer) *above {
 }
 
 // confirm returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
-// is not above it, or if the forest says that from is above it. It returns errBehind if the forest is too old to say so. One read of the
-// namespaces above serves all copies in a namespace. A Namespace that is newer than in the forest is entered in the view.
+// is not above it, or if both the view and the tables say that from is above it, so that a plan made from now on knows of that. It returns
+// errBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace that is newer
+// than in the forest is entered in the view.
 func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version string) error {
 	seen := a.index.SeenVersion()
 	s := a.index.Snapshot()
 	sources, ok := s.Sources(slot.Namespace)
-	if !ok || sources.Has(from) || view.Newer(seen, version) {
+	switch {
+	case ok && sources.Has(from) && !a.tables.isSourceOf(from, slot.Namespace):
+		return errBehind // another worker's read has brought a forest that the plans don't know yet
+	case !ok || sources.Has(from) || view.Newer(seen, version):
 		return nil
 	}
 	names := append([]string{slot.Namespace}, sources.Names...)

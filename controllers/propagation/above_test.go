@@ -79,6 +79,13 @@ func TestConfirm(t *testing.T) {
 			t.Error("the forest doesn't know where child stands")
 		}
 	})
+	t.Run("PROP-V6 a plan that is older than what another worker's read has brought deletes nothing", func(t *testing.T) {
+		a, c, x := grown()
+		x.Observe(namespaceAt("child", "8", v1alpha1.LabelParent, "new"))
+		if err := a.confirm(t.Context(), slot, "new", "10"); !errors.Is(err, errBehind) || c.reads != 0 {
+			t.Errorf("%v after %d reads, while the tables have the old forest", err, c.reads)
+		}
+	})
 }
 
 // seenTo is a view whose watch has come to a resourceVersion.

@@ -92,6 +92,9 @@ func (c *copies) carryOut(ctx context.Context, r schema.GroupVersionResource, sl
 		if err := c.above.confirm(ctx, slot, action.Source.Namespace, over.ResourceVersion); err != nil {
 			return err
 		}
+		if c.tables.plan(slot).Verb != propagate.Delete {
+			return errBehind // since the plan, another worker's read of the namespaces above has brought what the watch will bring later
+		}
 		return c.removals.during(slot.Namespace, func() error { return c.deleteCopy(ctx, r, slot, over) })
 	case propagate.Create:
 		if c.troubles.of(slot).blocked() { // a GET of metadata, rather than a POST that is refused again

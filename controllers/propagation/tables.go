@@ -127,6 +127,14 @@ func (t *tables) plan(slot propagate.Slot) propagate.Action {
 	return t.in.world.Plan(slot)
 }
 
+// isSourceOf says whether objects of the namespace called from reach namespace, by the forest that the tables plan by.
+func (t *tables) isSourceOf(from, namespace string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sources, ok := t.in.world.Forest.Sources(namespace)
+	return ok && sources.Has(from)
+}
+
 // planWithCopy returns what to do at slot now, and the copy that stands there; nil if there is none. Where limits hold the copy back,
 // planWithCopy notes that under the same lock as the plan: limits that were released in between would never queue the slot again.
 func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate.Copy) {

@@ -97,6 +97,7 @@ func New(w *devcluster.World) *Gate {
 			select {
 			case <-open:
 			case <-r.Context().Done():
+				g.leaves(open)
 			}
 		}
 		if r = g.judge(w, r); r != nil {
@@ -229,7 +230,16 @@ func (g *Gate) stops(r *http.Request) chan struct{} {
 	return g.open
 }
 
-// Stopped counts the requests that were held back since HoldBack was called.
+// leaves counts a request as held back no more, since its client has given it up.
+func (g *Gate) leaves(open chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open == open {
+		g.held--
+	}
+}
+
+// Stopped counts the requests that are held back, or were when Release was called.
 func (g *Gate) Stopped() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
