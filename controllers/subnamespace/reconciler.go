@@ -22,6 +22,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/finalizers"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -161,7 +162,9 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 // create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
 // SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
-	key, child := sub.Namespace+"/"+sub.Name, r.Index.Snapshot().NewChild(sub.Namespace, sub.Name)
+	// The view may not have taken in the SubNamespace yet: the controller hears of it by the same watch, and nobody hears first.
+	child := r.Index.Snapshot().WithSub(forest.SubOf(sub)).NewChild(sub.Namespace, sub.Name)
+	key := sub.Namespace + "/" + sub.Name
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
 	if wait := r.refused.Wait(key, asked); wait > 0 {
 		return createFailed(sub, r.refused.Of(key)), wait
