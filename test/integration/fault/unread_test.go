@@ -21,23 +21,23 @@ var _ = Describe("an operator that can't read the ClusterRole of users", func() 
 		s.create(ctx, s.payments().Object())
 		s.ready(ctx)
 
-		s.stage.Script(func(r gate.Request) (f gate.Fault) {
+		s.Script(func(r gate.Request) (f gate.Fault) {
 			if r.Method == http.MethodGet && r.URL.Path == "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin" {
 				f.Code = http.StatusInternalServerError
 			}
 			return f
 		})
-		DeferCleanup(s.stage.Script, (func(gate.Request) gate.Fault)(nil))
-		life := s.stage.now()
-		s.stage.kill(life) // an operator that runs trusts for a while that the role is there
-		Eventually(ctx, s.stage.now).Should(BeNumerically(">", life))
+		DeferCleanup(s.Script, (func(gate.Request) gate.Fault)(nil))
+		life := s.now()
+		s.kill(life) // an operator that runs trusts for a while that the role is there
+		Eventually(ctx, s.now).Should(BeNumerically(">", life))
 		change(ctx, s, s.payments().Object(), func(l *v1alpha1.LNamespace) {
 			l.Spec.Sudoers, l.Spec.Users = build.Users(s.own("sue")), build.Users(s.own("anna"), s.own("ann"))
 		})
 		Eventually(ctx, s.sudoers).Should(ConsistOf(s.own("sue")), s.explain)
 		Eventually(ctx, s.users).Should(ConsistOf(s.own("anna")), s.explain)
 
-		s.stage.Script(nil)
+		s.Script(nil)
 		Eventually(ctx, s.users).Should(ConsistOf(s.own("anna"), s.own("ann")), s.explain)
 	})
 })
