@@ -40,10 +40,12 @@ var _ = Describe("a namespace is placed below a parent", func() {
 	})
 
 	It("SUB-T7 by a typo, and keeps what it has until it is back", func(ctx SpecContext) {
+		start := shared.mark(ctx)
 		shared.put(ctx, build.Root("t7-payments", "team", "neco"), build.Child("t7-c", "t7-payments"),
 			build.Secret("t7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		Eventually(shared.ns("t7-c")).WithContext(ctx).Should(carry("team", "neco"))
 		Eventually(shared.is(build.Secret("t7-c", "key", "x"))).WithContext(ctx).Should(there())
+		Eventually(shared.writes(start, "t7-c")).WithContext(ctx).Should(ContainElement(HavePrefix("create secrets t7-c/key")), "the audit log has the copy")
 		since := shared.mark(ctx)
 		versions := shared.follow(ctx, called("t7-c"))
 		shared.label(ctx, "t7-c", v1alpha1.LabelParent+"=t7-nowhere")

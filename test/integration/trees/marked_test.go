@@ -6,9 +6,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -40,6 +43,10 @@ var _ = Describe("a HierarchyConfiguration that asks for a place", func() {
 		c, tenant := cluster{w}, build.Tenant("p12-payments").Object()
 		c.put(ctx, tenant, build.Namespace("p12-legacy"))
 		Eventually(c.ns("p12-payments")).WithContext(ctx).Should(standing("p12-payments", "0"))
+		place := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelParent+`":"p12-payments"}}}`))
+		Eventually(func() error {
+			return c.As(controlplane.Operator).Patch(ctx, build.Namespace("p12-legacy"), place, client.DryRunAll)
+		}).WithContext(ctx).Should(MatchError(ContainSubstring("may join a tree only after")), "the policy is in force")
 		c.wish(ctx, "p12-legacy", build.Below("p12-payments"))
 		Eventually(c.hier("p12-legacy")).WithContext(ctx).Should(say(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending,
 			"may join a tree only after a cluster administrator has set annotation tenancy.warren.dev/adopt"))
