@@ -85,7 +85,7 @@ func (p *settlement) endSub(sub *forest.Sub, removed bool) {
 		}
 		p.end(child, fmt.Sprintf("SubNamespace %s/%s is being deleted", sub.Parent, sub.Name))
 	}
-	if permission := p.f.Desired(sub.Name).Annotations[v1alpha1.AnnotationCascading]; reason == v1alpha1.ReasonDeletionRefused && permission != nil && *permission == v1alpha1.True {
+	if reason == v1alpha1.ReasonDeletionRefused && permitsCascading(p.f.Desired(sub.Name)) {
 		p.note("namespace %s: it stays if the operator looks at SubNamespace %s/%s, which is being deleted, before it writes that what is below may go, too, and is deleted otherwise",
 			sub.Name, sub.Parent, sub.Name)
 	}
@@ -125,10 +125,16 @@ func (p *settlement) endTenant(t *forest.Tenant, removed bool) {
 	}
 }
 
+// permitsCascading says whether a change writes the permission to delete what is below a namespace together with it.
+func permitsCascading(change forest.Change) bool {
+	value := change.Annotations[v1alpha1.AnnotationCascading]
+	return value != nil && *value == v1alpha1.True
+}
+
 // permitCascading plans the write by which a namespace gets the permission to delete what is below it, and says whether there is one.
 func (p *settlement) permitCascading(n *forest.Namespace) bool {
 	change := p.f.Desired(n.Name)
-	if value := change.Annotations[v1alpha1.AnnotationCascading]; value == nil || *value != v1alpha1.True {
+	if !permitsCascading(change) {
 		return false
 	}
 	p.write(Update, n.Name, describeChange(change))
