@@ -162,9 +162,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 // create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
 // SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
-	// The view may not have taken in the SubNamespace yet: the controller hears of it by the same watch, and nobody hears first.
-	child := r.Index.Snapshot().WithSub(forest.SubOf(sub)).NewChild(sub.Namespace, sub.Name)
-	key := sub.Namespace + "/" + sub.Name
+	key, child := sub.Namespace+"/"+sub.Name, r.Index.Snapshot().NewChild(forest.SubOf(sub))
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
 	if wait := r.refused.Wait(key, asked); wait > 0 {
 		return createFailed(sub, r.refused.Of(key)), wait

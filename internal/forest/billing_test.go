@@ -121,7 +121,7 @@ func TestBillingLabelsComeAndGo(t *testing.T) {
 	if diff := cmp.Diff(patch{keys{costKey: "-"}, keys{inheritedKey: "-"}}, patchOf(s.Desired("left")), cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("left: -want, +got:\n%s", diff)
 	}
-	if got := s.NewChild("r", "c").Labels[costKey]; got != "4711" {
+	if got := s.NewChild(&forest.Sub{Parent: "r", Name: "c"}).Labels[costKey]; got != "4711" {
 		t.Errorf("a new sub-namespace has cost center %q", got)
 	}
 	if got := billed(payer("4711", "")).NewRoot(payer("4711", "")).Labels[costKey]; got != "4711" {

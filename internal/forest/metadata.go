@@ -193,12 +193,12 @@ func diffMap(old, wanted map[string]string) map[string]*string {
 	return changes
 }
 
-// NewChild returns the namespace that the operator creates for the SubNamespace name in parent, with everything that its first
-// version must carry. The snapshot doesn't hold it.
-func (s *Snapshot) NewChild(parent, name string) *Namespace {
-	return s.completeKeys(&Namespace{Name: name, Labels: map[string]string{
+// NewChild returns the namespace that the operator creates for the SubNamespace sub, with everything that its first version must
+// carry. The snapshot doesn't hold the namespace, and may not hold sub yet.
+func (s *Snapshot) NewChild(sub *Sub) *Namespace {
+	return s.WithSub(sub).completeKeys(&Namespace{Name: sub.Name, Labels: map[string]string{
 		v1alpha1.LabelCreatedBy: v1alpha1.OperatorName,
-		v1alpha1.LabelParent:    parent,
+		v1alpha1.LabelParent:    sub.Parent,
 		v1alpha1.LabelBound:     v1alpha1.True,
 	}})
 }

@@ -175,8 +175,9 @@ func TestDesiredOfATenantsRoot(t *testing.T) {
 }
 
 func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
-	s := grown(namespace("r", root, label("team", "neco"), annotation("memo", "m"), label("other", "o"), label("pod-security.kubernetes.io/enforce", "restricted"))).
-		WithSub(&forest.Sub{Parent: "r", Name: "c", Labels: keys{"app": "web", "foo": "x"}, Annotations: keys{"note": "n"}})
+	sub := &forest.Sub{Parent: "r", Name: "c", Labels: keys{"app": "web", "foo": "x"}, Annotations: keys{"note": "n"}}
+	unaware := grown(namespace("r", root, label("team", "neco"), annotation("memo", "m"), label("other", "o"), label("pod-security.kubernetes.io/enforce", "restricted")))
+	s := unaware.WithSub(sub)
 	want := &forest.Namespace{
 		Name: "c",
 		Labels: keys{
@@ -185,7 +186,10 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 		},
 		Annotations: keys{ancestryKey: "r/c", parentUIDKey: "uid-r", "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
 	}
-	child := s.NewChild("r", "c")
+	child := s.NewChild(sub)
+	if diff := cmp.Diff(want, unaware.NewChild(sub)); diff != "" {
+		t.Errorf("NewChild, where the snapshot doesn't hold the SubNamespace yet: -want, +got:\n%s", diff)
+	}
 	if diff := cmp.Diff(want, child); diff != "" {
 		t.Errorf("NewChild: -want, +got:\n%s", diff)
 	}

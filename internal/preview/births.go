@@ -77,7 +77,7 @@ func (p *settlement) planChild(sub *forest.Sub) {
 		p.hold(sub.Name, root, "the limits of tree %s leave no room for SubNamespace %s/%s", root, sub.Parent, sub.Name)
 		return
 	}
-	p.bear(p.f.NewChild(sub.Parent, sub.Name), fmt.Sprintf("SubNamespace %s/%s asks for it", sub.Parent, sub.Name))
+	p.bear(p.f.NewChild(sub), fmt.Sprintf("SubNamespace %s/%s asks for it", sub.Parent, sub.Name))
 }
 
 // bear plans the creation of a Namespace, and adds it to the planned forest.
