@@ -5,10 +5,10 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/devcluster"
@@ -114,21 +114,20 @@ func settled(b *testing.B, pid int) (peak, now, files float64) {
 	b.Helper()
 	for range 30 {
 		time.Sleep(time.Second)
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		running, err := procfs.NewProc(pid)
 		if err != nil {
 			b.Skipf("this machine tells nothing of processes: %v", err)
 		}
-		of := func(what string) float64 {
-			kib, err := strconv.ParseFloat(regexp.MustCompile(what + `:\s+(\d+) kB`).FindStringSubmatch(string(status))[1], 64)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return kib / 1024
+		status, err := running.NewStatus()
+		if err != nil {
+			b.Fatal(err)
 		}
-		if resident := of("VmRSS"); now == 0 || resident < now {
-			now, files = resident, of("RssFile")
+		if resident := inMiB(status.VmRSS); now == 0 || resident < now {
+			now, files = resident, inMiB(status.RssFile)
 		}
-		peak = of("VmHWM")
+		peak = inMiB(status.VmHWM)
 	}
 	return peak, now, files
 }
+
+func inMiB(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
