@@ -94,7 +94,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	store.Subscribe(func(_, now *config.OperatorConfiguration) {
 		s.index.Reconfigure(rules.ForForest(now, operatorNamespace))
 	})
-	if err := mgr.Add(memoryKeeper{interval: timing.MemoryLook}); err != nil {
+	if err := mgr.Add(newMemoryKeeper(timing.MemoryLook)); err != nil {
 		return err
 	}
 	if err := mgr.Add(restoreLook{live: mgr.GetAPIReader(), seen: s.index.SeenVersion, interval: timing.RestoreLook}); err != nil {

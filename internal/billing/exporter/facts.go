@@ -72,7 +72,8 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 	return f
 }
 
-// interned returns the shared copy of a text that many objects have.
+// interned returns a shared copy of a text that many objects have. Go forgets the copy at its next collection, so equal texts of one list are
+// shared, and those that come much later are not.
 func interned(text string) string { return unique.Make(text).Value() }
 
 // labelMap returns the labels as a map; nil if there are none.

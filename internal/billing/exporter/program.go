@@ -47,7 +47,7 @@ func assemble(ctx context.Context, mgr ctrl.Manager, c *config.OperatorConfigura
 	p := &program{db: db, outbox: outbox}
 	register()
 	track, keep, report := p.loops(mgr, c, store, now, identity, version, namespace)
-	if err := errors.Join(mgr.Add(track), mgr.Add(keep), mgr.Add(report), mgr.Add(memoryKeeper{interval: 10 * time.Second})); err != nil {
+	if err := errors.Join(mgr.Add(track), mgr.Add(keep), mgr.Add(report), mgr.Add(newMemoryKeeper())); err != nil {
 		p.close()
 		return nil, err
 	}
