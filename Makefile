@@ -136,8 +136,12 @@ test: build controlplane ## Run unit, integration and attack tests; reports in .
 	@hack/test.sh .reports
 
 .PHONY: test-race
-test-race: build controlplane ## The same with the race detector; reports in .reports/race.
+test-race: build controlplane ## The same with the race detector: before a release. Reports in .reports/race.
 	@hack/test.sh .reports/race -race
+
+.PHONY: test-race-unit
+test-race-unit: build controlplane ## The unit tests with the race detector; reports in .reports/race.
+	@UNIT_ONLY=1 hack/test.sh .reports/race -race
 
 .PHONY: test-long
 test-long: export TEST_WINDOW = full
