@@ -76,7 +76,7 @@ var _ = Describe("a service account", func() {
 		f.bound(ctx, root, account).Should(BeFalse())
 		f.suspended(ctx, root, account)
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-S28 of the tree is on no list: its users would be managers, and list themselves", func(ctx SpecContext) {
 		f := of(world, "s28")

@@ -114,7 +114,7 @@ var _ = Describe("the kind LNamespace", Ordered, SpecPriority(1), func() {
 		role.Rules = rules
 		Expect(f.Admin().Update(ctx, role)).To(Succeed())
 		Eventually(f.read(ctx, build.Tenant(payments).Object())).WithContext(ctx).Should(beNotFound())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-D08 goes and leaves every Namespace, without what was granted there", func(ctx SpecContext) {
 		all = fiveOf(ctx, of(w, "d08"))

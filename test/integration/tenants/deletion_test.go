@@ -77,7 +77,7 @@ var _ = Describe("a tenant that is deleted", func() {
 		f.set(ctx, f.as("mia"), payments, map[string]any{"allowCascadingDeletion": true})
 		f.gone(ctx, build.Namespace(web), build.Namespace(payments), build.Tenant(payments).Object())
 		f.gone(ctx, pair("warren:sudo:"+payments)...)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-D05 takes it first, and waits for its Namespace", func(ctx SpecContext) {
 		f := of(world, "d05")
@@ -96,7 +96,7 @@ var _ = Describe("a tenant that is deleted", func() {
 		}).WithContext(ctx).Should(SatisfyAll(HavePrefix("Terminating: "), ContainSubstring("example.com/hold")))
 		f.release(ctx, held)
 		f.gone(ctx, build.Tenant(payments).Object(), build.Namespace(payments))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })
 
 var _ = Describe("a name that is taken again", func() {
@@ -128,5 +128,5 @@ var _ = Describe("a name that is taken again", func() {
 			denied(ctx, f.as(person), podsIn(payments), readTenant(payments))
 			denied(ctx, f.sudo(person, "payments"), podsIn(payments))
 		}
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })

@@ -55,7 +55,7 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 			g.Expect(secretsIn(web).send(ctx, f.sudo("eve", "payments"))).To(beDenied())
 			g.Expect(podsIn(web).send(ctx, f.as("eve"))).To(beDenied())
 		}).WithContext(ctx).WithTimeout(test.Quiet(soon)).Should(Succeed())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-R16 is looked for in all RoleBindings once, however often a list is emptied and filled", func(ctx SpecContext) {
 		f := of(w, "r16")
@@ -85,7 +85,7 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		}
 		Expect(writes).NotTo(BeEmpty(), "the log has what the operator did")
 		Expect(lists).To(BeEmpty())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("ACC-R17 ACC-D12 is not bound elsewhere where a glob protects the root by mistake", func(ctx SpecContext) {
 		f := of(w, "r17")
@@ -117,5 +117,5 @@ var _ = Describe("the group of a tenant's sudoers", Ordered, ContinueOnFailure, 
 		}).WithContext(ctx).WithTimeout(test.Quiet(2 * time.Second)).Should(Succeed())
 		Expect(w.Operator.WriteConfig(w.OperatorConfig)).To(Succeed())
 		f.gone(ctx, build.Tenant(payments).Object(), root)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })

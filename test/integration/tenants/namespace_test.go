@@ -254,7 +254,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("no room for another one"))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.ready(ctx, payments)
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })
 
 // beRefused matches an error that says so.

@@ -148,7 +148,7 @@ var _ = Describe("a placed namespace", func() {
 		f.exists(ctx, n)
 		Expect(n.Labels).NotTo(HaveKey(v1alpha1.LabelReleased))
 		Expect(n.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationHeldBy, `["User `+f.own("alice")+`"]`))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("HIER-L4 leaves although it is halted, and though it came into the tree below another one", func(ctx SpecContext) {
 		f := of(world, "l04")
@@ -174,7 +174,7 @@ var _ = Describe("a placed namespace", func() {
 		for _, name := range []string{"stranded", "upper", "lower"} {
 			f.leaves(ctx, name)
 		}
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("HIER-L5 is guarded once it is out: its holder takes off no mark, and writes no record of who held it", func(ctx SpecContext) {
 		f := of(world, "l05")
@@ -213,5 +213,5 @@ var _ = Describe("an operator that is away while a list changes", SpecPriority(1
 		f.exists(ctx, build.Secret(f.own("daves"), "later", ""))
 		Expect(f.read(ctx, build.Secret(f.own("legacy"), "later", ""))()).To(beNotFound())
 		f.stays(ctx, "daves")
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })

@@ -89,7 +89,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		f.create(ctx, build.ClusterRole(role, build.Rule("", "pods", "list")))
 		f.ready(ctx, payments)
 		allowed(ctx, f.as("alice"), podsIn(payments))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })
 
 // without is how long a namespace had no binding of users: from the answer to its deletion to that to its creation.

@@ -119,7 +119,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 			WithContext(ctx).WithTimeout(test.Quiet(10*time.Second)).Should(Equal(before), "conditions unchanged")
 		remove(ctx, harmless)
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal(nothing))
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 
 	It("is told by the name of the ClusterRole that brings a right in, however far from it", func(ctx SpecContext) {
 		create(ctx, build.Labelled(build.ClusterRole("far", build.Rule("", "nodes", "patch", "get")), "rbac.authorization.k8s.io/aggregate-to-view", "true"))
@@ -151,7 +151,7 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		findings, code := vet(ctx, "--role", "edit")
 		Expect(code).To(Equal(2))
 		Expect(findings).To(ConsistOf(HaveField("Message", "escalate roles.rbac.authorization.k8s.io, from ClusterRole to-edit")))
-	}, SpecTimeout(2*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })
 
 // resourceVersions tells whether somebody wrote to a tenant.

@@ -75,7 +75,7 @@ var _ = Describe("Webhooks that nobody serves", Ordered, func() {
 			Expect(time.Since(began)).To(BeNumerically("<", timeouts[what]+4*time.Second), what)
 		}
 		Expect(f.metadata(ctx)).To(Succeed())
-	}, SpecTimeout(3*time.Minute))
+	}, SpecTimeout(8*time.Minute))
 })
 
 // fixture is the specification's: tenant payments of alice, mia and bob with pay-web, and plain, where carol is
