@@ -31,9 +31,13 @@ type request struct {
 	slack time.Duration
 }
 
+// admissionBench measures requests with and without policies and webhooks.
+type admissionBench struct{ *bench }
+
 // measureAdmission measures what our policies, and webhooks where they are installed, add to a request: SEC-P5. The
 // operator runs. Sides take turns, because the machine drifts.
-func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
+func measureAdmission(ctx context.Context, on *bench) ([]result, error) {
+	b := admissionBench{on}
 	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}
@@ -71,7 +75,7 @@ func measureAdmission(ctx context.Context, b *bench) ([]result, error) {
 }
 
 // plantAdmission makes a namespace outside of the forest with many annotations, and a tenant's.
-func (b *bench) plantAdmission(ctx context.Context) error {
+func (b admissionBench) plantAdmission(ctx context.Context) error {
 	plain := build.Namespace("bench-plain")
 	plain.Annotations = map[string]string{}
 	for i := range annotations {
@@ -89,7 +93,7 @@ func (b *bench) plantAdmission(ctx context.Context) error {
 	return b.waitForIdle(ctx)
 }
 
-func (b *bench) readRequests() []request {
+func (b admissionBench) readRequests() []request {
 	label := func(user, namespace string) func(context.Context, int) error {
 		return func(ctx context.Context, i int) error {
 			patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"example.com/n":"v%d"}}}`, i))
@@ -108,7 +112,7 @@ func (b *bench) readRequests() []request {
 }
 
 // timeRequest sends a request many times, one after the other, and returns how long each took. The first ones warm up.
-func (b *bench) timeRequest(ctx context.Context, r request) ([]time.Duration, error) {
+func (b admissionBench) timeRequest(ctx context.Context, r request) ([]time.Duration, error) {
 	const warm = 10
 	var all []time.Duration
 	for i := range warm + b.scale.children {
@@ -124,7 +128,7 @@ func (b *bench) timeRequest(ctx context.Context, r request) ([]time.Duration, er
 }
 
 // findWalls are our bindings and webhook configurations, as they were found.
-func (b *bench) findWalls(ctx context.Context) ([]client.Object, error) {
+func (b admissionBench) findWalls(ctx context.Context) ([]client.Object, error) {
 	var walls []client.Object
 	bindings := &admissionv1.ValidatingAdmissionPolicyBindingList{}
 	if err := b.Admin().List(ctx, bindings, client.MatchingLabels{"app.kubernetes.io/name": "warren"}); err != nil {
@@ -152,7 +156,7 @@ func (b *bench) findWalls(ctx context.Context) ([]client.Object, error) {
 }
 
 // setWalls puts the walls up or takes them down, and waits until the API server has noticed: a refusal tells.
-func (b *bench) setWalls(ctx context.Context, walls []client.Object, up bool) error {
+func (b admissionBench) setWalls(ctx context.Context, walls []client.Object, up bool) error {
 	for _, wall := range walls {
 		var err error
 		if up {

@@ -173,14 +173,14 @@ func (b *bench) makePattern(ctx context.Context) (p childPattern, err error) {
 
 // writeChildren is the floor: 16 workers with the operator's identity, whom no webhook judges, write SubNamespace, Namespace and status of each
 // child one after the other, and know everything beforehand.
-func (b *bench) writeChildren(ctx context.Context, p childPattern, round int) (time.Duration, error) {
-	c, err := b.floorClient(operatorUser)
+func (f *family) writeChildren(ctx context.Context, p childPattern, round int) (time.Duration, error) {
+	c, err := f.floorClient(operatorUser)
 	if err != nil {
 		return 0, err
 	}
 	subs := "/apis/" + v1alpha1.GroupVersion.String() + "/namespaces/" + root + "/subnamespaces"
 	begin := time.Now()
-	err = inParallel(ctx, b.scale.children, func(ctx context.Context, i int) error {
+	err = inParallel(ctx, f.scale.children, func(ctx context.Context, i int) error {
 		name := fmt.Sprintf("floor-child-%d-%05d", round, i)
 		write := func(r *rest.Request, body []byte, contentType, accept string) error {
 			return r.Param("fieldManager", v1alpha1.OperatorName).Body(bytes.ReplaceAll(body, []byte(patternName), []byte(name))).
@@ -198,12 +198,12 @@ func (b *bench) writeChildren(ctx context.Context, p childPattern, round int) (t
 }
 
 // makeNamespaces times Namespaces that are nobody's. The operator may not make such, so the admin does.
-func (b *bench) makeNamespaces(ctx context.Context, round int) (time.Duration, error) {
-	c, err := b.floorClient(controlplane.Admin)
+func (f *family) makeNamespaces(ctx context.Context, round int) (time.Duration, error) {
+	c, err := f.floorClient(controlplane.Admin)
 	if err != nil {
 		return 0, err
 	}
-	bodies := make([][]byte, b.scale.children)
+	bodies := make([][]byte, f.scale.children)
 	for i := range bodies {
 		ns := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}}
 		ns.Name = fmt.Sprintf("floor-%d-%05d", round, i)
@@ -220,12 +220,12 @@ func (b *bench) makeNamespaces(ctx context.Context, round int) (time.Duration, e
 }
 
 // makeSubNamespaces makes SubNamespaces of the root as a user would, and waits until a watch has shown each as Ready.
-func (b *bench) makeSubNamespaces(ctx context.Context, round int) (time.Duration, error) {
+func (f *family) makeSubNamespaces(ctx context.Context, round int) (time.Duration, error) {
 	list := &v1alpha1.SubNamespaceList{}
-	if err := b.Admin().List(ctx, list, client.InNamespace(root)); err != nil {
+	if err := f.Admin().List(ctx, list, client.InNamespace(root)); err != nil {
 		return 0, err
 	}
-	events, err := b.As(controlplane.Admin).Watch(ctx, &v1alpha1.SubNamespaceList{}, client.InNamespace(root),
+	events, err := f.As(controlplane.Admin).Watch(ctx, &v1alpha1.SubNamespaceList{}, client.InNamespace(root),
 		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
 	if err != nil {
 		return 0, err
@@ -234,12 +234,12 @@ func (b *bench) makeSubNamespaces(ctx context.Context, round int) (time.Duration
 	begin, took, prefix := time.Now(), time.Duration(0), fmt.Sprintf("child-%d-", round)
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() (err error) { // at once, or the API server ends a watch that nobody reads
-		took, err = awaitReady(ctx, events, prefix, b.scale.children, begin)
+		took, err = awaitReady(ctx, events, prefix, f.scale.children, begin)
 		return err
 	})
 	both.Go(func() error {
-		return inParallel(ctx, b.scale.children, func(ctx context.Context, i int) error {
-			return b.Admin().Create(ctx, build.SubNamespace(root, fmt.Sprintf("%s%05d", prefix, i)))
+		return inParallel(ctx, f.scale.children, func(ctx context.Context, i int) error {
+			return f.Admin().Create(ctx, build.SubNamespace(root, fmt.Sprintf("%s%05d", prefix, i)))
 		})
 	})
 	return took, both.Wait()
@@ -268,8 +268,8 @@ func awaitReady(ctx context.Context, events watch.Interface, prefix string, n in
 }
 
 // countWrites adds up what the operator wrote since a mark, by resource.
-func (b *bench) countWrites(ctx context.Context, mark audit.Position, into map[string]int) error {
-	all, err := b.Requests(ctx, mark)
+func (f *family) countWrites(ctx context.Context, mark audit.Position, into map[string]int) error {
+	all, err := f.Requests(ctx, mark)
 	for _, r := range all {
 		if r.User == operatorUser && (r.IsWrite() || r.Resource == "events" && (r.Verb == "create" || r.Verb == "patch")) {
 			into[strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++

@@ -28,9 +28,13 @@ const (
 // watchedName is a namespace that informers look at, and that belongs to no tree.
 func watchedName(i int) string { return fmt.Sprintf("bench-w%04d", i) }
 
+// informersBench measures informers by namespace beside others.
+type informersBench struct{ *bench }
+
 // measureInformers measures what informers by namespace cost, by themselves and in the operator, and how soon they follow RBAC. It
 // takes long, so it prints each line when it is known.
-func measureInformers(ctx context.Context, b *bench) ([]result, error) {
+func measureInformers(ctx context.Context, on *bench) ([]result, error) {
+	b := informersBench{on}
 	sizes := []int{1, 100, 1000}
 	if b.scale.small {
 		sizes = []int{1, 10, 50}
@@ -64,7 +68,7 @@ func measureInformers(ctx context.Context, b *bench) ([]result, error) {
 }
 
 // plantWatched makes namespaces with Secrets of one KiB, so that there are n where there were made.
-func (b *bench) plantWatched(ctx context.Context, made, n int) error {
+func (b informersBench) plantWatched(ctx context.Context, made, n int) error {
 	return inParallel(ctx, n-made, func(ctx context.Context, i int) error {
 		name := watchedName(made + i)
 		if err := b.Admin().Create(ctx, build.Namespace(name)); err != nil {
@@ -82,7 +86,7 @@ func (b *bench) plantWatched(ctx context.Context, made, n int) error {
 }
 
 // compareInformers holds the same objects in each way, one after the other. Only watchset's are judged, at rest, too, if rests.
-func (b *bench) compareInformers(ctx context.Context, n int, rests bool) ([]result, error) {
+func (b informersBench) compareInformers(ctx context.Context, n int, rests bool) ([]result, error) {
 	h := holding{Access: b.Access, User: operatorUser, Selector: "bench=watched", Objects: n * inEach}
 	for i := range n {
 		h.Namespaces = append(h.Namespaces, watchedName(i))
@@ -115,7 +119,7 @@ func (b *bench) compareInformers(ctx context.Context, n int, rests bool) ([]resu
 }
 
 // holdLabelled measures INF-I40: some of many Secrets are held, and none of their content.
-func (b *bench) holdLabelled(ctx context.Context) ([]result, error) {
+func (b informersBench) holdLabelled(ctx context.Context) ([]result, error) {
 	const namespace = "bench-labelled"
 	labelled, all := 10000, 50000
 	if b.scale.small {
@@ -149,7 +153,7 @@ func (b *bench) holdLabelled(ctx context.Context) ([]result, error) {
 }
 
 // operatorInNamespaces measures the operator in scope Namespaces: two watches, and copies of all sources, in each.
-func (b *bench) operatorInNamespaces(ctx context.Context, children int) ([]result, error) {
+func (b informersBench) operatorInNamespaces(ctx context.Context, children int) ([]result, error) {
 	b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: Namespaces}]}\ninformers: {maxInformers: %d, maxNamespaces: %d}", 4*children+100, 2*children+100))
 	b.scale.children = children
 	if err := b.makeCopies(ctx); err != nil {

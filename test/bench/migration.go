@@ -22,9 +22,13 @@ import (
 // nothing and waits for nobody.
 const migrationRate = 0.5
 
+// migrationBench measures a move from HNC.
+type migrationBench struct{ *bench }
+
 // measureMigration measures how a root with children and copies moves from HNC: kubectl warren migrate hnc, until the last step and over
 // it. HNC itself doesn't run: its definitions and objects are there, as it leaves them.
-func measureMigration(ctx context.Context, b *bench) ([]result, error) {
+func measureMigration(ctx context.Context, on *bench) ([]result, error) {
+	b := migrationBench{on}
 	if err := b.plantPeer(ctx); err != nil {
 		return nil, err
 	}
@@ -72,7 +76,7 @@ func measureMigration(ctx context.Context, b *bench) ([]result, error) {
 }
 
 // plantPeer makes what HNC leaves: a root, its children, the sources in the root, and a copy of each in every child.
-func (b *bench) plantPeer(ctx context.Context) error {
+func (b migrationBench) plantPeer(ctx context.Context) error {
 	folder, err := devcluster.Root()
 	if err != nil {
 		return err
@@ -121,7 +125,7 @@ func peerObject(kind, namespace, name string, spec map[string]any) *unstructured
 }
 
 // patchCopies is the floor: a patch of the metadata of each copy, as long as the migration's.
-func (b *bench) patchCopies(ctx context.Context) (time.Duration, error) {
+func (b migrationBench) patchCopies(ctx context.Context) (time.Duration, error) {
 	c, err := b.floorClient(controlplane.Admin)
 	if err != nil {
 		return 0, err
@@ -143,7 +147,7 @@ type moved struct {
 	writes, operators, deletes int
 }
 
-func (b *bench) migrate(ctx context.Context, step string) (moved, error) {
+func (b migrationBench) migrate(ctx context.Context, step string) (moved, error) {
 	mark, err := b.Mark(ctx)
 	if err != nil {
 		return moved{}, err
@@ -173,7 +177,7 @@ func (b *bench) migrate(ctx context.Context, step string) (moved, error) {
 }
 
 // secretUIDs are the UIDs of the Secrets of the tree, by namespace and name.
-func (b *bench) secretUIDs(ctx context.Context) (map[string]types.UID, error) {
+func (b migrationBench) secretUIDs(ctx context.Context) (map[string]types.UID, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	if err := b.Admin().List(ctx, list); err != nil {

@@ -54,7 +54,7 @@ func (a *arrivals) note(namespace string) {
 
 // followRights measures how soon informers follow a RoleBinding that comes and goes: two in each of n namespaces, with a right in each
 // by itself. It takes one namespace after the other, so that only the number of the others tells.
-func (b *bench) followRights(ctx context.Context, n int) ([]result, error) {
+func (b informersBench) followRights(ctx context.Context, n int) ([]result, error) {
 	rounds := 100
 	if b.scale.small {
 		rounds = 5
@@ -115,7 +115,7 @@ func judgeNotice(what string, informers int, times []time.Duration) result {
 }
 
 // grantEach lets the follower watch RBAC, and Secrets in each namespace by itself.
-func (b *bench) grantEach(ctx context.Context, n int) error {
+func (b informersBench) grantEach(ctx context.Context, n int) error {
 	observer := build.ClusterRole("bench-rbac-observer", rbacv1.PolicyRule{
 		APIGroups: []string{rbacv1.GroupName}, Verbs: []string{"list", "watch"}, Resources: []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"},
 	})
@@ -134,7 +134,7 @@ func (b *bench) grantEach(ctx context.Context, n int) error {
 }
 
 // leaseTwice leases the Secrets of all namespaces by two selectors, and waits until all are there.
-func (b *bench) leaseTwice(ctx context.Context, n int, came *arrivals) ([]*watchset.Lease, error) {
+func (b informersBench) leaseTwice(ctx context.Context, n int, came *arrivals) ([]*watchset.Lease, error) {
 	cfg := b.Config(follower)
 	cfg.QPS = -1
 	set, err := watchset.New(cfg, watchset.Options{MaxInformers: 2 * n, MaxNamespaces: n})
