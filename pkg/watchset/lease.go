@@ -1,11 +1,8 @@
 package watchset
 
 import (
-	"maps"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -14,16 +11,13 @@ type Lease struct {
 	set   *Set
 	owner Owner
 	key   requestKey
-	scope Scope
 
 	// The Set's lock guards these.
 	request  Request
+	cover    coverage
 	released bool
-	touched  uint64          // the sequence number of the session, or call of Set.Acquire, that acquired it last
-	parts    map[place]*part // all parts that it holds
-	waiting  []string        // namespaces that exceed MaxNamespaces
-	down     bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
-	changed  chan struct{}   // closed at the next change; nil unless a call of Wait blocks
+	touched  uint64        // the sequence number of the session, or call of Set.Acquire, that acquired it last
+	changed  chan struct{} // closed at the next change; nil unless a call of Wait blocks
 }
 
 // holdings are the leases of an owner.
@@ -44,10 +38,10 @@ func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, er
 	held := s.holdings(owner)
 	l := held.leases[key]
 	if l == nil {
-		l = &Lease{set: s, owner: owner, key: key, scope: r.Scope, request: r, parts: map[place]*part{}}
+		l = &Lease{set: s, owner: owner, key: key, request: r, cover: coverage{scope: r.Scope, parts: map[place]*part{}}}
 		held.leases[key] = l
-		if l.scope.set != nil {
-			l.scope.set.follow(l)
+		if l.cover.scope.set != nil {
+			l.cover.scope.set.follow(l)
 		}
 		l.arrangeParts(nil)
 	}
@@ -82,10 +76,10 @@ func (l *Lease) release() {
 			delete(l.set.owners, l.owner)
 		}
 	}
-	if l.scope.set != nil {
-		l.scope.set.leave(l)
+	if l.cover.scope.set != nil {
+		l.cover.scope.set.leave(l)
 	}
-	for _, p := range l.parts {
+	for _, p := range l.cover.parts {
 		l.detachPart(p)
 		p.expireAfter(l.grace())
 	}
@@ -104,19 +98,19 @@ func (l *Lease) grace() time.Duration {
 // arrangeParts attaches the parts that the lease's scope needs now, and detaches all others. told holds the objects that feeds got
 // from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
 func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
-	waited := l.waiting
-	want, stays, renewed := l.wantedPlaces(), map[place]bool{}, map[string]bool{}
+	waited := l.cover.waiting
+	want, stays, renewed := l.cover.planPlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
 	for _, at := range want {
 		stays[at], renewed[at.namespace] = true, true
 	}
 	var left []*part
-	for at, p := range l.parts {
+	for at, p := range l.cover.parts {
 		if stays[at] {
 			continue
 		}
 		switch {
-		case l.scope.kind == autoScope && !l.down:
-			l.passOn(p, l.parts[place{}])
+		case l.cover.scope.kind == autoScope && !l.cover.down:
+			l.passOn(p, l.cover.parts[place{}])
 		case renewed[at.namespace]: // the namespace was made anew: its UID changed
 			l.tellGone(p)
 		}
@@ -124,7 +118,7 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 		left = append(left, p)
 	}
 	for _, at := range want {
-		if l.parts[at] == nil {
+		if l.cover.parts[at] == nil {
 			l.attachPart(at, told)
 		}
 	}
@@ -133,51 +127,9 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	}
 	l.tellWaiting(waited, renewed)
 	l.wakeWaiters()
-	if cluster := l.parts[place{}]; cluster != nil {
+	if cluster := l.cover.parts[place{}]; cluster != nil {
 		l.partLost(cluster, nil) // the part may be shared, and Forbidden since before this lease
 	}
-}
-
-// wantedPlaces returns the places that the lease needs, in alphabetical order.
-func (l *Lease) wantedPlaces() []place {
-	switch l.scope.kind {
-	case namespacesScope:
-		return l.namespaces()
-	case autoScope:
-		if l.down {
-			return append([]place{{}}, l.namespaces()...)
-		}
-		l.waiting = nil
-		return []place{{}}
-	}
-	return []place{{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}}
-}
-
-// namespaces returns places for at most MaxNamespaces of the NamespaceSet, and sets l.waiting to the names beyond that limit.
-// Namespaces that have a part already come first, so that a new name never displaces them.
-func (l *Lease) namespaces() []place {
-	uids := l.scope.set.namespaceUIDs()
-	room := l.set.options.MaxNamespaces
-	followed := map[string]bool{}
-	for at := range l.parts {
-		if _, stays := uids[at.namespace]; stays && at.kind == namespaceScope && !followed[at.namespace] {
-			followed[at.namespace] = true
-			room--
-		}
-	}
-	l.waiting = nil
-	var want []place
-	for _, name := range slices.Sorted(maps.Keys(uids)) {
-		if !followed[name] {
-			if room <= 0 {
-				l.waiting = append(l.waiting, name)
-				continue
-			}
-			room--
-		}
-		want = append(want, place{kind: namespaceScope, namespace: name, uid: uids[name]})
-	}
-	return want
 }
 
 func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
@@ -196,7 +148,7 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 			p.tellState()
 		}
 	}
-	l.parts[at] = p
+	l.cover.parts[at] = p
 	p.leases[l] = !p.state.settled()
 	p.agenda.expire = time.Time{}
 	p.controllers[l.owner.Controller]++
@@ -233,7 +185,7 @@ func (p *part) recallTold(f *feed, told map[string]client.Object) {
 }
 
 func (l *Lease) detachPart(p *part) {
-	delete(l.parts, p.key.place)
+	delete(l.cover.parts, p.key.place)
 	delete(p.leases, l)
 	controller := l.owner.Controller
 	if p.controllers[controller]--; p.controllers[controller] > 0 {
@@ -288,16 +240,16 @@ func (l *Lease) tellGone(p *part) {
 // partLost makes an Auto lease change from its cluster-wide part p to one part per namespace, if p is Forbidden and its resource is
 // namespaced.
 func (l *Lease) partLost(p *part, told map[*feed]map[string]client.Object) {
-	if l.scope.kind == autoScope && p.key.kind == clusterScope && p.state == Forbidden && !l.down && !p.global {
-		l.down = true
+	if l.cover.switchesFrom(p) && p.state == Forbidden && !l.cover.down && !p.global {
+		l.cover.down = true
 		l.arrangeParts(told)
 	}
 }
 
 // partSynced makes an Auto lease change back from parts of namespaces to its cluster-wide part p.
 func (l *Lease) partSynced(p *part) {
-	if l.scope.kind == autoScope && p.key.kind == clusterScope && l.down {
-		l.down = false
+	if l.cover.switchesFrom(p) && l.cover.down {
+		l.cover.down = false
 		l.arrangeParts(nil)
 	}
 }
@@ -308,44 +260,4 @@ func (l *Lease) wakeWaiters() {
 		close(l.changed)
 		l.changed = nil
 	}
-}
-
-// facingParts returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
-func (l *Lease) facingParts() (parts []*part, missing map[string]error) {
-	missing = map[string]error{}
-	for at, p := range l.parts {
-		if l.scope.kind == autoScope && (at.kind == clusterScope) == l.down {
-			continue
-		}
-		parts = append(parts, p)
-	}
-	for _, name := range l.waiting {
-		missing[name] = ErrLimit
-	}
-	return parts, missing
-}
-
-// partOf returns the part that shows a namespace; nil if the lease has none for it.
-func (l *Lease) partOf(namespace string) *part {
-	switch l.scope.kind {
-	case clusterScope, objectScope:
-		return l.parts[place{kind: l.scope.kind, namespace: l.scope.namespace, name: l.scope.name}]
-	case autoScope:
-		if !l.down {
-			return l.parts[place{}]
-		}
-		if p := l.inNamespace(namespace); p != nil || slices.Contains(l.waiting, namespace) {
-			return p
-		}
-		return l.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state says why nothing is seen
-	}
-	return l.inNamespace(namespace)
-}
-
-func (l *Lease) inNamespace(namespace string) *part {
-	var uid types.UID
-	if l.scope.set != nil {
-		uid = l.scope.set.uid(namespace)
-	}
-	return l.parts[place{kind: namespaceScope, namespace: namespace, uid: uid}]
 }

@@ -108,7 +108,7 @@ func (m *metrics) gauges(emit func(desc *prometheus.Desc, value int, labels ...s
 	}
 	for _, held := range m.set.owners {
 		for _, l := range held.leases {
-			limited += len(l.waiting)
+			limited += len(l.cover.waiting)
 		}
 	}
 	m.set.mu.RUnlock()

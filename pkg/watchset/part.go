@@ -222,11 +222,8 @@ func (p *part) remember(state State) map[*feed]map[string]client.Object {
 }
 
 func (p *part) autoLeased(controller string) bool {
-	if p.key.kind != clusterScope {
-		return false
-	}
 	for l := range p.leases {
-		if l.scope.kind == autoScope && l.owner.Controller == controller {
+		if l.cover.switchesFrom(p) && l.owner.Controller == controller {
 			return true
 		}
 	}

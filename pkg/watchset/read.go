@@ -3,7 +3,6 @@ package watchset
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,9 +15,9 @@ import (
 func (l *Lease) Status() Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	parts, missing := l.facingParts()
+	parts, missing := l.cover.facingParts()
 	if len(parts) == 0 {
-		return l.pending(len(missing) > 0)
+		return pendingStatus(len(missing) > 0)
 	}
 	var worst Status
 	objects := 0
@@ -30,7 +29,7 @@ func (l *Lease) Status() Status {
 		}
 	}
 	if len(missing) > 0 && worst.State == Synced {
-		worst = l.pending(true)
+		worst = pendingStatus(true)
 	}
 	worst.Objects = objects
 	return worst
@@ -44,7 +43,8 @@ func worse(a, b Status) bool {
 	return a.Since.Before(b.Since)
 }
 
-func (l *Lease) pending(limited bool) Status {
+// pendingStatus is the state where a lease has no part. limited says whether it has none for want of room.
+func pendingStatus(limited bool) Status {
 	status := Status{State: Pending}
 	if limited {
 		status.Err = ErrLimit
@@ -56,10 +56,10 @@ func (l *Lease) pending(limited bool) Status {
 func (l *Lease) StatusFor(namespace string) Status {
 	l.set.mu.RLock()
 	defer l.set.mu.RUnlock()
-	if p := l.partOf(namespace); p != nil {
+	if p := l.cover.partOf(namespace); p != nil {
 		return p.status()
 	}
-	return l.pending(slices.Contains(l.waiting, namespace))
+	return pendingStatus(l.cover.lacksRoom(namespace))
 }
 
 // Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all
@@ -88,7 +88,7 @@ func (l *Lease) lookAtParts() (<-chan struct{}, error) {
 	if err := l.closed(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.facingParts()
+	parts, missing := l.cover.facingParts()
 	wait := len(parts) == 0 && len(missing) == 0
 	for _, p := range parts {
 		wait = wait || !p.state.settled() && !p.limited()
@@ -159,12 +159,12 @@ func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 	if err := l.unreadable(); err != nil {
 		return nil, err
 	}
-	p, err := l.readablePart(key.Namespace)
+	p, err := l.cover.readablePart(key.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	if l.scope.kind == objectScope && l.scope.name != key.Name {
-		return nil, fmt.Errorf("%w: the lease is on the object %q, not on %q", ErrInvalid, l.scope.name, key.Name)
+	if l.cover.scope.kind == objectScope && l.cover.scope.name != key.Name {
+		return nil, fmt.Errorf("%w: the lease is on the object %q, not on %q", ErrInvalid, l.cover.scope.name, key.Name)
 	}
 	problem := p.problem()
 	if problem != nil && p.state != Degraded {
@@ -183,20 +183,6 @@ func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 	return nil, apierrors.NewNotFound(p.key.resource.GroupResource(), key.Name)
 }
 
-// readablePart returns the part that shows a namespace.
-func (l *Lease) readablePart(namespace string) (*part, error) {
-	if l.scope.namespace != "" && namespace != l.scope.namespace {
-		return nil, fmt.Errorf("%w: the lease is on namespace %q, not on %q", ErrInvalid, l.scope.namespace, namespace)
-	}
-	if p := l.partOf(namespace); p != nil {
-		return p, nil
-	}
-	if slices.Contains(l.waiting, namespace) {
-		return nil, ErrLimit
-	}
-	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
-}
-
 // List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
 // matches everything. The objects are shared: callers must not change them. Where some namespaces can't be seen, it returns the
 // objects of the others and a *PartialError; a *DegradedError comes with the objects as they were seen last.
@@ -206,9 +192,9 @@ func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, er
 	if err := l.unreadable(); err != nil {
 		return nil, err
 	}
-	parts, missing := l.facingParts()
+	parts, missing := l.cover.facingParts()
 	if namespace != "" {
-		p, err := l.readablePart(namespace)
+		p, err := l.cover.readablePart(namespace)
 		if err != nil {
 			return nil, err
 		}

@@ -248,8 +248,11 @@ func (p *part) newerElsewhere(resourceVersion string) []client.Object {
 func (p *part) standIns() iter.Seq2[*Lease, *part] {
 	return func(yield func(*Lease, *part) bool) {
 		for l := range p.leases {
-			for at, q := range l.parts {
-				if l.scope.kind == autoScope && l.down && p.key.kind == clusterScope && at.kind == namespaceScope && !yield(l, q) {
+			if !l.cover.switchesFrom(p) {
+				continue
+			}
+			for q := range l.cover.standIns() {
+				if !yield(l, q) {
 					return
 				}
 			}

@@ -1,8 +1,6 @@
 package watchset
 
 import (
-	"slices"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -48,11 +46,11 @@ func (l *Lease) tellWaiting(before []string, followed map[string]bool) {
 		return
 	}
 	for _, namespace := range before {
-		if !followed[namespace] && !slices.Contains(l.waiting, namespace) {
+		if !followed[namespace] && !l.cover.lacksRoom(namespace) {
 			l.key.sink.State(namespace, Status{State: Pending})
 		}
 	}
-	for _, namespace := range l.waiting {
-		l.key.sink.State(namespace, l.pending(true))
+	for _, namespace := range l.cover.waiting {
+		l.key.sink.State(namespace, pendingStatus(true))
 	}
 }

@@ -1,0 +1,142 @@
+package watchset
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// coverage is where a lease has parts, and where it has none for want of room. The Set's lock guards it, but for the scope, which
+// never changes.
+type coverage struct {
+	scope   Scope
+	parts   map[place]*part // all parts that the lease holds
+	waiting []string        // namespaces that exceed MaxNamespaces
+	down    bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
+}
+
+// planPlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
+// names beyond that limit wait from now on.
+func (c *coverage) planPlaces(limit int) []place {
+	switch c.scope.kind {
+	case namespacesScope:
+		return c.planNamespaces(limit)
+	case autoScope:
+		if c.down {
+			return append([]place{{}}, c.planNamespaces(limit)...)
+		}
+		c.waiting = nil
+		return []place{{}}
+	}
+	return []place{c.ownPlace()}
+}
+
+// planNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
+// already come first, so that a new name never displaces them.
+func (c *coverage) planNamespaces(limit int) []place {
+	uids := c.scope.set.namespaceUIDs()
+	followed := map[string]bool{}
+	for at := range c.parts {
+		if _, stays := uids[at.namespace]; stays && at.kind == namespaceScope && !followed[at.namespace] {
+			followed[at.namespace] = true
+			limit--
+		}
+	}
+	c.waiting = nil
+	var want []place
+	for _, name := range slices.Sorted(maps.Keys(uids)) {
+		if !followed[name] {
+			if limit <= 0 {
+				c.waiting = append(c.waiting, name)
+				continue
+			}
+			limit--
+		}
+		want = append(want, place{kind: namespaceScope, namespace: name, uid: uids[name]})
+	}
+	return want
+}
+
+// ownPlace returns the only place of a scope that follows no NamespaceSet.
+func (c *coverage) ownPlace() place {
+	return place{kind: c.scope.kind, namespace: c.scope.namespace, name: c.scope.name}
+}
+
+// lacksRoom says whether MaxNamespaces leaves no room for a part in a namespace.
+func (c *coverage) lacksRoom(namespace string) bool { return slices.Contains(c.waiting, namespace) }
+
+// switchesFrom says whether p is the cluster-wide part of an Auto lease.
+func (c *coverage) switchesFrom(p *part) bool {
+	return c.scope.kind == autoScope && p.key.kind == clusterScope
+}
+
+// facingParts returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.
+func (c *coverage) facingParts() (parts []*part, missing map[string]error) {
+	missing = map[string]error{}
+	for at, p := range c.parts {
+		if c.scope.kind == autoScope && (at.kind == clusterScope) == c.down {
+			continue
+		}
+		parts = append(parts, p)
+	}
+	for _, name := range c.waiting {
+		missing[name] = ErrLimit
+	}
+	return parts, missing
+}
+
+// standIns yields the parts of namespaces that an Auto lease reads from while its cluster-wide part is Forbidden.
+func (c *coverage) standIns() iter.Seq[*part] {
+	return func(yield func(*part) bool) {
+		if c.scope.kind != autoScope || !c.down {
+			return
+		}
+		for at, p := range c.parts {
+			if at.kind == namespaceScope && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// partOf returns the part that shows a namespace; nil if the lease has none for it.
+func (c *coverage) partOf(namespace string) *part {
+	switch c.scope.kind {
+	case clusterScope, objectScope:
+		return c.parts[c.ownPlace()]
+	case autoScope:
+		if !c.down {
+			return c.parts[place{}]
+		}
+		if p := c.inNamespace(namespace); p != nil || c.lacksRoom(namespace) {
+			return p
+		}
+		return c.parts[place{}] // outside the NamespaceSet, the cluster-wide part's state says why nothing is seen
+	}
+	return c.inNamespace(namespace)
+}
+
+func (c *coverage) inNamespace(namespace string) *part {
+	var uid types.UID
+	if c.scope.set != nil {
+		uid = c.scope.set.uid(namespace)
+	}
+	return c.parts[place{kind: namespaceScope, namespace: namespace, uid: uid}]
+}
+
+// readablePart is partOf for a read: it returns an error where the lease has no part for the namespace.
+func (c *coverage) readablePart(namespace string) (*part, error) {
+	if c.scope.namespace != "" && namespace != c.scope.namespace {
+		return nil, fmt.Errorf("%w: the lease is on namespace %q, not on %q", ErrInvalid, c.scope.namespace, namespace)
+	}
+	if p := c.partOf(namespace); p != nil {
+		return p, nil
+	}
+	if c.lacksRoom(namespace) {
+		return nil, ErrLimit
+	}
+	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
+}
