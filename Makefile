@@ -221,8 +221,9 @@ spec-coverage: ## Which cases of docs/behaviour passed in the last `make test`.
 ##@ Build
 
 .PHONY: build
-build: ## Build bin/manager, bin/manager-bigquery, bin/kubectl-warren and bin/kubectl-sudo with their other names.
+build: ## Build bin/manager, bin/manager-billing, bin/manager-bigquery, bin/kubectl-warren and bin/kubectl-sudo with their other names.
 	@$(BUILD) -o bin/manager .
+	@$(BUILD) -o bin/manager-billing ./cmd/manager-billing
 	@$(BUILD) -o bin/manager-bigquery ./cmd/manager-bigquery
 	@$(BUILD) -o bin/kubectl-warren ./cmd/kubectl-warren
 	@$(BUILD) -o bin/kubectl-sudo ./cmd/kubectl-sudo
@@ -233,14 +234,15 @@ build: ## Build bin/manager, bin/manager-bigquery, bin/kubectl-warren and bin/ku
 image: ## Write dist/image.tar, the image as a file, without any container tool: IMG names it, ARCH chooses the machine.
 	@[ -n "$(IMG)" ] || { echo "error: IMG is empty: make image IMG=registry.example/warren:v1" >&2; exit 1; }
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager .
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-billing ./cmd/manager-billing
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o bin/linux-$(ARCH)/manager-bigquery ./cmd/manager-bigquery
 	@go run ./hack/image -name "$(IMG)" -o "$(IMAGE_TAR)" -version "$(VERSION)" -revision "$(COMMIT)" \
-		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-bigquery
+		bin/linux-$(ARCH)/manager bin/linux-$(ARCH)/manager-billing bin/linux-$(ARCH)/manager-bigquery
 
 .PHONY: sbom
 sbom: build ## Write dist/sbom.cdx.json: what the programs of the image are made of, in CycloneDX. The image holds the same.
 	@mkdir -p dist
-	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager bin/manager-bigquery
+	@go run ./hack/sbom -version "$(VERSION)" -o dist/sbom.cdx.json bin/manager bin/manager-billing bin/manager-bigquery
 
 .PHONY: govulncheck
 govulncheck: ## Look for known vulnerabilities in what is linked in. It asks vuln.go.dev, or GOVULNDB.

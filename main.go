@@ -31,7 +31,7 @@ func main() {
 func run() error {
 	ctx := ctrl.SetupSignalHandler()
 	if len(os.Args) > 1 {
-		if handled, err := operator.RunSubcommand(ctx, version, os.Args[1], os.Args[2:], os.Stdout); handled {
+		if handled, err := operator.RunSubcommand(ctx, os.Args[1], os.Args[2:], os.Stdout); handled {
 			return err
 		}
 	}

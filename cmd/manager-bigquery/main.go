@@ -1,12 +1,10 @@
-// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. The program manager, which stands beside
-// it, hands over to it where the ledger is in BigQuery; it takes the same words and flags.
+// Manager-bigquery is the billing exporter and its commands with the driver of BigQuery. The program manager-billing, which
+// stands beside it, hands over to it where the ledger is in BigQuery; it takes the same words and flags.
 package main
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"os"
 
 	// As in manager: the image has no roots of its own.
@@ -24,20 +22,10 @@ var version = "unknown"
 
 func main() {
 	exporter.OpenBigQuery = open
-	if err := run(ctrl.SetupSignalHandler(), os.Args[1:], os.Stdout); err != nil {
+	if err := cli.RunProgram(ctrl.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
-}
-
-func run(ctx context.Context, args []string, out io.Writer) error {
-	switch {
-	case len(args) > 0 && args[0] == "billing":
-		return cli.Run(ctx, args[1:], out)
-	case len(args) > 0 && args[0] == "billing-exporter":
-		return exporter.Run(ctx, version, args[1:], out)
-	}
-	return fmt.Errorf("this program is run by manager, and knows billing and billing-exporter alone, not %q", args)
 }
 
 func open(c *config.BillingBigQuery) *sql.DB {

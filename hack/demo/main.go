@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
@@ -74,7 +75,7 @@ func demo(ctx context.Context, away bool) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"manager", "kubectl-warren", "kubectl-sudo"} {
+	for _, name := range []string{"manager", programs.Billing, "kubectl-warren", "kubectl-sudo"} {
 		if _, err := os.Stat(filepath.Join(root, "bin", name)); err != nil {
 			return fmt.Errorf("bin/%s is missing; run: make build", name)
 		}

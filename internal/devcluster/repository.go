@@ -29,31 +29,43 @@ func Root() (string, error) {
 
 // BuildManager builds the operator into bin/test and returns its path, in a second where nothing changed: a suite
 // never tests a stale binary. With WARREN_RACE=1 it has the race detector.
-func BuildManager(ctx context.Context) (string, error) {
+func BuildManager(ctx context.Context) (string, error) { return buildProgram(ctx, "manager", ".") }
+
+// BuildBilling builds, beside the operator of BuildManager, the programs of billing that the operator hands over to.
+func BuildBilling(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		if _, err := buildProgram(ctx, name, "./cmd/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func buildProgram(ctx context.Context, name, source string) (string, error) {
 	root, err := Root()
 	if err != nil {
 		return "", err
 	}
 	// As `make build` does it, so that both share Go's cache.
-	name, env, flags := "manager", "CGO_ENABLED=0", "-trimpath"
+	folder, env, flags := "test", "CGO_ENABLED=0", "-trimpath"
 	if os.Getenv("WARREN_RACE") == "1" {
-		name, env, flags = "manager-race", "CGO_ENABLED=1", "-race"
+		folder, env, flags = "test-race", "CGO_ENABLED=1", "-race"
 	}
-	dir := filepath.Join(root, "bin", "test")
+	dir := filepath.Join(root, "bin", folder)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("building the operator: %w", err)
+		return "", fmt.Errorf("building %s: %w", name, err)
 	}
 	lock := flock.New(filepath.Join(dir, ".lock")) // suites of several packages may run at once
 	if err := lock.Lock(); err != nil {
-		return "", fmt.Errorf("building the operator: %w", err)
+		return "", fmt.Errorf("building %s: %w", name, err)
 	}
 	defer func() { _ = lock.Unlock() }()
 	out := filepath.Join(dir, name)
-	cmd := exec.CommandContext(ctx, "go", "build", flags, "-o", out, ".")
+	cmd := exec.CommandContext(ctx, "go", "build", flags, "-o", out, source)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env)
 	if answer, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the operator: %w\n%s", err, bytes.TrimSpace(answer))
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, bytes.TrimSpace(answer))
 	}
 	return out, nil
 }

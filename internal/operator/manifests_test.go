@@ -22,7 +22,7 @@ const head = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConf
 
 func TestManifests(t *testing.T) {
 	out := &bytes.Buffer{}
-	handled, err := RunSubcommand(context.Background(), "test", "manifests", []string{"--config", file(t, head+"propagation: {kinds: [{kind: Service}]}")}, out)
+	handled, err := RunSubcommand(context.Background(), "manifests", []string{"--config", file(t, head+"propagation: {kinds: [{kind: Service}]}")}, out)
 	if !handled || err != nil {
 		t.Fatal(handled, err)
 	}
@@ -70,7 +70,7 @@ func TestManifestsRefuses(t *testing.T) {
 			}
 		})
 	}
-	if handled, err := RunSubcommand(context.Background(), "test", "manifest", nil, &bytes.Buffer{}); handled || err != nil {
+	if handled, err := RunSubcommand(context.Background(), "manifest", nil, &bytes.Buffer{}); handled || err != nil {
 		t.Errorf("an unknown subcommand: %v, %v", handled, err)
 	}
 }

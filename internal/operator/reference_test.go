@@ -2,7 +2,9 @@ package operator
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -27,7 +29,7 @@ func TestReferenceListsEveryFlag(t *testing.T) {
 	for _, found := range row.FindAllStringSubmatch(subcommandRows, -1) {
 		described[found[1]] = found[0]
 	}
-	for name := range subcommands("test") {
+	for name := range subcommands() {
 		if described[name] == "" {
 			t.Errorf("docs/reference/manager.md doesn't list subcommand %s", name)
 		}
@@ -78,7 +80,13 @@ func flagsOf(t *testing.T, subcommand string) []string {
 func flagsInHelp(t *testing.T, words ...string) []string {
 	t.Helper()
 	var help bytes.Buffer
-	if _, err := RunSubcommand(t.Context(), "test", words[0], append(words[1:], "--help"), &help); err != nil {
+	run := RunSubcommand
+	if strings.HasPrefix(words[0], "billing") { // the operator hands these over
+		run = func(ctx context.Context, name string, args []string, out io.Writer) (bool, error) {
+			return true, cli.RunProgram(ctx, "test", append([]string{name}, args...), out)
+		}
+	}
+	if _, err := run(t.Context(), words[0], append(words[1:], "--help"), &help); err != nil {
 		t.Fatal(err)
 	}
 	var names []string

@@ -25,7 +25,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/sight"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
-	"github.com/warren-tenancy/warren/internal/billing/exporter"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
@@ -180,7 +180,7 @@ func (s *setup) addTenants(context.Context) error {
 	bills := func() bool { return s.store.Current().Billing.Driver != config.DriverNone }
 	if err := s.mgr.Add(&lnamespace.ExporterWatch{
 		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Report: s.tenantReporter, Bills: bills,
-		Lease: client.ObjectKey{Namespace: s.namespace, Name: exporter.LeaseName}, Timing: lnamespace.DefaultExporterTiming(),
+		Lease: client.ObjectKey{Namespace: s.namespace, Name: programs.LeaseName}, Timing: lnamespace.DefaultExporterTiming(),
 	}); err != nil {
 		return err
 	}

@@ -4,28 +4,32 @@ import (
 	"context"
 	"io"
 
-	"github.com/warren-tenancy/warren/internal/billing/cli"
-	"github.com/warren-tenancy/warren/internal/billing/exporter"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/operator/release"
 )
 
-// subcommands are the commands of the binary beside the operator itself: commands that do their work once and end, and the program of the
-// billing exporter. Each takes the arguments after its name, and prints to out.
-func subcommands(version string) map[string]func(ctx context.Context, args []string, out io.Writer) error {
+// subcommands are the commands of the binary beside the operator itself: commands that do their work once and end, and those of billing,
+// which another program carries out. Each takes the arguments after its name, and prints to out.
+func subcommands() map[string]func(ctx context.Context, args []string, out io.Writer) error {
 	return map[string]func(ctx context.Context, args []string, out io.Writer) error{
-		"manifests": func(_ context.Context, args []string, out io.Writer) error { return printManifests(args, out) },
-		"plan":      printPlan,
-		"release":   release.Run,
-		"billing":   cli.Run,
-		"billing-exporter": func(ctx context.Context, args []string, out io.Writer) error {
-			return exporter.Run(ctx, version, args, out)
-		},
+		"manifests":        func(_ context.Context, args []string, out io.Writer) error { return printManifests(args, out) },
+		"plan":             printPlan,
+		"release":          release.Run,
+		"billing":          handOverBilling("billing"),
+		"billing-exporter": handOverBilling("billing-exporter"),
+	}
+}
+
+// handOverBilling returns a subcommand that replaces this process by the program of billing, which knows the same name.
+func handOverBilling(name string) func(context.Context, []string, io.Writer) error {
+	return func(_ context.Context, args []string, _ io.Writer) error {
+		return programs.HandOver(programs.Billing, "manager "+name, append([]string{name}, args...))
 	}
 }
 
 // RunSubcommand runs the subcommand of that name; handled is false where there is no such subcommand.
-func RunSubcommand(ctx context.Context, version, name string, args []string, out io.Writer) (handled bool, err error) {
-	run, handled := subcommands(version)[name]
+func RunSubcommand(ctx context.Context, name string, args []string, out io.Writer) (handled bool, err error) {
+	run, handled := subcommands()[name]
 	if !handled {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 )
 
 // OpenStore opens the ledger of a configuration. It connects to nothing yet. Close the database when it is no longer needed.
@@ -56,7 +57,7 @@ func openEngine(c *config.Billing) (*sql.DB, billing.Dialect, error) {
 		db = billing.OpenPostgresBy(read)
 	case config.DriverBigQuery:
 		if OpenBigQuery == nil {
-			return nil, dialect, fmt.Errorf("billing.driver bigquery: %s has the driver, not this program", bigqueryProgram)
+			return nil, dialect, fmt.Errorf("billing.driver bigquery: %s has the driver, not this program", programs.BigQuery)
 		}
 		db = OpenBigQuery(&c.BigQuery)
 	}

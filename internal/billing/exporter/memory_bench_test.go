@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 )
@@ -20,6 +21,9 @@ import (
 func BenchmarkMemory(b *testing.B) {
 	manager, err := devcluster.BuildManager(b.Context())
 	if err != nil {
+		b.Fatal(err)
+	}
+	if err := devcluster.BuildBilling(b.Context(), programs.Billing); err != nil {
 		b.Fatal(err)
 	}
 	for _, size := range []struct {

@@ -29,11 +29,9 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
-
-// LeaseName is the name of the exporter's Lease, in the operator's namespace. The replica that holds the Lease exports.
-const LeaseName = "warren-billing-exporter"
 
 // DefaultNamespace is the operator's own namespace, unless it was deployed into another.
 const DefaultNamespace = "warren-system"
@@ -163,7 +161,7 @@ func (o options) manager() ctrl.Options {
 		Metrics:                       server.Options{BindAddress: o.metrics},
 		HealthProbeBindAddress:        o.health,
 		LeaderElection:                true,
-		LeaderElectionID:              LeaseName,
+		LeaderElectionID:              programs.LeaseName,
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 	}

@@ -16,6 +16,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -78,7 +79,7 @@ func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store
 	keep := &keeper{
 		store: store, outbox: p.outbox, tracker: track, clock: now, events: events, manage: b.Schema == config.SchemaManage,
 		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: now, Batch: b.Batch.MaxRows, Timeout: timeout},
-		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: LeaseName},
+		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: programs.LeaseName},
 		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: identity, Version: version, StartedAt: now.Now()},
 		flushEvery: b.FlushInterval.Duration, compareEvery: b.ResyncInterval.Duration, watermarkEvery: store.WatermarkInterval(),
 		timeout: timeout,
@@ -111,7 +112,7 @@ func (o *onlyOne) Start(ctx context.Context) error {
 	case <-o.elected:
 	case <-ctx.Done():
 	case <-timer.C:
-		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the Deployment to 1", LeaseName, o.path)
+		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the Deployment to 1", programs.LeaseName, o.path)
 	}
 	return nil
 }

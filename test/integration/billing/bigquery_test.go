@@ -29,11 +29,7 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 	var store *billing.Store
 	var key, config string
 	BeforeAll(func(ctx SpecContext) {
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(filepath.Dir(manager), "manager-bigquery"),
-			"github.com/warren-tenancy/warren/cmd/manager-bigquery")
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		out, err := build.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(out))
+		var err error
 		server, err = fakebigquery.Start()
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(server.Stop)

@@ -18,6 +18,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
@@ -41,6 +42,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
 	manager, err = devcluster.BuildManager(ctx)
 	Expect(err).NotTo(HaveOccurred())
+	Expect(devcluster.BuildBilling(ctx, programs.Billing, programs.BigQuery)).To(Succeed())
 	world, err = devcluster.Start(ctx, devcluster.Options{
 		ControlPlane: controlplane.Options{Users: map[string][]string{account: {"system:serviceaccounts", "system:serviceaccounts:warren-system"}}},
 		Components:   []string{"config/components/billing-sqlite"},

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/warren-tenancy/warren/internal/billing/cli"
+)
+
+// The operator has no pages of drivers in memory, and the exporter none of controllers and webhooks.
+func TestWhoLinksWhat(t *testing.T) {
+	for program, want := range map[string]struct{ drivers, controllers bool }{
+		".": {drivers: true}, "../manager-bigquery": {drivers: true}, "../..": {controllers: true}, "../kubectl-warren": {},
+	} {
+		t.Run("BILL-75 "+program, func(t *testing.T) {
+			out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", program).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			packages := string(out)
+			if got := strings.Contains(packages, "modernc.org/sqlite\n") && strings.Contains(packages, "github.com/jackc/pgx/v5\n"); got != want.drivers {
+				t.Errorf("it links the drivers of SQLite and PostgreSQL: %t, want %t", got, want.drivers)
+			}
+			if got := strings.Contains(packages, "/warren/controllers/") || strings.Contains(packages, "/warren/webhooks"); got != want.controllers {
+				t.Errorf("it links controllers or webhooks: %t, want %t", got, want.controllers)
+			}
+		})
+	}
+}
+
+func TestWords(t *testing.T) {
+	for _, args := range [][]string{nil, {"release"}, {"--config=x"}} {
+		if err := cli.RunProgram(t.Context(), version, args, nil); err == nil || !strings.Contains(err.Error(), "knows billing and billing-exporter alone") {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,33 @@
+// Package programs hands over to the programs of billing, which stand in the folder of the program manager, and has the name by which
+// the operator finds a running exporter. It links no driver, because the operator imports it.
+package programs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	// Billing is the billing exporter and its commands, with the drivers of SQLite and PostgreSQL. The operator uses neither the
+	// drivers nor the exporter, and the exporter uses no controller; each program would have the other's pages in memory.
+	Billing = "manager-billing"
+	// BigQuery is the same with the driver of BigQuery. Google's client costs 20 MB of memory, which few installations need.
+	BigQuery = "manager-bigquery"
+)
+
+// LeaseName is the name of the exporter's Lease, in the operator's namespace. The replica that holds the Lease exports.
+const LeaseName = "warren-billing-exporter"
+
+// HandOver replaces this process by a program in the same folder, with these arguments. It returns only if that fails; what is needed,
+// such as a subcommand, begins the sentence of its error.
+func HandOver(program, what string, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("looking for %s: %w", program, err)
+	}
+	path := filepath.Join(filepath.Dir(self), program)
+	err = syscall.Exec(path, append([]string{path}, args...), os.Environ())
+	return fmt.Errorf("%s needs the program %s beside this one: %w; `make build` makes it, and the image has it", what, path, err)
+}
