@@ -57,15 +57,6 @@ func (p *settlement) planChildren() {
 	}
 }
 
-// subs returns all SubNamespaces, the oldest first.
-func (p *settlement) subs() []*forest.Sub {
-	var all []*forest.Sub
-	for name := range p.f.All() {
-		all = append(all, p.f.Subs(name)...)
-	}
-	return all
-}
-
 // planChild plans the creation of the namespace of a SubNamespace.
 func (p *settlement) planChild(sub *forest.Sub) {
 	if sub.Deleting || sub.NameLost || p.f.Namespace(sub.Name) != nil || p.f.ParentObstacle(sub.Parent).Exists() ||

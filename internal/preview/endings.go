@@ -42,12 +42,6 @@ func (p *settlement) removedKinds(ctx context.Context, api client.Reader) (map[s
 	return removed, nil
 }
 
-// isEnding says whether a SubNamespace is being deleted, or will be with the namespace in which it stands.
-func (p *settlement) isEnding(sub *forest.Sub) bool {
-	n := p.f.Namespace(sub.Parent)
-	return sub.Deleting || n != nil && n.Terminating
-}
-
 // isForeign says whether a SubNamespace is being deleted without the operator's finalizer: the operator has nothing left to do, and
 // only finalizers of others keep it.
 func (p *settlement) isForeign(sub *forest.Sub) bool {

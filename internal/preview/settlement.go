@@ -2,8 +2,6 @@ package preview
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -16,20 +14,14 @@ import (
 // applies each planned write to a forest in memory, and plans again until nothing is left to write.
 type settlement struct {
 	*facts
-	// start is the forest as it was read, f the one after the writes.
-	start, f          *forest.Snapshot
+	draft
+	outcome
 	c                 *config.OperatorConfiguration
 	operatorNamespace string
-	// told are the namespaces after the writes in the plan so far, if these differ from start.
-	told map[string]*forest.Namespace
 	// ending are the names of LNamespaces that are being deleted and that nothing holds.
 	ending map[string]bool
 	// lawful are the namespaces whose HierarchyConfiguration's parent could be granted at the start.
 	lawful map[string]bool
-	writes []Write
-	// held are, by tenant and name of the namespace, the writes that something holds back in this round.
-	held  map[string]Write
-	notes []string
 }
 
 // planSettlement returns the writes, and the forest as it is after them.
@@ -45,8 +37,8 @@ func planSettlement(ctx context.Context, o Options, read *facts) (*settlement, e
 
 func newSettlement(read *facts, c *config.OperatorConfiguration, operatorNamespace string) *settlement {
 	return &settlement{
-		facts: read, start: read.forest, f: read.forest, c: c, operatorNamespace: operatorNamespace,
-		told: map[string]*forest.Namespace{}, ending: map[string]bool{}, lawful: map[string]bool{}, held: map[string]Write{},
+		facts: read, draft: newDraft(read.forest), outcome: outcome{held: map[string]Write{}}, c: c, operatorNamespace: operatorNamespace,
+		ending: map[string]bool{}, lawful: map[string]bool{},
 	}
 }
 
@@ -69,11 +61,7 @@ func (p *settlement) settle(removed map[string]bool) {
 	p.planKeys()
 	p.noteConflicts()
 	p.noteWaits()
-	for _, name := range slices.Sorted(maps.Keys(p.held)) {
-		p.writes = append(p.writes, p.held[name])
-	}
-	slices.Sort(p.notes)
-	p.notes = slices.Compact(p.notes)
+	p.closePlan()
 }
 
 // noteLawful records which requests for a parent could be granted before any other write.
@@ -93,17 +81,6 @@ func (p *settlement) planMoves() {
 			p.settleKeys(name)
 		}
 	}
-}
-
-// settleKeys sets, in the planned forest, the labels and annotations that a namespace should have, and says whether any changed.
-// planKeys adds the writes to the plan.
-func (p *settlement) settleKeys(name string) bool {
-	change := p.f.Desired(name)
-	if change.Empty() {
-		return false
-	}
-	p.f = p.f.WithNamespace(p.f.Namespace(name).With(change))
-	return true
 }
 
 // planRequired plans the SubNamespaces of required children.
@@ -139,43 +116,6 @@ func (p *settlement) planKeys() {
 	}
 }
 
-// toldOf returns a namespace as it is after the writes in the plan so far.
-func (p *settlement) toldOf(name string) *forest.Namespace {
-	if n := p.told[name]; n != nil {
-		return n
-	}
-	return p.start.Namespace(name)
-}
-
-// describePlacing returns the beginning of the reason of a write that gives a namespace the parent that its HierarchyConfiguration
-// asks for.
-func (p *settlement) describePlacing(name string) string {
-	if r := p.start.Request(name); r.Asked && !p.f.Request(name).Asked {
-		return "its HierarchyConfiguration asks for " + describePlace(r.Parent) + ": "
-	}
-	return ""
-}
-
-func describePlace(parent string) string {
-	if parent == "" {
-		return "no parent"
-	}
-	return "parent " + parent
-}
-
-// replace updates a namespace in the planned forest after a write that the caller adds to the plan itself.
-func (p *settlement) replace(n *forest.Namespace) {
-	p.f, p.told[n.Name] = p.f.WithNamespace(n), n
-}
-
 func (p *settlement) write(verb Verb, name, reason string) {
 	p.writes = append(p.writes, Write{Verb: verb, Kind: "Namespace", Name: name, Tenant: tenantOf(p.f, name), Reason: reason})
-}
-
-func (p *settlement) hold(name, tenant, format string, args ...any) {
-	p.held[tenant+"/"+name] = Write{Verb: Held, Kind: "Namespace", Name: name, Tenant: tenant, Reason: fmt.Sprintf(format, args...)}
-}
-
-func (p *settlement) note(format string, args ...any) {
-	p.notes = append(p.notes, fmt.Sprintf(format, args...))
 }
