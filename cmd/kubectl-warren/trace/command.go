@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/rules"
 )
 
 // document is what trace prints as JSON or YAML.
@@ -83,7 +85,7 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 		return nil, fmt.Errorf("there is no namespace %q", namespace)
 	}
 	c := Case{View: view, Slot: propagate.Slot{Kind: kind.GroupKind(), Namespace: namespace, Name: name}}
-	if c.Mode, c.Configured, err = kindMode(ctx, api, operator, kind.GroupKind()); err != nil {
+	if err := c.readConfiguration(ctx, api, operator); err != nil {
 		return nil, err
 	}
 	objects, err := inv.ConnectDiscovering()
@@ -96,23 +98,24 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 	return Of(c), nil
 }
 
-// kindMode is how the configuration has a kind propagated; "" if it doesn't. known is false where it can't be read.
-func kindMode(ctx context.Context, api client.Reader, operator string, kind schema.GroupKind) (mode propagate.KindMode, known bool, err error) {
+// readConfiguration sets how the configuration has the kind propagated, if the user may read it.
+func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operator string) error {
 	name, text, err := gather.ReadStoredConfig(ctx, api, operator)
 	if failure.Unavailable(err) {
-		return "", false, nil
+		return nil
 	}
 	if err != nil {
-		return "", false, err
+		return err
 	}
-	c, err := config.Parse(name, []byte(text))
+	parsed, err := config.Parse(name, []byte(text))
 	if err != nil {
-		return "", false, invocation.Problems(strings.Split(err.Error(), "\n"))
+		return invocation.Problems(strings.Split(err.Error(), "\n"))
 	}
-	if propagated := c.Propagated(kind); propagated != nil {
-		return propagate.KindMode(propagated.Mode), true, nil
+	c.Configured, c.Rules = true, rules.ForCopies(parsed)
+	if propagated := parsed.Propagated(c.Slot.Kind); propagated != nil {
+		c.Mode = propagate.KindMode(propagated.Mode)
 	}
-	return "", true, nil
+	return nil
 }
 
 // lookAbove reads the object, and its namesakes where a source can stand.
@@ -124,7 +127,7 @@ func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 	case here.Unread:
 		return fmt.Errorf("you may not read %s in %s", kind.GroupKind(), c.Slot.Namespace)
 	}
-	c.Here = here.Object
+	c.Here, c.Type = here.Object, here.Type
 	sources, _ := c.View.Forest.Sources(c.Slot.Namespace)
 	names := slices.Clone(sources.Names)
 	if c.Here != nil {
@@ -142,15 +145,26 @@ func lookAbove(ctx context.Context, api client.Reader, kind schema.GroupVersionK
 	return nil
 }
 
+// lookFor reads the object of a namespace as metadata. A Secret is read whole for its type, which its reader may see, too.
 func lookFor(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace, name string) (Place, error) {
+	place := Place{Namespace: namespace}
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(kind)
-	err := api.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	key := client.ObjectKey{Namespace: namespace, Name: name}
+	var err error
+	if kind == corev1.SchemeGroupVersion.WithKind("Secret") {
+		secret := &corev1.Secret{}
+		err = api.Get(ctx, key, secret)
+		object.ObjectMeta, place.Type = secret.ObjectMeta, string(secret.Type)
+	} else {
+		err = api.Get(ctx, key, object)
+	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return Place{Namespace: namespace}, nil
 	case failure.Refused(err):
 		return Place{Namespace: namespace, Unread: true}, nil
 	}
-	return Place{Namespace: namespace, Object: object}, err
+	place.Object = object
+	return place, err
 }

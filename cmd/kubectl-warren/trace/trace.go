@@ -5,7 +5,6 @@ package trace
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -20,19 +19,23 @@ import (
 type Case struct {
 	View tree.View
 	Slot propagate.Slot
-	// Here is the object; nil if there is none.
+	// Here is the object, nil if there is none, and Type the type of a Secret.
 	Here *metav1.PartialObjectMetadata
+	Type string
 	// Above are the namespaces from which a copy can come, topmost first, and that from which Here came.
 	Above []Place
 	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
 	Mode       propagate.KindMode
 	Configured bool
+	// Rules are those of the configuration, which say what is never propagated; the zero value if it can't be read.
+	Rules propagate.Rules
 }
 
 // Place is a namespace in which a source was looked for.
 type Place struct {
 	Namespace string
 	Object    *metav1.PartialObjectMetadata // nil if there is none
+	Type      string                        // of a Secret
 	Unread    bool                          // the user may not read it
 }
 
@@ -103,7 +106,9 @@ func Of(c Case) *Trace {
 		return t
 	}
 	t.Verdict = Other
-	if s, ok := (propagate.Rules{}).SourceOf(c.Slot, c.Here, c.kindMode()); ok && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
+	if s := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type}); s != nil && s.Excluded != "" {
+		t.Notes = append(t.Notes, "it is never propagated: "+s.Excluded)
+	} else if s != nil && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
 		t.Verdict, t.Mode = Source, s.Mode
 	} else if c.Here.Labels[v1alpha1.LabelInheritedFrom] != "" {
 		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
@@ -180,9 +185,13 @@ func (c Case) sourceIn(p Place) *propagate.Source {
 	if p.Object == nil {
 		return nil
 	}
-	s, ok := (propagate.Rules{}).SourceOf(c.Slot.At(p.Namespace), p.Object, c.kindMode())
+	slot := c.Slot.At(p.Namespace)
+	s, ok := c.Rules.SourceOf(slot, p.Object, c.kindMode())
 	if !ok {
 		return nil
+	}
+	if s.Excluded == "" { // SourceOf doesn't know types
+		s.Excluded = c.Rules.Excluded(slot, p.Object, p.Type)
 	}
 	s.Content = "unread" // the content doesn't matter here
 	return s
@@ -201,6 +210,8 @@ func (c Case) describeFound(p Place) string {
 	}
 	s := c.sourceIn(p)
 	switch {
+	case s == nil && !c.Configured:
+		return "it lacks the label " + v1alpha1.LabelPropagate + ": no source, unless the configuration has the kind in mode All"
 	case s == nil:
 		return "no source: it lacks the label " + v1alpha1.LabelPropagate
 	case s.Invalid != "":
@@ -259,7 +270,7 @@ func (c Case) whyAbsent() []string {
 	case c.Configured && c.Mode == propagate.Remove:
 		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
 	case s != nil:
-		return []string{"a copy from " + at + " is due" + c.propagatedCondition()}
+		return []string{"a copy from " + at + " is due" + c.describeDue(at)}
 	case c.frozenSource() != "":
 		return []string{c.frozenSource()}
 	}
@@ -315,14 +326,4 @@ func (c Case) whyUntouched() string {
 		return fmt.Sprintf("namespace %s is halted (%s): %s", name, place.Halt.Reason, place.Halt.Message)
 	}
 	return "namespace " + name + " is protected"
-}
-
-// propagatedCondition returns the end of a sentence about a missing copy: what condition Propagated of the HierarchyConfiguration
-// says of it or, if that isn't False, that the copy is not there yet.
-func (c Case) propagatedCondition() string {
-	found := v1alpha1.FindCondition(c.View.Conditions[c.Slot.Namespace], v1alpha1.ConditionPropagated)
-	if found == nil || found.Status != metav1.ConditionFalse {
-		return ", and not there yet"
-	}
-	return fmt.Sprintf(", but not there: %s: %s", found.Reason, strings.TrimSpace(found.Message))
 }

@@ -38,6 +38,13 @@ func grown(more ...string) tree.View {
 	return view(append([]string{"base type=template", "org type=root template=base", "mid parent=org", "web parent=mid"}, more...)...)
 }
 
+// told is grown with condition Propagated False in a namespace.
+func told(namespace, reason, message string) tree.View {
+	v := grown()
+	v.Conditions[namespace] = []metav1.Condition{{Type: "Propagated", Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+	return v
+}
+
 func object(labels ...string) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.Labels, o.Annotations = map[string]string{}, map[string]string{}
@@ -75,8 +82,8 @@ func above(base, org, mid *metav1.PartialObjectMetadata) []trace.Place {
 
 func TestOf(t *testing.T) {
 	const update, create = v1alpha1.ModeUpdate, v1alpha1.ModeCreate
-	conflict := grown()
-	conflict.Conditions["web"] = []metav1.Condition{{Type: "Propagated", Status: metav1.ConditionFalse, Reason: "Rejected", Message: `Secret "key" from "org": no`}}
+	conflict := told("web", "Rejected", `Secret "key" from "org": no`)
+	never := propagate.Rules{NeverPropagate: func(_ schema.GroupKind, name, _ string, _ map[string]string) bool { return name == slot.Name }}
 	partial := view("web parent=mid")
 	partial.Partial = true
 	cases := map[string]struct {
@@ -111,7 +118,39 @@ func TestOf(t *testing.T) {
 		"no copy of the operator's": {trace.Case{View: grown(), Here: object(v1alpha1.LabelInheritedFrom, "org"), Above: above(nil, nil, nil)}, "Other; it has the label tenancy.warren.dev/inherited-from, but not from the operator"},
 
 		"due":          {trace.Case{View: grown(), Above: above(nil, source(update), nil)}, "Absent; a copy from org is due, and not there yet"},
-		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)}, `Absent; a copy from org is due, but not there: Rejected: Secret "key" from "org": no`},
+		"due, refused": {trace.Case{View: conflict, Above: above(nil, source(update), nil)}, `Absent; a copy from org is due, but not there: Rejected: no`},
+		"PROP-X9 due, and another one is refused": {
+			trace.Case{View: told("web", "Rejected", `Secret "other" from "org": no`), Above: above(nil, source(update), nil)},
+			"Absent; a copy from org is due, and not there yet",
+		},
+		"PROP-X9 due, and refused among others": {
+			trace.Case{View: told("web", "Conflict", `Secret "a" from "org": no; Secret "key" from "org": why; because; Secret "z" from "org": no; and 3 more`), Above: above(nil, source(update), nil)},
+			"Absent; a copy from org is due, but not there: Conflict: why; because",
+		},
+		"PROP-X9 held back by a limit, which the source's namespace tells": {
+			trace.Case{View: told("org", "LimitExceeded", `Secret "key" from "org": 3 copies too many`), Above: above(nil, source(update), nil)},
+			"Absent; a copy from org is due, but not there: LimitExceeded: 3 copies too many",
+		},
+		"PROP-X9 others must go first": {
+			trace.Case{View: told("web", "WaitingForRemoval", `Secret "old" from "shop": it goes`), Above: above(nil, source(update), nil)},
+			`Absent; a copy from org is due, but not there: WaitingForRemoval: Secret "old" from "shop": it goes`,
+		},
+		"PROP-X9 of a type that is never propagated": {
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}}, Mode: propagate.All, Configured: true},
+			"Absent; nothing above web asks for it here",
+		},
+		"PROP-X9 the configuration never propagates it": {
+			trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: propagate.All, Configured: true, Rules: never},
+			"Absent; nothing above web asks for it here",
+		},
+		"PROP-X9 an object that is never propagated itself": {
+			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true, Rules: never},
+			"Other; it is never propagated: the configuration says so (propagation.neverPropagate)",
+		},
+		"PROP-X9 a Secret of such a type": {
+			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			"Other; it is never propagated: Secrets of type helm.sh/release.v1 are never propagated",
+		},
 		"nothing asks for it": {
 			trace.Case{View: grown(), Above: above(source("none"), selecting("a=b"), nil), Mode: propagate.OptIn, Configured: true},
 			"Absent; nothing above web asks for it here",
@@ -163,7 +202,7 @@ Note:  the configuration can't be read: whether it has this kind among propagati
 NAMESPACE   SECRET/KEY
 base        no source: the label tenancy.warren.dev/propagate says none
 org         a source (update), but only for namespaces with x=y
-mid         no source: it lacks the label tenancy.warren.dev/propagate
+mid         it lacks the label tenancy.warren.dev/propagate: no source, unless the configuration has the kind in mode All
 web         a copy of that in org
 a           never propagated: it has finalizers (x/y)
 b           you may not look
