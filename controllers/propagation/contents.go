@@ -26,7 +26,7 @@ type stream struct {
 }
 
 func (c *contents) streamOf(kind schema.GroupKind, namespace string) stream {
-	if c.world.IsNarrow(kind) {
+	if c.world.Sights.IsNarrow(kind) {
 		return stream{kind, namespace}
 	}
 	return stream{kind, ""}
@@ -62,7 +62,7 @@ func (c *contents) put(o origin, meta *metav1.PartialObjectMetadata) effects {
 	if o.role == sourcesAndCopies {
 		// In a watch of every object, a copy whose label inherited-from was taken off would pass for a source. In a watch of labelled objects
 		// such a copy merely disappears, and the POST that follows finds it.
-		if from := c.world.UnlabelledFrom(o.slotOf(meta), meta); from != "" {
+		if from := propagate.UnlabelledFrom(c.world.Forest, o.slotOf(meta), meta); from != "" {
 			return c.putUnlabelled(o, meta, from)
 		}
 	}
@@ -82,7 +82,7 @@ func (c *contents) putUnlabelled(o origin, meta *metav1.PartialObjectMetadata, f
 	meta = meta.DeepCopy()
 	metav1.SetMetaDataLabel(&meta.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 	all := c.putCopy(o, meta)
-	if known := c.world.Copy(slot); known != nil && known.ResourceVersion == meta.ResourceVersion {
+	if known := c.world.Copies.At(slot); known != nil && known.ResourceVersion == meta.ResourceVersion {
 		known.Drifted = true
 		c.world.PutCopy(slot, known)
 	}
@@ -92,7 +92,7 @@ func (c *contents) putUnlabelled(o origin, meta *metav1.PartialObjectMetadata, f
 
 func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effects {
 	slot := o.slotOf(meta)
-	known := c.world.Source(slot)
+	known := c.world.Sources.At(slot)
 	if known != nil && c.isPast(meta, slot.Kind, known.UID, known.ResourceVersion) {
 		return effects{}
 	}
@@ -110,7 +110,7 @@ func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effec
 
 func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects {
 	slot := o.slotOf(meta)
-	known := c.world.Copy(slot)
+	known := c.world.Copies.At(slot)
 	if known != nil && c.isPast(meta, slot.Kind, known.UID, known.ResourceVersion) {
 		return effects{}
 	}
@@ -135,7 +135,7 @@ func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects
 // isPast says whether meta is an older version of an object of a narrow kind than the known one. When the watch of the whole cluster takes
 // the place of the watches of namespaces, it may begin with older versions than these watches have shown.
 func (c *contents) isPast(meta *metav1.PartialObjectMetadata, kind schema.GroupKind, uid, resourceVersion string) bool {
-	return c.world.IsNarrow(kind) && string(meta.UID) == uid && view.Newer(resourceVersion, meta.ResourceVersion)
+	return c.world.Sights.IsNarrow(kind) && string(meta.UID) == uid && view.Newer(resourceVersion, meta.ResourceVersion)
 }
 
 // remove forgets an object that a watch has seen go.
@@ -143,10 +143,10 @@ func (c *contents) remove(o origin, meta *metav1.PartialObjectMetadata) effects 
 	c.noteSeen(o, meta)
 	slot, uid := o.slotOf(meta), string(meta.UID)
 	var all effects
-	if s := c.world.Source(slot); o.bringsSources() && s != nil && s.UID == uid && !c.isPast(meta, slot.Kind, uid, s.ResourceVersion) {
+	if s := c.world.Sources.At(slot); o.bringsSources() && s != nil && s.UID == uid && !c.isPast(meta, slot.Kind, uid, s.ResourceVersion) {
 		all.add(c.dropSource(slot))
 	}
-	if known := c.world.Copy(slot); o.bringsCopies() && known != nil && known.UID == uid && !c.isPast(meta, slot.Kind, uid, known.ResourceVersion) {
+	if known := c.world.Copies.At(slot); o.bringsCopies() && known != nil && known.UID == uid && !c.isPast(meta, slot.Kind, uid, known.ResourceVersion) {
 		all.add(c.dropCopy(slot))
 	}
 	return all
@@ -175,7 +175,7 @@ func (c *contents) replace(o origin, objects []*metav1.PartialObjectMetadata, kn
 }
 
 func (c *contents) dropSource(slot propagate.Slot) effects {
-	if c.world.Source(slot) == nil {
+	if c.world.Sources.At(slot) == nil {
 		return effects{}
 	}
 	c.world.DeleteSource(slot)
@@ -184,7 +184,7 @@ func (c *contents) dropSource(slot propagate.Slot) effects {
 }
 
 func (c *contents) dropCopy(slot propagate.Slot) effects {
-	known := c.world.Copy(slot)
+	known := c.world.Copies.At(slot)
 	if known == nil {
 		return effects{}
 	}
@@ -202,11 +202,11 @@ func (c *contents) noteSeen(o origin, meta *metav1.PartialObjectMetadata) {
 
 // unchanged returns the copy at slot if nothing has happened to it since this version and the plan sees nothing to do there; otherwise nil.
 func (c *contents) unchanged(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
-	known := c.world.Copy(slot)
+	known := c.world.Copies.At(slot)
 	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
 		return nil
 	}
-	if c.world.Source(slot.At(known.From)) == nil || c.world.Plan(slot).Verb != propagate.Nothing {
+	if c.world.Sources.At(slot.At(known.From)) == nil || c.world.Plan(slot).Verb != propagate.Nothing {
 		return nil
 	}
 	return known

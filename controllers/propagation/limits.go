@@ -74,15 +74,15 @@ func (l *limits) review(root string) {
 func (t *tables) counts(slot, from propagate.Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	source := t.in.world.Source(from)
-	return source != nil && !source.Access && t.in.world.IsLimited(slot.Namespace)
+	source := t.in.world.Sources.At(from)
+	return source != nil && !source.Access && t.in.world.Limits.IsLimited(slot.Namespace)
 }
 
 // holdsBack says whether limits hold something back in the tree around namespace.
 func (t *tables) holdsBack(namespace string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.HoldsBack(namespace)
+	return t.in.world.Limits.HoldsBack(namespace)
 }
 
 // rootOf is the root of the tree around namespace, or "".
@@ -92,14 +92,14 @@ func (t *tables) rootOf(namespace string) string {
 	return t.in.world.Forest.RootOf(namespace)
 }
 
-// reallot looks again at what the limits of the tree of root hold back; see World.Reallot.
+// reallot looks again at what the limits of the tree of root hold back; see propagate.Allotter.
 func (t *tables) reallot(root string) (released, held []propagate.Slot, troubles map[propagate.Slot]propagate.Trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	released, held = t.in.world.Reallot(root)
+	released, held = t.in.world.Limits.Reallot(root)
 	troubles = map[propagate.Slot]propagate.Trouble{}
 	if len(held) > 0 {
-		for _, trouble := range t.in.world.HeldAround(root) {
+		for _, trouble := range t.in.world.Limits.HeldAround(root) {
 			troubles[trouble.Slot] = trouble
 		}
 	}
@@ -110,19 +110,19 @@ func (t *tables) reallot(root string) (released, held []propagate.Slot, troubles
 func (t *tables) heldAround(namespace string) []propagate.Trouble {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.HeldAround(namespace)
+	return t.in.world.Limits.HeldAround(namespace)
 }
 
 // countHeld are the numbers of copies that limits hold back, by group and kind.
 func (t *tables) countHeld() map[string]map[string]int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.CountHeld()
+	return t.in.world.Limits.CountHeld()
 }
 
 // limitsAround is the key of the tree around namespace, if its limits hold something back.
 func (c *contents) limitsAround(namespace string) []key {
-	if !c.world.HoldsBack(namespace) {
+	if !c.world.Limits.HoldsBack(namespace) {
 		return nil
 	}
 	return []key{tenantKey(c.world.Forest.RootOf(namespace))}

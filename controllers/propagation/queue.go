@@ -65,7 +65,7 @@ func (t *tables) turnOf(k key) copying.Turn[lane] {
 	}
 	action := world.Plan(k.slot)
 	turn.Class, turn.Lane = 2, lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
-	if s := world.Source(action.Source); s != nil {
+	if s := world.Sources.At(action.Source); s != nil {
 		turn.Length = 1 + s.Size/largeBody
 		if s.Size >= largeBody && (action.Verb == propagate.Create || action.Verb == propagate.Update) {
 			turn.Weight = s.Size

@@ -19,7 +19,7 @@ import (
 func (t *tables) setNarrow(gk schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.in.world.SetNarrow(gk)
+	t.in.world.Sights.SetNarrow(gk)
 }
 
 // setSight notes what a watch shows of namespace. When namespace has come into sight, setSight returns the keys of all namespaces and sources
@@ -28,7 +28,7 @@ func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	world, gk := t.in.world, o.kind.GroupKind()
-	world.SetSight(gk, namespace, o.bringsSources(), o.bringsCopies(), now)
+	world.Sights.Set(gk, namespace, o.bringsSources(), o.bringsCopies(), now)
 	if now != propagate.Seen || !world.Synced(gk) {
 		return nil
 	}
@@ -67,8 +67,8 @@ func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, o
 	return t.in.replace(o, objects, func() (sources, copies []propagate.Slot) {
 		sources, copies = t.in.world.KindIn(o.kind.GroupKind(), namespace)
 		isOlder := func(known string) bool { return !view.Newer(known, resourceVersion) }
-		sources = slices.DeleteFunc(sources, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Source(slot).ResourceVersion) })
-		copies = slices.DeleteFunc(copies, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Copy(slot).ResourceVersion) })
+		sources = slices.DeleteFunc(sources, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Sources.At(slot).ResourceVersion) })
+		copies = slices.DeleteFunc(copies, func(slot propagate.Slot) bool { return !isOlder(t.in.world.Copies.At(slot).ResourceVersion) })
 		return sources, copies
 	})
 }
@@ -78,7 +78,7 @@ func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, o
 func (t *tables) forgetElsewhere(o origin, isFollowed func(namespace string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sources, copies := t.in.world.Kind(o.kind.GroupKind())
+	sources, copies := t.in.world.KindIn(o.kind.GroupKind(), propagate.Everywhere)
 	for _, slot := range sources {
 		if o.bringsSources() && !isFollowed(slot.Namespace) {
 			t.in.dropSource(slot)
@@ -98,7 +98,7 @@ func (t *tables) forgetNamespace(o origin, namespace string) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	world, gk := t.in.world, o.kind.GroupKind()
-	world.SetSight(gk, namespace, o.bringsSources(), o.bringsCopies(), propagate.Awaited)
+	world.Sights.Set(gk, namespace, o.bringsSources(), o.bringsCopies(), propagate.Awaited)
 	all := t.in.replace(o, nil, func() (sources, copies []propagate.Slot) { return world.KindIn(gk, namespace) })
 	if o.bringsCopies() {
 		delete(t.in.lastSeen, t.in.streamOf(gk, namespace))
@@ -127,5 +127,5 @@ func (t *tables) awaitsSight(namespace string) bool {
 func (t *tables) holdsCopies(namespace string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.HoldsCopies(namespace)
+	return t.in.world.Copies.HasUpdatedIn(namespace)
 }

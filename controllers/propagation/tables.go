@@ -41,7 +41,7 @@ func (t *tables) setForest(c view.Change) []key {
 			keys = append(keys, sourceKey(slot))
 		}
 	}
-	for _, root := range t.in.world.RootsHeldBack() {
+	for _, root := range t.in.world.Limits.RootsHeldBack() {
 		keys = append(keys, tenantKey(root))
 	}
 	return keys
@@ -84,7 +84,7 @@ func (t *tables) setKind(gk schema.GroupKind, mode propagate.KindMode, synced bo
 func (t *tables) keysOf(gk schema.GroupKind) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sources, copies := t.in.world.Kind(gk)
+	sources, copies := t.in.world.KindIn(gk, propagate.Everywhere)
 	keys := make([]key, 0, len(sources)+len(copies))
 	for _, slot := range sources {
 		keys = append(keys, sourceKey(slot))
@@ -117,7 +117,9 @@ func (t *tables) removeObject(o origin, meta *metav1.PartialObjectMetadata) effe
 func (t *tables) replaceObjects(o origin, objects []*metav1.PartialObjectMetadata) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.replace(o, objects, func() (sources, copies []propagate.Slot) { return t.in.world.Kind(o.kind.GroupKind()) })
+	return t.in.replace(o, objects, func() (sources, copies []propagate.Slot) {
+		return t.in.world.KindIn(o.kind.GroupKind(), propagate.Everywhere)
+	})
 }
 
 // plan says what to do at slot now.
@@ -142,9 +144,9 @@ func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate
 	defer t.mu.Unlock()
 	action := t.in.world.Plan(slot)
 	if action.Reason == v1alpha1.ReasonLimitExceeded {
-		t.in.world.NoteHeld(action.Source)
+		t.in.world.Limits.NoteHeld(action.Source)
 	}
-	return action, t.in.world.Copy(slot)
+	return action, t.in.world.Copies.At(slot)
 }
 
 // slotsIn are the slots in namespace that a plan may concern.
@@ -179,7 +181,7 @@ func (t *tables) missesRail(slot propagate.Slot) bool {
 func (t *tables) holdsRightsFrom(namespace, from string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.HoldsRightsFrom(namespace, from)
+	return t.in.world.Copies.GiveRightsFrom(namespace, from)
 }
 
 // leaving are the copies in namespace that are to be removed, or are being removed.
@@ -188,7 +190,7 @@ func (t *tables) leaving(namespace string) map[propagate.Slot]*propagate.Copy {
 	defer t.mu.Unlock()
 	all := map[propagate.Slot]*propagate.Copy{}
 	for _, slot := range t.in.world.SlotsIn(namespace) {
-		c := t.in.world.Copy(slot)
+		c := t.in.world.Copies.At(slot)
 		if c != nil && c.Ours && (c.Terminating || t.in.world.Plan(slot).Verb == propagate.Delete) {
 			all[slot] = c
 		}
@@ -202,7 +204,7 @@ func (t *tables) newestIn(namespace string) string {
 	defer t.mu.Unlock()
 	newest := ""
 	for _, slot := range t.in.world.SlotsIn(namespace) {
-		if c := t.in.world.Copy(slot); c != nil && (newest == "" || view.Newer(c.ResourceVersion, newest)) {
+		if c := t.in.world.Copies.At(slot); c != nil && (newest == "" || view.Newer(c.ResourceVersion, newest)) {
 			newest = c.ResourceVersion
 		}
 	}
@@ -213,7 +215,7 @@ func (t *tables) newestIn(namespace string) string {
 func (t *tables) source(slot propagate.Slot) *propagate.Source {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.in.world.Source(slot); known != nil {
+	if known := t.in.world.Sources.At(slot); known != nil {
 		s := *known
 		return &s
 	}
@@ -224,7 +226,7 @@ func (t *tables) source(slot propagate.Slot) *propagate.Source {
 func (t *tables) lossToVerify(slot propagate.Slot) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.Source(slot) == nil && t.in.world.HasCopies(slot) && t.in.world.Loss(slot) == propagate.Unverified
+	return t.in.world.Sources.At(slot) == nil && t.in.world.Copies.HasCopyOf(slot) && t.in.world.Loss(slot) == propagate.Unverified
 }
 
 // noteLoss keeps what a live look at a missing source has shown.
@@ -238,7 +240,7 @@ func (t *tables) noteLoss(slot propagate.Slot, loss propagate.Loss) {
 func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.in.world.Source(slot)
+	s := t.in.world.Sources.At(slot)
 	if generation != t.in.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
 		return
 	}
@@ -252,7 +254,7 @@ func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, known := t.in.rules.CopyOf(slot, meta), t.in.world.Copy(slot)
+	c, known := t.in.rules.CopyOf(slot, meta), t.in.world.Copies.At(slot)
 	c.Digest = t.in.rules.Digest(meta)
 	switch {
 	case known != nil && known.UID == c.UID && view.Newer(known.ResourceVersion, c.ResourceVersion):
@@ -269,7 +271,7 @@ func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetad
 func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetadata, unlabelled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.in.world.Copy(slot) != nil {
+	if t.in.world.Copies.At(slot) != nil {
 		return
 	}
 	c := t.in.rules.CopyOf(slot, meta)
@@ -282,7 +284,7 @@ func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetada
 func (t *tables) noteDeleted(slot propagate.Slot, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.in.world.Copy(slot); c != nil && c.UID == uid {
+	if c := t.in.world.Copies.At(slot); c != nil && c.UID == uid {
 		c.Terminating = true
 		t.in.world.PutCopy(slot, c)
 	}
@@ -292,7 +294,7 @@ func (t *tables) noteDeleted(slot propagate.Slot, uid string) {
 func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.in.world.Copy(slot); known == nil || known.UID != uid {
+	if known := t.in.world.Copies.At(slot); known == nil || known.UID != uid {
 		return effects{}
 	}
 	return t.in.dropCopy(slot)
@@ -303,10 +305,10 @@ func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
 func (t *tables) noteCompared(slot propagate.Slot, uid, resourceVersion string, source body) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.in.world.Copy(slot); c != nil && c.UID == uid && c.ResourceVersion == resourceVersion {
+	if c := t.in.world.Copies.At(slot); c != nil && c.UID == uid && c.ResourceVersion == resourceVersion {
 		c.Foreign, c.Meta = false, source.Meta
 		t.in.world.PutCopy(slot, c)
-		t.in.world.SetCompared(slot, source.Content)
+		t.in.world.Copies.SetCompared(slot, source.Content)
 	}
 }
 

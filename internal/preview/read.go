@@ -115,7 +115,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 	of := read.(metav1.Object)
 	slot := slotOf(kind, of)
 	s, ok := r.rules.SourceOf(slot, of, mode)
-	if !ok || r.world.UnlabelledFrom(slot, of) != "" {
+	if !ok || propagate.UnlabelledFrom(r.world.Forest, slot, of) != "" {
 		return nil
 	}
 	object, whole := read.(*unstructured.Unstructured)
@@ -166,7 +166,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 	}
 	withdrawal, err := from.Withdraw(slot, whole)
 	if err == nil && !withdrawal.Remove && withdrawal.Body == nil {
-		r.world.SetCompared(slot, from.Content) // it gives nothing that its source doesn't give
+		r.world.Copies.SetCompared(slot, from.Content) // it gives nothing that its source doesn't give
 	}
 	return err
 }
@@ -176,10 +176,10 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) error {
 	metadata := read.(*metav1.PartialObjectMetadata)
 	slot := slotOf(kind, metadata)
-	if _, replaced := r.bindings[slot]; replaced || r.world.Source(slot) != nil || r.world.Copy(slot) != nil {
+	if _, replaced := r.bindings[slot]; replaced || r.world.Sources.At(slot) != nil || r.world.Copies.At(slot) != nil {
 		return nil
 	}
-	if from := r.world.UnlabelledFrom(slot, metadata); from != "" {
+	if from := propagate.UnlabelledFrom(r.world.Forest, slot, metadata); from != "" {
 		metav1.SetMetaDataLabel(&metadata.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 		c := r.rules.CopyOf(slot, metadata)
 		c.Drifted = true

@@ -1,7 +1,6 @@
 package propagate
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,42 +23,52 @@ type heldSource struct {
 	growth bool   // existing copies may not grow, either
 }
 
-// claim is what the copies of one source would add to those of its tree.
-type claim struct {
-	key    sourceKey
-	source *Source
-	copies int   // how many copies are missing
-	grown  int   // how many copies exist and would grow
-	bytes  int64 // what the missing and the growing copies would add, in bytes
+// Allotter counts what the limits of trees leave room for, and remembers which sources they hold back. It reads the rest of its world, and
+// changes nothing there.
+type Allotter struct {
+	world *World
+	// allotments are by root, and hold for the forest allottedIn.
+	allotments map[string]*allotment
+	allottedIn *forest.Snapshot
+	// heldIn holds, by root, the sources that limits hold back, as NoteHeld was told; true for those that Reallot has returned as held.
+	heldIn map[string]map[sourceKey]bool
+}
+
+func newAllotter(w *World) *Allotter {
+	return &Allotter{world: w, allotments: map[string]*allotment{}, heldIn: map[string]map[sourceKey]bool{}}
 }
 
 // allotmentOf is the allotment of the tree of root, counted anew where something has changed that it rests on.
-func (w *World) allotmentOf(root string) *allotment {
-	if w.allottedIn != w.Forest {
-		w.allottedIn = w.Forest
-		clear(w.allotments)
+func (a *Allotter) allotmentOf(root string) *allotment {
+	f := a.world.Forest
+	if a.allottedIn != f {
+		a.allottedIn = f
+		clear(a.allotments)
 	}
-	a := w.allotments[root]
-	if a == nil {
-		a = w.allot(root, w.Forest.Limits(root))
-		w.allotments[root] = a
+	known := a.allotments[root]
+	if known == nil {
+		known = a.allot(root, f.Limits(root))
+		a.allotments[root] = known
 	}
-	return a
+	return known
 }
 
 // recount says that the allotment of the tree around namespace is to be counted anew.
-func (w *World) recount(namespace string) {
-	if len(w.allotments) > 0 {
-		delete(w.allotments, w.Forest.RootOf(namespace))
+func (a *Allotter) recount(namespace string) {
+	if len(a.allotments) > 0 {
+		delete(a.allotments, a.world.Forest.RootOf(namespace))
 	}
 }
 
-func (w *World) allot(root string, limits v1alpha1.Limits) *allotment {
-	a := &allotment{held: map[sourceKey]heldSource{}}
+// recountAll says that all allotments are to be counted anew.
+func (a *Allotter) recountAll() { clear(a.allotments) }
+
+func (a *Allotter) allot(root string, limits v1alpha1.Limits) *allotment {
+	of := &allotment{held: map[sourceKey]heldSource{}}
 	if limits.Copies == nil && limits.Bytes == nil {
-		return a
+		return of
 	}
-	claims, copies, bytes := w.claimsIn(root)
+	claims, copies, bytes := a.claimsIn(root)
 	slices.SortFunc(claims, claim.compareAge)
 	for _, c := range claims {
 		if c.copies == 0 && c.bytes == 0 {
@@ -68,153 +77,90 @@ func (w *World) allot(root string, limits v1alpha1.Limits) *allotment {
 		copies, bytes = copies+int64(c.copies), bytes+c.bytes
 		switch {
 		case limits.Bytes != nil && c.bytes > 0 && bytes > *limits.Bytes:
-			a.held[c.key] = heldSource{c.copies + c.grown, fmt.Sprintf("limits.bytes %d", *limits.Bytes), true}
+			of.held[c.key] = heldSource{c.copies + c.grown, fmt.Sprintf("limits.bytes %d", *limits.Bytes), true}
 		case limits.Copies != nil && c.copies > 0 && copies > int64(*limits.Copies):
-			a.held[c.key] = heldSource{c.copies, fmt.Sprintf("limits.copies %d", *limits.Copies), false}
+			of.held[c.key] = heldSource{c.copies, fmt.Sprintf("limits.copies %d", *limits.Copies), false}
 		}
 	}
-	return a
-}
-
-// claimsIn returns the claims of all sources in the tree of root, and the number and the bytes of their existing copies. Copies in mode
-// create whose source is gone count, too: otherwise their number would have no bound.
-func (w *World) claimsIn(root string) (claims []claim, copies, bytes int64) {
-	for _, namespace := range append(w.Forest.Subtree(root), root) {
-		copies += int64(w.made[namespace])
-		r := w.rooms[namespace]
-		if r == nil || len(r.sources) == 0 {
-			continue
-		}
-		below := slices.Collect(w.Forest.Below(namespace))
-		for p := range r.sources {
-			c := w.claimOf(sourceKey{p.kind, namespace, p.name}, below)
-			bytes += int64(w.madeOf[c.key]) * int64(w.writtenSize(c.key))
-			claims = append(claims, c)
-		}
-	}
-	for key, made := range w.madeOf {
-		if w.sources[key] == nil && w.Forest.RootOf(key.namespace) == root {
-			bytes += int64(made) * int64(w.written[key])
-		}
-	}
-	return claims, copies, bytes
-}
-
-func (w *World) claimOf(key sourceKey, below []string) claim {
-	s, made := w.sources[key], w.madeOf[key]
-	c := claim{key: key, source: s}
-	kind := w.kinds[key.kind]
-	if s.Access || s.Invalid != "" || s.Excluded != "" || s.Terminating || s.Mode == v1alpha1.ModeNone || !kind.synced || kind.mode == Remove {
-		return c
-	}
-	c.copies = max(0, s.reach(w.Forest, below)-made)
-	c.bytes = int64(c.copies) * int64(s.Size)
-	if growth := s.Size - w.writtenSize(key); growth > 0 {
-		c.grown, c.bytes = made, c.bytes+int64(made)*int64(growth)
-	}
-	return c
-}
-
-func (c claim) compareAge(other claim) int {
-	return cmp.Or(cmp.Compare(c.source.Created, other.source.Created), cmp.Compare(c.key.namespace, other.key.namespace),
-		cmp.Compare(c.key.name, other.key.name), cmp.Compare(c.key.kind.String(), other.key.kind.String()))
-}
-
-// writtenSize returns the size of one existing copy of a source, in bytes; where that is unknown, the size of a new one.
-func (w *World) writtenSize(key sourceKey) int { return cmp.Or(w.written[key], w.sources[key].Size) }
-
-// reach counts the namespaces below that s selects, also those where an object is in the way of the copy.
-func (s *Source) reach(f *forest.Snapshot, below []string) int {
-	if s.Selector == nil || s.Selector.Empty() {
-		return len(below)
-	}
-	if s.reachedIn != f {
-		s.reachedIn, s.reached = f, 0
-		for _, namespace := range below {
-			if s.selects(f, namespace) {
-				s.reached++
-			}
-		}
-	}
-	return s.reached
+	return of
 }
 
 // isHeld says whether limits forbid to create a copy of s, which stands at from, or to replace the copy over by a larger one. Limits never
 // hold back access copies, nor updates of RBAC kinds, so that rights are always up to date.
-func (w *World) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
+func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 	grows := verb == Update && over != nil && over.content != s.Content && from.Kind.Group != roleBindings.Group &&
-		(s.Size > w.writtenSize(from.source()) || over.from != from.Namespace)
+		(s.Size > a.writtenSize(from.source()) || over.from != from.Namespace)
 	if s.Access || verb != Create && !grows {
 		return false
 	}
-	root := w.Forest.RootOf(from.Namespace)
+	root := a.world.Forest.RootOf(from.Namespace)
 	if root == "" {
 		return false // s stands in a template, which cluster admins made
 	}
-	h, held := w.allotmentOf(root).held[from.source()]
+	h, held := a.allotmentOf(root).held[from.source()]
 	return held && (h.growth || verb == Create)
 }
 
 // NoteHeld remembers that the limits of its tree hold back the source at slot, so that Reallot returns the source as released when they no
 // longer do.
-func (w *World) NoteHeld(slot Slot) {
-	root := w.Forest.RootOf(slot.Namespace)
-	if w.heldIn[root] == nil {
-		w.heldIn[root] = map[sourceKey]bool{}
+func (a *Allotter) NoteHeld(slot Slot) {
+	root := a.world.Forest.RootOf(slot.Namespace)
+	if a.heldIn[root] == nil {
+		a.heldIn[root] = map[sourceKey]bool{}
 	}
-	if _, known := w.heldIn[root][slot.source()]; !known {
-		w.heldIn[root][slot.source()] = false
+	if _, known := a.heldIn[root][slot.source()]; !known {
+		a.heldIn[root][slot.source()] = false
 	}
 }
 
 // IsLimited says whether limits bound the copies in the tree around namespace.
-func (w *World) IsLimited(namespace string) bool {
-	limits := w.Forest.Limits(w.Forest.RootOf(namespace))
+func (a *Allotter) IsLimited(namespace string) bool {
+	limits := a.world.Forest.Limits(a.world.Forest.RootOf(namespace))
 	return limits.Copies != nil || limits.Bytes != nil
 }
 
 // HoldsBack says whether NoteHeld was called for the tree around namespace, and not everything was released since.
-func (w *World) HoldsBack(namespace string) bool {
-	return len(w.heldIn) > 0 && len(w.heldIn[w.Forest.RootOf(namespace)]) > 0
+func (a *Allotter) HoldsBack(namespace string) bool {
+	return len(a.heldIn) > 0 && len(a.heldIn[a.world.Forest.RootOf(namespace)]) > 0
 }
 
 // RootsHeldBack returns the roots of the trees whose limits hold sources back, as NoteHeld was told.
-func (w *World) RootsHeldBack() []string { return slices.Collect(maps.Keys(w.heldIn)) }
+func (a *Allotter) RootsHeldBack() []string { return slices.Collect(maps.Keys(a.heldIn)) }
 
 // Reallot looks again at the sources in the tree of root that were held back. It returns those that are released, and those that are held
 // and were not at its last call, the oldest first.
-func (w *World) Reallot(root string) (released, held []Slot) {
-	now := w.allotmentOf(root).held
-	for key, known := range w.heldIn[root] {
-		slot := Slot{key.kind, key.namespace, key.name}
+func (a *Allotter) Reallot(root string) (released, held []Slot) {
+	now := a.allotmentOf(root).held
+	for key, known := range a.heldIn[root] {
+		slot := key.slot()
 		if _, still := now[key]; !still {
-			delete(w.heldIn[root], key)
+			delete(a.heldIn[root], key)
 			released = append(released, slot)
 		} else if !known {
-			w.heldIn[root][key] = true
+			a.heldIn[root][key] = true
 			held = append(held, slot)
 		}
 	}
-	if len(w.heldIn[root]) == 0 {
-		delete(w.heldIn, root)
+	if len(a.heldIn[root]) == 0 {
+		delete(a.heldIn, root)
 	}
-	slices.SortFunc(held, func(a, b Slot) int {
-		return claim{key: a.source(), source: w.Source(a)}.compareAge(claim{key: b.source(), source: w.Source(b)})
+	slices.SortFunc(held, func(x, y Slot) int {
+		return claim{key: x.source(), source: a.world.Sources.At(x)}.compareAge(claim{key: y.source(), source: a.world.Sources.At(y)})
 	})
 	return released, held
 }
 
 // HeldAround are the sources in namespace that the limits of its tree hold back; where namespace is the root, those in the whole tree.
-func (w *World) HeldAround(namespace string) []Trouble {
-	root := w.Forest.RootOf(namespace)
-	if len(w.heldIn[root]) == 0 {
+func (a *Allotter) HeldAround(namespace string) []Trouble {
+	root := a.world.Forest.RootOf(namespace)
+	if len(a.heldIn[root]) == 0 {
 		return nil
 	}
 	var all []Trouble
-	for key, h := range w.allotmentOf(root).held {
+	for key, h := range a.allotmentOf(root).held {
 		if namespace == root || namespace == key.namespace {
 			all = append(all, Trouble{
-				Slot: Slot{key.kind, key.namespace, key.name}, Reason: v1alpha1.ReasonLimitExceeded, From: key.namespace,
+				Slot: key.slot(), Reason: v1alpha1.ReasonLimitExceeded, From: key.namespace,
 				Text: fmt.Sprintf("%d copies of it are not written: they would exceed %s of the tree of %s, where older sources come first", h.copies, h.limit, root),
 			})
 		}
@@ -223,10 +169,10 @@ func (w *World) HeldAround(namespace string) []Trouble {
 }
 
 // CountHeld are the numbers of copies that limits hold back, by kind.
-func (w *World) CountHeld() map[string]map[string]int {
+func (a *Allotter) CountHeld() map[string]map[string]int {
 	all := map[string]map[string]int{}
-	for root := range w.heldIn {
-		for key, h := range w.allotmentOf(root).held {
+	for root := range a.heldIn {
+		for key, h := range a.allotmentOf(root).held {
 			if all[key.kind.Group] == nil {
 				all[key.kind.Group] = map[string]int{}
 			}

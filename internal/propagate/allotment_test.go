@@ -47,7 +47,7 @@ func carryOut(w *propagate.World, namespaces ...string) map[string]int {
 					w.NoteWritten(a.Source, a.Hash.Content)
 					more = true
 				case a.Reason == v1alpha1.ReasonLimitExceeded:
-					w.NoteHeld(a.Source)
+					w.Limits.NoteHeld(a.Source)
 				}
 			}
 		}
@@ -55,7 +55,7 @@ func carryOut(w *propagate.World, namespaces ...string) map[string]int {
 	counts := map[string]int{}
 	for _, namespace := range namespaces {
 		for _, slot := range w.SlotsIn(namespace) {
-			if w.Copy(slot) != nil {
+			if w.Copies.At(slot) != nil {
 				counts[slot.Name]++
 			}
 		}
@@ -117,22 +117,22 @@ func testLimitsChange(t *testing.T) {
 	if diff := cmp.Diff(all, carryOut(w, names...)); diff != "" {
 		t.Fatalf("a lower limit must delete nothing (-want +got):\n%s", diff)
 	}
-	if _, held := w.Reallot("acme"); len(held) != 1 || held[0].Name != "s3" {
+	if _, held := w.Limits.Reallot("acme"); len(held) != 1 || held[0].Name != "s3" {
 		t.Fatalf("got %v, want s3 to be held back", held)
 	}
-	if texts := w.HeldAround("acme"); len(texts) != 1 || texts[0].Reason != v1alpha1.ReasonLimitExceeded {
+	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Reason != v1alpha1.ReasonLimitExceeded {
 		t.Fatalf("got %v, want one trouble of the root", texts)
 	}
 
 	w.Forest = limited(6, -1)
-	if released, _ := w.Reallot("acme"); len(released) != 0 {
+	if released, _ := w.Limits.Reallot("acme"); len(released) != 0 {
 		t.Fatalf("got %v, want nothing to be released yet", released)
 	}
 	w.DeleteSource(in("acme", secret, "s1"))
 	for _, namespace := range names {
 		w.DeleteCopy(in(namespace, secret, "s1"))
 	}
-	if released, _ := w.Reallot("acme"); len(released) != 1 || released[0].Name != "s3" {
+	if released, _ := w.Limits.Reallot("acme"); len(released) != 1 || released[0].Name != "s3" {
 		t.Fatalf("got %v, want s3 to be released", released)
 	}
 	if diff := cmp.Diff(map[string]int{"s2": 3, "s3": 3}, carryOut(w, names...)); diff != "" {

@@ -42,11 +42,11 @@ func BenchmarkPlan(b *testing.B) {
 	w, slots := fanOut()
 	b.Run("settled", run(w, slots, propagate.Nothing))
 	for i := range 10 {
-		w.Source(in("acme", secret, fmt.Sprint("s", i))).Content = content("acme", 2)
+		w.Sources.At(in("acme", secret, fmt.Sprint("s", i))).Content = content("acme", 2)
 	}
 	b.Run("update", run(w, slots, propagate.Update))
 	for i := range 10 {
-		w.Source(in("acme", secret, fmt.Sprint("s", i))).Selector = labels.SelectorFromSet(labels.Set{"acme.tree.tenancy.warren.dev/depth": "1"})
+		w.Sources.At(in("acme", secret, fmt.Sprint("s", i))).Selector = labels.SelectorFromSet(labels.Set{"acme.tree.tenancy.warren.dev/depth": "1"})
 	}
 	b.Run("selector", run(w, slots, propagate.Update))
 }

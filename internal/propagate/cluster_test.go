@@ -182,7 +182,7 @@ func (c *cluster) act(slot propagate.Slot) bool {
 		c.requireAllowed(slot, action)
 		c.requireOurs(slot, action)
 		if action.Verb == propagate.Inspect && !o.Drifted {
-			known := *c.world.Copy(slot)
+			known := *c.world.Copies.At(slot)
 			known.Foreign, known.Meta = false, 0
 			c.world.PutCopy(slot, &known)
 			break

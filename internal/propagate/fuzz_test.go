@@ -173,9 +173,9 @@ func requireIndexed(t *testing.T, w *propagate.World) {
 		}
 	}
 	for _, kind := range []schema.GroupKind{secret, configMap} {
-		_, copies := w.Kind(kind)
+		_, copies := w.KindIn(kind, propagate.Everywhere)
 		for _, slot := range copies {
-			if from := slot.At(w.Copy(slot).From); !w.HasCopies(from) {
+			if from := slot.At(w.Copies.At(slot).From); !w.Copies.HasCopyOf(from) {
 				t.Fatalf("%s is a copy of %s, which is said to have none", slot, from)
 			}
 		}

@@ -42,7 +42,7 @@ func (d decision) run(t *testing.T) {
 		want.Source = at(d.from)
 	}
 	if d.mode != "" {
-		want.Hash = propagate.Hash{Mode: d.mode, Place: propagate.PlaceOf(at(d.in), d.from), Content: w.Source(at(d.from)).Content}
+		want.Hash = propagate.Hash{Mode: d.mode, Place: propagate.PlaceOf(at(d.in), d.from), Content: w.Sources.At(at(d.from)).Content}
 	}
 	if diff := cmp.Diff(want, w.Plan(at(d.in))); diff != "" {
 		t.Errorf("%s\nPlan(%s): -want, +got:\n%s", d.reason, at(d.in), diff)

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // Step is one write that Plan leads to, or with a Reason in Held a write that is wanted and can't be made.
@@ -30,16 +31,16 @@ func (w *World) Preview() []Step {
 	for name := range w.Forest.All() {
 		namespaces[name] = true
 	}
-	for name := range w.rooms {
+	for name := range w.Copies.rooms {
 		namespaces[name] = true
 	}
-	w.judgeLosses()
+	judgeLosses(w)
 	var steps []Step
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		slots := w.SlotsIn(namespace)
 		for _, slot := range slots {
 			if a := w.Plan(slot); a.Verb == Delete {
-				steps = append(steps, Step{Slot: slot, Verb: Delete, From: a.Source.Namespace, Why: w.whyDeleted(slot, a.Source)})
+				steps = append(steps, Step{Slot: slot, Verb: Delete, From: a.Source.Namespace, Why: whyDeleted(w, slot, a.Source)})
 				w.DeleteCopy(slot)
 			}
 		}
@@ -50,7 +51,7 @@ func (w *World) Preview() []Step {
 			case a.Reason == v1alpha1.ReasonLimitExceeded:
 				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "the limits of the tree leave no room for it", Held: a.Reason})
 			case a.Verb == Create, a.Verb == Update, a.Verb == Withdraw:
-				steps = append(steps, Step{Slot: slot, Verb: a.Verb, From: a.Source.Namespace, Why: w.whyWritten(slot, a)})
+				steps = append(steps, Step{Slot: slot, Verb: a.Verb, From: a.Source.Namespace, Why: whyWritten(w, slot, a)})
 			}
 		}
 	}
@@ -58,24 +59,24 @@ func (w *World) Preview() []Step {
 }
 
 // judgeLosses sets the Loss of each missing source: to Preview everything is known, so a missing source is gone.
-func (w *World) judgeLosses() {
-	for key := range w.copiesOf {
+func judgeLosses(w *World) {
+	for key := range w.Copies.bySource {
 		loss := Confirmed
 		if n := w.Forest.Namespace(key.namespace); n == nil || n.Terminating {
 			loss = GoneWithNamespace
 		}
-		w.SetLoss(Slot{key.kind, key.namespace, key.name}, loss)
+		w.SetLoss(key.slot(), loss)
 	}
 }
 
-func (w *World) whyDeleted(slot, from Slot) string {
+func whyDeleted(w *World, slot, from Slot) string {
 	if w.kinds[slot.Kind].mode == Remove {
 		return fmt.Sprintf("the configuration has copies of %s removed", slot.Kind)
 	}
 	if sources, _ := w.Forest.Sources(slot.Namespace); !sources.Has(from.Namespace) {
 		return "namespace " + from.Namespace + " is not above any more"
 	}
-	switch s := w.Source(from); {
+	switch s := w.Sources.At(from); {
 	case s == nil:
 		return "its source is gone, or no source any more"
 	case s.Excluded != "":
@@ -86,8 +87,8 @@ func (w *World) whyDeleted(slot, from Slot) string {
 	return "its source doesn't select this namespace"
 }
 
-func (w *World) whyWritten(slot Slot, a Action) string {
-	c := w.Copy(slot)
+func whyWritten(w *World, slot Slot, a Action) string {
+	c := w.Copies.At(slot)
 	switch {
 	case c == nil:
 		return "it is not there yet"
@@ -103,13 +104,14 @@ func (w *World) whyWritten(slot Slot, a Action) string {
 	return "it is not what its source says: somebody changed it"
 }
 
-// UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, or "".
-func (w *World) UnlabelledFrom(slot Slot, meta metav1.Object) string {
+// UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, by the forest
+// f; or "".
+func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
 	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
 	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
 		return ""
 	}
-	sources, _ := w.Forest.Sources(slot.Namespace)
+	sources, _ := f.Sources(slot.Namespace)
 	for _, from := range sources.Names {
 		if hash.Place == PlaceOf(slot, from) {
 			return from

@@ -52,7 +52,7 @@ func TestHoldsRightsFrom(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := world(acme(), tt.fact).HoldsRightsFrom("a", "acme"); got != tt.want {
+			if got := world(acme(), tt.fact).Copies.GiveRightsFrom("a", "acme"); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

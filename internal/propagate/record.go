@@ -7,7 +7,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// record is a Copy as the World keeps it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. The
+// record is a Copy as Copies keep it: 80 bytes, and 32 for its UID and resourceVersion. Equal texts of many copies are kept once. The
 // hash of a copy that is not ours can't be read back.
 type record struct {
 	id           string // packed UID and resourceVersion

@@ -13,15 +13,15 @@ import (
 // seenIn says that Secrets are watched namespace by namespace, and that all of them are seen in these namespaces.
 func seenIn(namespaces ...string) fact {
 	return func(w *propagate.World) {
-		w.SetNarrow(secret)
+		w.Sights.SetNarrow(secret)
 		for _, namespace := range namespaces {
-			w.SetSight(secret, namespace, true, true, propagate.Seen)
+			w.Sights.Set(secret, namespace, true, true, propagate.Seen)
 		}
 	}
 }
 
 func sight(namespace string, sources, copies bool, now propagate.Sight) fact {
-	return func(w *propagate.World) { w.SetSight(secret, namespace, sources, copies, now) }
+	return func(w *propagate.World) { w.Sights.Set(secret, namespace, sources, copies, now) }
 }
 
 // Nothing is done on what is not seen, and least of all a deletion: see informers.md 2.4.
@@ -89,14 +89,14 @@ func TestAwaitsSight(t *testing.T) {
 			t.Errorf("in %s: %t, want %t", namespace, got, want)
 		}
 	}
-	w.SetSight(secret, "b", true, true, propagate.Unseen)
+	w.Sights.Set(secret, "b", true, true, propagate.Unseen)
 	if !w.AwaitsSight("b") {
 		t.Error("what is forbidden is not waited for: rails may be behind it")
 	}
 	rights := schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}
 	w.SetKind(rights, propagate.OptIn, true)
-	w.SetNarrow(rights)
-	w.SetNarrow(configMap)
+	w.Sights.SetNarrow(rights)
+	w.Sights.SetNarrow(configMap)
 	if w.AwaitsSight("a") {
 		t.Error("rights are no rails, and of a kind that isn't served nothing is awaited")
 	}
@@ -115,7 +115,7 @@ func TestWhatANamespaceHolds(t *testing.T) {
 	if diff := cmp.Diff([]propagate.Slot{at("a1")}, copies); diff != "" || sources != nil {
 		t.Errorf("KindIn: sources %v, copies -want, +got:\n%s", sources, diff)
 	}
-	if !w.HoldsCopies("a1") || w.HoldsCopies("b") || w.HoldsCopies("solo") {
+	if !w.Copies.HasUpdatedIn("a1") || w.Copies.HasUpdatedIn("b") || w.Copies.HasUpdatedIn("solo") {
 		t.Errorf("a copy in mode %s stands in a1 alone", v1alpha1.ModeUpdate)
 	}
 }

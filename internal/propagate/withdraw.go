@@ -11,30 +11,24 @@ import (
 
 // planWithdrawal plans for a slot in a namespace that is halted or protected. Nothing is given there, but access that its source no longer
 // gives is taken away all the same: otherwise somebody could keep their rights in a namespace by having it halted.
-func (w *World) planWithdrawal(slot Slot, c *record) Action {
-	n := w.Forest.Namespace(slot.Namespace)
-	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) || !w.sees(slot, c.from) {
+func (p *planner) planWithdrawal() Action {
+	w, c := p.world, p.copied
+	n := w.Forest.Namespace(p.slot.Namespace)
+	if n == nil || n.Terminating || c == nil || !c.binding() || !c.flags.has(accessCopy) || !w.Sights.sees(p.slot, w.Forest, c.from) {
 		return Action{}
 	}
-	from := slot.At(c.from)
-	s := w.sources[from.source()]
-	if s == nil && w.lost[from.source()] == GoneWithNamespace {
+	from := p.slot.At(c.from)
+	s := w.Sources.At(from)
+	if s == nil && w.Loss(from) == GoneWithNamespace {
 		return Action{Verb: Delete, Source: from}
 	}
 	if s == nil || s.Mode == v1alpha1.ModeNone && s.Invalid == "" {
-		return w.planRemoval(from)
+		return p.planRemoval(from)
 	}
-	if s.Content == "" || s.Content == c.content || s.Content == w.compared[slot] {
+	if s.Content == "" || s.Content == c.content || s.Content == w.Copies.compared[p.slot] {
 		return Action{}
 	}
-	return Action{Verb: Withdraw, Source: from, Hash: Hash{s.Mode, PlaceOf(slot, from.Namespace), s.Content}}
-}
-
-// SetCompared notes that an access copy gives nothing that this content of its source doesn't give.
-func (w *World) SetCompared(slot Slot, content string) {
-	if c := w.record(slot); c != nil && c.flags.has(accessCopy) {
-		w.compared[slot] = content
-	}
+	return Action{Verb: Withdraw, Source: from, Hash: Hash{s.Mode, PlaceOf(p.slot, from.Namespace), s.Content}}
 }
 
 // Withdrawal is what is to be done with an access copy so that it gives nothing that its source doesn't give.

@@ -40,11 +40,11 @@ func TestPlanWithdrawal(t *testing.T) {
 	}
 	t.Run("once compared, the second plan is empty until the source changes again", func(t *testing.T) {
 		w := world(acme(stranded()...), source("acme", "update", changed), copied("x", "acme", "update", grants))
-		w.SetCompared(at("x"), w.Plan(at("x")).Hash.Content)
+		w.Copies.SetCompared(at("x"), w.Plan(at("x")).Hash.Content)
 		if got := w.Plan(at("x")); got.Verb != propagate.Nothing {
 			t.Errorf("got %v, want nothing", got)
 		}
-		w.Source(at("acme")).Content = content("acme", 3)
+		w.Sources.At(at("acme")).Content = content("acme", 3)
 		if got := w.Plan(at("x")); got.Verb != propagate.Withdraw {
 			t.Errorf("got %v, want another look", got)
 		}

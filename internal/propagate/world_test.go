@@ -27,7 +27,7 @@ func populated() *propagate.World {
 
 func TestSlots(t *testing.T) {
 	w := populated()
-	sources, copies := w.Kind(secret)
+	sources, copies := w.KindIn(secret, propagate.Everywhere)
 	cases := map[string]struct{ got, want []propagate.Slot }{
 		"InANamespace":      {w.SlotsIn("a1"), []propagate.Slot{in("a1", configMap, "m"), at("a1")}},
 		"WhereASourceComes": {w.SlotsIn("a"), []propagate.Slot{at("a")}},
@@ -57,7 +57,7 @@ func TestSlots(t *testing.T) {
 func TestForgetKind(t *testing.T) {
 	w := populated()
 	w.ForgetKind(secret)
-	if s, c := w.Kind(secret); s != nil || c != nil || w.HasCopies(at("acme")) || w.Source(at("acme")) != nil || w.Copy(at("a1")) != nil {
+	if s, c := w.KindIn(secret, propagate.Everywhere); s != nil || c != nil || w.Copies.HasCopyOf(at("acme")) || w.Sources.At(at("acme")) != nil || w.Copies.At(at("a1")) != nil {
 		t.Errorf("still known: %v, %v", s, c)
 	}
 	if s, c := w.Len(configMap); s != 1 || c != 1 {
@@ -77,17 +77,17 @@ func TestForgetKind(t *testing.T) {
 func TestHasCopies(t *testing.T) {
 	w := world(acme(), copied("a", "acme", update), copied("b", "acme", create))
 	w.DeleteCopy(at("a"))
-	if !w.HasCopies(at("acme")) || w.HasCopies(at("a")) {
+	if !w.Copies.HasCopyOf(at("acme")) || w.Copies.HasCopyOf(at("a")) {
 		t.Error("one copy of acme's is left, and none of a's")
 	}
 	w.DeleteCopy(at("b"))
 	w.DeleteCopy(at("b"))
-	if w.HasCopies(at("acme")) {
+	if w.Copies.HasCopyOf(at("acme")) {
 		t.Error("no copy is left")
 	}
 	copied("a", "acme", update)(w)
 	copied("a", "zeta", update)(w)
-	if w.HasCopies(at("acme")) || !w.HasCopies(at("zeta")) {
+	if w.Copies.HasCopyOf(at("acme")) || !w.Copies.HasCopyOf(at("zeta")) {
 		t.Error("a copy that is replaced counts for its new source alone")
 	}
 }

@@ -177,7 +177,7 @@ func (c Case) wantedSource() (string, *propagate.Source) {
 	if action.Verb != propagate.Create {
 		return "", nil
 	}
-	return action.Source.Namespace, world.Source(action.Source)
+	return action.Source.Namespace, world.Sources.At(action.Source)
 }
 
 // sourceIn returns the object in a namespace as a source; nil if it is none.
