@@ -44,7 +44,7 @@ func (a *agenda) armTimer(p *part) {
 	}
 	wait := max(time.Until(next), 0)
 	if a.timer == nil {
-		a.timer = time.AfterFunc(wait, p.doWhatIsDue)
+		a.timer = time.AfterFunc(wait, func() { p.set.lock.change(p.doWhatIsDue) })
 		return
 	}
 	a.timer.Reset(wait)
@@ -74,11 +74,9 @@ func (a *agenda) stop() {
 }
 
 // doWhatIsDue performs the part's actions that are due. It only queues reviews, because their requests must not be made under the
-// Set's lock.
+// Set's lock, which the caller holds.
 func (p *part) doWhatIsDue() {
 	s := p.set
-	s.mu.Lock()
-	defer s.unlock()
 	if p.gone || s.stopped {
 		return
 	}

@@ -140,3 +140,50 @@ func (c *coverage) readablePart(namespace string) (*part, error) {
 	}
 	return nil, fmt.Errorf("%w: namespace %q is not in the NamespaceSet", ErrNotSynced, namespace)
 }
+
+// status returns the state of all parts together: the worst, and Synced only if all are.
+func (c *coverage) status() Status {
+	parts, missing := c.facingParts()
+	if len(parts) == 0 {
+		return pendingStatus(len(missing) > 0)
+	}
+	var worst Status
+	objects := 0
+	for i, p := range parts {
+		status := p.status()
+		objects += status.Objects
+		if i == 0 || worse(status, worst) {
+			worst = status
+		}
+	}
+	if len(missing) > 0 && worst.State == Synced {
+		worst = pendingStatus(true)
+	}
+	worst.Objects = objects
+	return worst
+}
+
+// statusOf returns the state of the part that shows a namespace.
+func (c *coverage) statusOf(namespace string) Status {
+	if p := c.partOf(namespace); p != nil {
+		return p.status()
+	}
+	return pendingStatus(c.lacksRoom(namespace))
+}
+
+// worse says whether a's state is worse than b's, or the same and older.
+func worse(a, b Status) bool {
+	if a.State != b.State {
+		return severity[a.State] > severity[b.State]
+	}
+	return a.Since.Before(b.Since)
+}
+
+// pendingStatus is the state where a lease has no part. limited says whether it has none for want of room.
+func pendingStatus(limited bool) Status {
+	status := Status{State: Pending}
+	if limited {
+		status.Err = ErrLimit
+	}
+	return status
+}

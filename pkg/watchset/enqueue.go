@@ -44,16 +44,16 @@ func (h *ownersHandler) Generic(ctx context.Context, e event.GenericEvent, q wor
 
 func (h *ownersHandler) enqueue(ctx context.Context, object client.Object, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	p, _ := ctx.Value(partOf{}).(*part)
-	for name := range h.owners(p, object) {
+	var owners sets.Set[types.NamespacedName]
+	h.set.lock.read(func() { owners = h.owners(p, object) })
+	for name := range owners {
 		q.Add(reconcile.Request{NamespacedName: name})
 	}
 }
 
 // owners returns the owners whose leases hold p, the part that saw the object. Where p is nil or no lease of the controller holds
-// it any more, owners returns those whose leases hold another part that covers the object.
+// it any more, owners returns those whose leases hold another part that covers the object. The caller holds the Set's lock.
 func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.NamespacedName] {
-	h.set.mu.RLock()
-	defer h.set.mu.RUnlock()
 	found := sets.Set[types.NamespacedName]{}
 	add := func(p *part) {
 		for l := range p.leases {

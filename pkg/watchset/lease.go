@@ -61,9 +61,7 @@ func (s *Set) holdings(owner Owner) *holdings {
 // Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be called more
 // than once. Later reads return ErrReleased.
 func (l *Lease) Release() {
-	l.set.mu.Lock()
-	defer l.set.unlock()
-	l.release()
+	l.set.lock.change(l.release)
 }
 
 func (l *Lease) release() {

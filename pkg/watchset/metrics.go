@@ -94,30 +94,41 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 }
 
 func (m *metrics) gauges(emit func(desc *prometheus.Desc, value int, labels ...string)) {
-	type of struct{ group, resource string }
-	informers, leases, objects, limited := map[[5]string]int{}, map[of]int{}, map[of]int{}, 0
-	m.set.mu.RLock()
-	for _, p := range m.set.parts {
-		gr := of{p.key.resource.Group, p.key.resource.Resource}
-		informers[[5]string{gr.group, gr.resource, p.key.form.String(), p.request.Scope.String(), string(p.state)}]++
-		leases[gr] += len(p.leases)
-		objects[gr] += int(p.objects.Load())
-		if p.limited() {
-			limited++
-		}
-	}
-	for _, held := range m.set.owners {
-		for _, l := range held.leases {
-			limited += len(l.cover.waiting)
-		}
-	}
-	m.set.mu.RUnlock()
-	for labels, n := range informers {
+	c := census{informers: map[[5]string]int{}, leases: map[groupResource]int{}, objects: map[groupResource]int{}}
+	m.set.lock.read(func() { c.countSet(m.set) })
+	for labels, n := range c.informers {
 		emit(informersDesc, n, labels[:]...)
 	}
-	for gr, n := range leases {
+	for gr, n := range c.leases {
 		emit(leasesDesc, n, gr.group, gr.resource)
-		emit(objectsDesc, objects[gr], gr.group, gr.resource)
+		emit(objectsDesc, c.objects[gr], gr.group, gr.resource)
 	}
-	emit(limitedDesc, limited)
+	emit(limitedDesc, c.limited)
+}
+
+// census is what the gauges say of a Set at one moment.
+type census struct {
+	informers       map[[5]string]int // by group, resource, form, scope and state
+	leases, objects map[groupResource]int
+	limited         int
+}
+
+type groupResource struct{ group, resource string }
+
+// countSet counts a Set's parts and leases. The caller holds the Set's lock.
+func (c *census) countSet(s *Set) {
+	for _, p := range s.parts {
+		gr := groupResource{p.key.resource.Group, p.key.resource.Resource}
+		c.informers[[5]string{gr.group, gr.resource, p.key.form.String(), p.request.Scope.String(), string(p.state)}]++
+		c.leases[gr] += len(p.leases)
+		c.objects[gr] += int(p.objects.Load())
+		if p.limited() {
+			c.limited++
+		}
+	}
+	for _, held := range s.owners {
+		for _, l := range held.leases {
+			c.limited += len(l.cover.waiting)
+		}
+	}
 }

@@ -52,11 +52,11 @@ func (n *NamespaceSet) changeSet(f func()) {
 	leases := maps.Clone(n.leases)
 	n.mu.Unlock()
 	for l := range leases {
-		l.set.mu.Lock()
-		if !l.released && !l.set.stopped {
-			l.arrangeParts(nil)
-		}
-		l.set.unlock()
+		l.set.lock.change(func() {
+			if !l.released && !l.set.stopped {
+				l.arrangeParts(nil)
+			}
+		})
 	}
 }
 

@@ -12,54 +12,15 @@ import (
 )
 
 // Status returns the state of all the lease's informers together: Synced only if all are, else the worst state.
-func (l *Lease) Status() Status {
-	l.set.mu.RLock()
-	defer l.set.mu.RUnlock()
-	parts, missing := l.cover.facingParts()
-	if len(parts) == 0 {
-		return pendingStatus(len(missing) > 0)
-	}
-	var worst Status
-	objects := 0
-	for i, p := range parts {
-		status := p.status()
-		objects += status.Objects
-		if i == 0 || worse(status, worst) {
-			worst = status
-		}
-	}
-	if len(missing) > 0 && worst.State == Synced {
-		worst = pendingStatus(true)
-	}
-	worst.Objects = objects
-	return worst
-}
-
-// worse says whether a's state is worse than b's, or the same and older.
-func worse(a, b Status) bool {
-	if a.State != b.State {
-		return severity[a.State] > severity[b.State]
-	}
-	return a.Since.Before(b.Since)
-}
-
-// pendingStatus is the state where a lease has no part. limited says whether it has none for want of room.
-func pendingStatus(limited bool) Status {
-	status := Status{State: Pending}
-	if limited {
-		status.Err = ErrLimit
-	}
+func (l *Lease) Status() (status Status) {
+	l.set.lock.read(func() { status = l.cover.status() })
 	return status
 }
 
 // StatusFor returns the state of the informer that shows a namespace. A namespace that the lease doesn't follow is Pending.
-func (l *Lease) StatusFor(namespace string) Status {
-	l.set.mu.RLock()
-	defer l.set.mu.RUnlock()
-	if p := l.cover.partOf(namespace); p != nil {
-		return p.status()
-	}
-	return pendingStatus(l.cover.lacksRoom(namespace))
+func (l *Lease) StatusFor(namespace string) (status Status) {
+	l.set.lock.read(func() { status = l.cover.statusOf(namespace) })
+	return status
 }
 
 // Wait blocks until none of the lease's informers is Syncing, or Pending for another reason than ErrLimit. It returns nil if all
@@ -67,7 +28,11 @@ func (l *Lease) StatusFor(namespace string) Status {
 // returns ErrReleased, after the end of Start ErrStopped, and if ctx is done first ctx.Err().
 func (l *Lease) Wait(ctx context.Context) error {
 	for {
-		changed, err := l.lookAtParts()
+		var (
+			changed <-chan struct{}
+			err     error
+		)
+		l.set.lock.change(func() { changed, err = l.lookAtParts() })
 		if changed == nil {
 			return err
 		}
@@ -82,9 +47,8 @@ func (l *Lease) Wait(ctx context.Context) error {
 }
 
 // lookAtParts returns a channel that is closed at the next change, or, if there is nothing to wait for, nil and the verdict on all parts.
+// The caller holds the Set's lock.
 func (l *Lease) lookAtParts() (<-chan struct{}, error) {
-	l.set.mu.Lock()
-	defer l.set.unlock()
 	if err := l.closed(); err != nil {
 		return nil, err
 	}
@@ -153,9 +117,13 @@ func verdict(parts []*part, missing map[string]error) error {
 
 // Get returns an object, which callers must not change: it is shared. An error that apierrors.IsNotFound knows says that it is
 // not there. *DegradedError may come with the object as it was last known. Other errors are those of Wait, and ErrNotSynced.
-func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
-	l.set.mu.RLock()
-	defer l.set.mu.RUnlock()
+func (l *Lease) Get(key types.NamespacedName) (object client.Object, err error) {
+	l.set.lock.read(func() { object, err = l.findObject(key) })
+	return object, err
+}
+
+// findObject is Get for a caller that holds the Set's lock.
+func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
 	if err := l.unreadable(); err != nil {
 		return nil, err
 	}
@@ -186,9 +154,13 @@ func (l *Lease) Get(key types.NamespacedName) (client.Object, error) {
 // List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
 // matches everything. The objects are shared: callers must not change them. Where some namespaces can't be seen, it returns the
 // objects of the others and a *PartialError; a *DegradedError comes with the objects as they were seen last.
-func (l *Lease) List(namespace string, sel labels.Selector) ([]client.Object, error) {
-	l.set.mu.RLock()
-	defer l.set.mu.RUnlock()
+func (l *Lease) List(namespace string, sel labels.Selector) (found []client.Object, err error) {
+	l.set.lock.read(func() { found, err = l.findObjects(namespace, sel) })
+	return found, err
+}
+
+// findObjects is List for a caller that holds the Set's lock.
+func (l *Lease) findObjects(namespace string, sel labels.Selector) ([]client.Object, error) {
 	if err := l.unreadable(); err != nil {
 		return nil, err
 	}

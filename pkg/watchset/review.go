@@ -55,7 +55,12 @@ type examined struct {
 
 // reviewParts makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
 func (s *Set) reviewParts(key reviewKey, urgent bool) {
-	ctx, started, due := s.partsToReview(key)
+	var (
+		ctx     context.Context
+		started time.Time
+		due     []*examined
+	)
+	s.lock.read(func() { ctx, started, due = s.ctx, time.Now(), s.partsToReview(key) })
 	if len(due) == 0 {
 		return // another reviewer has done it
 	}
@@ -81,19 +86,17 @@ func (s *Set) reviewParts(key reviewKey, urgent bool) {
 			e.conclude = e.part.seekResource(ctx, clearIf(e.poked.After(started), e.poked))
 		}
 	}
-	s.mu.Lock()
-	defer s.unlock()
-	for _, e := range due {
-		changed := !e.part.gone && e.part.run == e.run && e.conclude()
-		e.part.agenda.noteReview(e.part, started, changed)
-	}
-	s.spareChecks(key.namespace, rules)
+	s.lock.change(func() {
+		for _, e := range due {
+			changed := !e.part.gone && e.part.run == e.run && e.conclude()
+			e.part.agenda.noteReview(e.part, started, changed)
+		}
+		s.spareChecks(key.namespace, rules)
+	})
 }
 
-// partsToReview returns the parts of key that wait for a review, the Set's context, and the time at which the review begins.
-func (s *Set) partsToReview(key reviewKey) (context.Context, time.Time, []*examined) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// partsToReview returns the parts of key that wait for a review. The caller holds the lock.
+func (s *Set) partsToReview(key reviewKey) []*examined {
 	var due []*examined
 	add := func(p *part) {
 		if p.agenda.asking != nothing {
@@ -108,7 +111,7 @@ func (s *Set) partsToReview(key reviewKey) (context.Context, time.Time, []*exami
 			add(p)
 		}
 	}
-	return s.ctx, time.Now(), due
+	return due
 }
 
 // spareChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil rules changes nothing.

@@ -108,12 +108,11 @@ func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 
 // locked calls f under the Set's lock unless the run is over.
 func (r *run) locked(f func()) {
-	s := r.part.set
-	s.mu.Lock()
-	defer s.unlock()
-	if !r.over {
-		f()
-	}
+	r.part.set.lock.change(func() {
+		if !r.over {
+			f()
+		}
+	})
 }
 
 // noteOpened notes an open watch. initial says whether the watch begins with all objects (sendInitialEvents), which the reflector

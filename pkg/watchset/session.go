@@ -13,39 +13,41 @@ type Session struct {
 // Commit, for example because the reconciliation failed, nothing is released. Once a later session of the owner exists, Commit of
 // an earlier one does nothing.
 func (s *Set) Session(owner Owner) *Session {
-	s.mu.Lock()
-	defer s.unlock()
-	s.sequence++
-	if held := s.owners[owner]; held != nil {
-		held.latest = s.sequence
-	}
-	return &Session{set: s, owner: owner, sequence: s.sequence}
+	x := &Session{set: s, owner: owner}
+	s.lock.change(func() {
+		s.sequence++
+		x.sequence = s.sequence
+		if held := s.owners[owner]; held != nil {
+			held.latest = s.sequence
+		}
+	})
+	return x
 }
 
 // Acquire is Set.Acquire for the session's owner, and notes that the lease is still needed.
-func (x *Session) Acquire(r Request) (*Lease, error) {
-	x.set.mu.Lock()
-	defer x.set.unlock()
-	l, err := x.set.acquireLocked(x.owner, r, x.sequence)
-	if held := x.set.owners[x.owner]; held != nil {
-		held.latest = max(held.latest, x.sequence)
-	}
+func (x *Session) Acquire(r Request) (l *Lease, err error) {
+	x.set.lock.change(func() {
+		l, err = x.set.acquireLocked(x.owner, r, x.sequence)
+		if held := x.set.owners[x.owner]; held != nil {
+			held.latest = max(held.latest, x.sequence)
+		}
+	})
 	return l, err
 }
 
 // Commit ends the session: it releases the leases that the owner held before and did not acquire in it. It may be called more than once.
 func (x *Session) Commit() {
-	x.set.mu.Lock()
-	defer x.set.unlock()
-	held := x.set.owners[x.owner]
-	if held == nil || held.latest > x.sequence {
-		return
-	}
-	for _, l := range held.leases {
-		if l.touched < x.sequence {
-			l.release()
+	x.set.lock.change(func() {
+		held := x.set.owners[x.owner]
+		if held == nil || held.latest > x.sequence {
+			return
 		}
-	}
+		for _, l := range held.leases {
+			if l.touched < x.sequence {
+				l.release()
+			}
+		}
+	})
 }
 
 // Reader returns a client.Reader that reads through informers: a read starts the informer that it needs, and waits until the

@@ -28,9 +28,7 @@ type Set struct {
 	checks  workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
 	hints   workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
 
-	// mu guards all fields below, and those of parts, leases and runs. Events of objects take mu for reading, so that events of
-	// different parts are stored at the same time; every change of a state takes mu for writing.
-	mu       sync.RWMutex
+	lock     setLock         // guards all fields below, and those of parts, leases and runs
 	ctx      context.Context // the context of Start; nil before that
 	stopped  bool
 	ended    chan struct{}  // closed when stopped
@@ -43,7 +41,6 @@ type Set struct {
 	owners   map[Owner]*holdings
 	feeds    map[feedKey][]*feed
 	states   map[string][]*stateQueue
-	outbox   []func() // calls to be made as soon as mu is free
 
 	rbac     []*part // the parts that watch the kinds of RBAC
 	bindings bindings
@@ -89,9 +86,21 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 // Start runs the set until ctx is done and returns nil when every goroutine and watch has ended; it is a manager.Runnable.
 // A second call returns ErrStarted. Leases taken before Start are Pending until then.
 func (s *Set) Start(ctx context.Context) error {
-	s.mu.Lock()
+	var err error
+	s.lock.change(func() { err = s.begin(ctx) })
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	s.lock.change(s.stop)
+	s.running.Wait()
+	s.catalog.flights.finish()
+	return nil
+}
+
+// begin starts the reviewers, and the parts for which there is room. The caller holds the lock, and so does that of stop.
+func (s *Set) begin(ctx context.Context) error {
 	if s.ctx != nil {
-		s.mu.Unlock()
 		return ErrStarted
 	}
 	s.ctx = ctx
@@ -102,17 +111,10 @@ func (s *Set) Start(ctx context.Context) error {
 		s.running.Go(func() { s.reviewQueue(s.hints, true) })
 	}
 	s.admitParts()
-	s.unlock()
-
-	<-ctx.Done()
-	s.stop()
-	s.running.Wait()
-	s.catalog.flights.finish()
 	return nil
 }
 
 func (s *Set) stop() {
-	s.mu.Lock()
 	s.stopped = true
 	close(s.ended)
 	s.checks.ShutDown()
@@ -130,7 +132,6 @@ func (s *Set) stop() {
 			f.work.ShutDown()
 		}
 	}
-	s.unlock()
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are Synced before it leads.
@@ -140,45 +141,45 @@ func (s *Set) NeedLeaderElection() bool { return false }
 // an unknown resource or too many informers show in the lease's Status, not in an error. An owner holds one lease for equal
 // requests, however often it acquires that lease. Acquire fails with ErrStopped after Start has ended, and with ErrInvalid, which
 // names the field, for a malformed Request.
-func (s *Set) Acquire(owner Owner, r Request) (*Lease, error) {
-	s.mu.Lock()
-	defer s.unlock()
-	s.sequence++
-	return s.acquireLocked(owner, r, s.sequence)
+func (s *Set) Acquire(owner Owner, r Request) (l *Lease, err error) {
+	s.lock.change(func() {
+		s.sequence++
+		l, err = s.acquireLocked(owner, r, s.sequence)
+	})
+	return l, err
 }
 
 // Release releases all leases of owner. It may be called more than once.
 func (s *Set) Release(owner Owner) {
-	s.mu.Lock()
-	defer s.unlock()
-	if held := s.owners[owner]; held != nil {
-		for _, l := range held.leases {
-			l.release()
+	s.lock.change(func() {
+		if held := s.owners[owner]; held != nil {
+			for _, l := range held.leases {
+				l.release()
+			}
 		}
-	}
+	})
 }
 
 // Poke reviews the rights on the given resources soon, without Options.RBACDebounce; none given means all. It doesn't wait for the reviews.
 func (s *Set) Poke(resources ...schema.GroupVersionResource) {
-	s.mu.Lock()
-	defer s.unlock()
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
-	for _, p := range s.parts {
-		if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
-			p.pokeReview(0)
+	s.lock.change(func() {
+		for _, p := range s.parts {
+			if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
+				p.pokeReview(0)
+			}
 		}
-	}
+	})
 }
 
 // Informers returns a sorted snapshot of all informers, for tests and debug pages.
 func (s *Set) Informers() []InformerStatus {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	sorted := s.sortedParts()
-	all := make([]InformerStatus, 0, len(sorted))
-	for _, p := range sorted {
-		all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
-	}
+	all := []InformerStatus{}
+	s.lock.read(func() {
+		for _, p := range s.sortedParts() {
+			all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
+		}
+	})
 	return all
 }
 
@@ -211,16 +212,6 @@ func (s *Set) admitParts() {
 
 // hasRoom says whether another part may begin. The caller holds the lock.
 func (s *Set) hasRoom() bool { return s.isLive() && s.admitted < s.options.MaxInformers }
-
-// unlock frees the lock, and then makes the calls in the outbox.
-func (s *Set) unlock() {
-	after := s.outbox
-	s.outbox = nil
-	s.mu.Unlock()
-	for _, f := range after {
-		f()
-	}
-}
 
 // isLive says whether requests may be made. The caller holds the lock.
 func (s *Set) isLive() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }

@@ -64,15 +64,15 @@ func (s *sink) put(obj any, c change) error {
 		s.run.locked(func() { p.observer(c, object) })
 		return nil
 	}
-	p.set.mu.RLock()
-	defer p.set.mu.RUnlock()
-	switch {
-	case s.run.over:
-	case p.key.sink != nil:
-		p.tellSink(object, c)
-	default:
-		p.applyEvent(object, c)
-	}
+	p.set.lock.read(func() {
+		switch {
+		case s.run.over:
+		case p.key.sink != nil:
+			p.tellSink(object, c)
+		default:
+			p.applyEvent(object, c)
+		}
+	})
 	return nil
 }
 
@@ -97,9 +97,8 @@ func (p *part) newListing(objects []client.Object, resourceVersion string) *list
 	if p.isOwn() || p.key.sink != nil {
 		return &listing{objects: objects, resourceVersion: resourceVersion}
 	}
-	p.set.mu.RLock()
-	before := p.store
-	p.set.mu.RUnlock()
+	var before cache.Indexer
+	p.set.lock.read(func() { before = p.store })
 	listed := &listing{resourceVersion: resourceVersion, store: p.newStore(objects)}
 	listed.differences = compareStores(storedObjects(before), listed.store)
 	return listed

@@ -37,13 +37,17 @@ type eventSource struct {
 
 // Start implements source.Source.
 func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s := e.set
 	f := &feed{
 		feedKey: e.key, handler: e.handler, predicate: e.predicate, queue: queue,
 		work: workqueue.NewTyped[entryKey](), entries: map[entryKey]*entry{},
 	}
-	s.mu.Lock()
-	defer s.unlock()
+	var err error
+	e.set.lock.change(func() { err = e.set.startFeed(ctx, f) })
+	return err
+}
+
+// startFeed passes the objects that parts hold, and from now on their changes, to a feed until ctx is done.
+func (s *Set) startFeed(ctx context.Context, f *feed) error {
 	if s.stopped {
 		return ErrStopped
 	}
@@ -54,7 +58,7 @@ func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 		}
 	}
 	s.running.Go(func() { f.run(ctx) })
-	context.AfterFunc(ctx, func() { s.dropFeed(f) })
+	context.AfterFunc(ctx, func() { s.lock.change(func() { s.dropFeed(f) }) })
 	return nil
 }
 
@@ -67,8 +71,6 @@ func (e *eventSource) String() string {
 }
 
 func (s *Set) dropFeed(f *feed) {
-	s.mu.Lock()
-	defer s.unlock()
 	f.work.ShutDown()
 	s.feeds[f.feedKey] = slices.DeleteFunc(s.feeds[f.feedKey], func(other *feed) bool { return other == f })
 	for _, p := range s.parts {

@@ -18,32 +18,36 @@ type stateQueue struct {
 // from the beginning.
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		s.mu.Lock()
-		defer s.unlock()
-		if s.stopped {
-			return ErrStopped
-		}
-		q := &stateQueue{queue}
-		s.states[controller] = append(s.states[controller], q)
-		for _, p := range s.parts {
-			for l := range p.leases {
-				if p.state.settled() && l.owner.Controller == controller {
-					s.tellOwner(l.owner)
-				}
+		var err error
+		s.lock.change(func() { err = s.startStates(ctx, controller, &stateQueue{queue}) })
+		return err
+	})
+}
+
+// startStates enqueues owners from now on until ctx is done, and at once those whose leases are in a settled state.
+func (s *Set) startStates(ctx context.Context, controller string, q *stateQueue) error {
+	if s.stopped {
+		return ErrStopped
+	}
+	s.states[controller] = append(s.states[controller], q)
+	for _, p := range s.parts {
+		for l := range p.leases {
+			if p.state.settled() && l.owner.Controller == controller {
+				s.tellOwner(l.owner)
 			}
 		}
-		context.AfterFunc(ctx, func() {
-			s.mu.Lock()
-			defer s.unlock()
+	}
+	context.AfterFunc(ctx, func() {
+		s.lock.change(func() {
 			s.states[controller] = slices.DeleteFunc(s.states[controller], func(other *stateQueue) bool { return other == q })
 		})
-		return nil
 	})
+	return nil
 }
 
 // tellOwner enqueues an owner once the lock is free.
 func (s *Set) tellOwner(owner Owner) {
 	for _, q := range s.states[owner.Controller] {
-		s.outbox = append(s.outbox, func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
+		s.lock.putOff(func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
 	}
 }

@@ -1,0 +1,37 @@
+package watchset
+
+import "sync"
+
+// setLock is the one lock of a Set. It guards what the Set, its parts, its leases and their runs say that it guards, and is taken in
+// this file alone. Events of objects read, so that events of different parts are stored at the same time; every change of a state
+// changes. No request is made while the lock is held, and no event handler called; a Sink is called.
+type setLock struct {
+	mu     sync.RWMutex
+	outbox []func() // calls to be made as soon as the lock is free
+}
+
+// change calls f while nobody else reads or changes anything, then frees the lock, and then makes the calls that were put off.
+func (l *setLock) change(f func()) {
+	l.mu.Lock()
+	defer l.unlock()
+	f()
+}
+
+// read calls f while nobody changes anything.
+func (l *setLock) read(f func()) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	f()
+}
+
+// putOff has f called as soon as the lock is free. The caller is a function that change calls.
+func (l *setLock) putOff(f func()) { l.outbox = append(l.outbox, f) }
+
+func (l *setLock) unlock() {
+	after := l.outbox
+	l.outbox = nil
+	l.mu.Unlock()
+	for _, f := range after {
+		f()
+	}
+}
