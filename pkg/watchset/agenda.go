@@ -96,10 +96,10 @@ func (p *part) doWhatIsDue() {
 	switch {
 	case a.asking != hint && due(a.poked, now):
 		a.asking = hint
-		s.hints.Add(p.reviewKey())
+		s.reviews.hints.Add(p.reviewKey())
 	case a.asking == nothing && (due(a.retry, now) || due(a.verify, now)):
 		a.asking = check
-		s.checks.Add(p.reviewKey())
+		s.reviews.checks.Add(p.reviewKey())
 	}
 	a.armTimer(p)
 }
@@ -135,7 +135,7 @@ func (a *agenda) noteReview(p *part, started time.Time, changed bool) {
 	now := time.Now()
 	a.asking, a.reviewed = nothing, now
 	if due(a.verify, started) {
-		a.verify = p.set.nextCheck()
+		a.verify = p.set.options.nextCheck()
 	}
 	if due(a.retry, started) {
 		a.retry = now.Add(p.set.options.Backoff.delayAfter(p.attempts))

@@ -49,7 +49,7 @@ type binding struct {
 
 // trimBinding returns a *binding in place of a RoleBinding or ClusterRoleBinding. A binding whose fields can't be read counts as
 // the identity's own.
-func (s *Set) trimBinding(object client.Object) client.Object {
+func (i *identity) trimBinding(object client.Object) client.Object {
 	b := &binding{PartialObjectMetadata: *nameOnly(object).(*metav1.PartialObjectMetadata), ours: true}
 	ref, subjects, err := readBinding(object)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Set) trimBinding(object client.Object) client.Object {
 	if ref.Kind == "Role" {
 		b.role.Namespace = object.GetNamespace()
 	}
-	b.ours = s.identity.isIn(subjects)
+	b.ours = i.isIn(subjects)
 	return b
 }
 

@@ -68,7 +68,7 @@ func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.Nam
 	if len(found) > 0 {
 		return found
 	}
-	for _, other := range h.set.parts {
+	for _, other := range h.set.parts.all {
 		if other.coversObject(object, p) {
 			add(other)
 		}

@@ -20,12 +20,6 @@ type Lease struct {
 	changed  chan struct{} // closed at the next change; nil unless a call of Wait blocks
 }
 
-// holdings are the leases of an owner.
-type holdings struct {
-	leases map[requestKey]*Lease
-	latest uint64 // the sequence number of the owner's latest session
-}
-
 // acquireLocked is Acquire for a caller that holds the Set's lock. sequence is the number of the session, or of the call of Set.Acquire.
 func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, error) {
 	if s.stopped {
@@ -35,7 +29,7 @@ func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, er
 	if err != nil {
 		return nil, err
 	}
-	held := s.holdings(owner)
+	held := s.owners.holdingsOf(owner)
 	l := held.leases[key]
 	if l == nil {
 		l = &Lease{set: s, owner: owner, key: key, request: r, cover: coverage{scope: r.Scope, parts: map[place]*part{}}}
@@ -49,15 +43,6 @@ func (s *Set) acquireLocked(owner Owner, r Request, sequence uint64) (*Lease, er
 	return l, nil
 }
 
-func (s *Set) holdings(owner Owner) *holdings {
-	held := s.owners[owner]
-	if held == nil {
-		held = &holdings{leases: map[requestKey]*Lease{}}
-		s.owners[owner] = held
-	}
-	return held
-}
-
 // Release releases the lease. Informers that other leases need live on; the others end after IdleGrace. Release may be called more
 // than once. Later reads return ErrReleased.
 func (l *Lease) Release() {
@@ -69,11 +54,7 @@ func (l *Lease) release() {
 		return
 	}
 	l.released = true
-	if held := l.set.owners[l.owner]; held != nil && held.leases[l.key] == l {
-		if delete(held.leases, l.key); len(held.leases) == 0 {
-			delete(l.set.owners, l.owner)
-		}
-	}
+	l.set.owners.remove(l)
 	if l.cover.scope.set != nil {
 		l.cover.scope.set.leave(l)
 	}
@@ -132,14 +113,12 @@ func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 
 func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 	s, key := l.set, partKey{l.key.view, at}
-	p := s.parts[key]
+	p := s.parts.all[key]
 	if p == nil {
 		p = s.newPart(key, l.request)
-		s.parts[key] = p
-		p.registerPart()
+		s.parts.add(p)
 		if s.hasRoom() {
-			s.admitted++
-			p.admitted = true
+			s.parts.admit(p)
 			p.beginRun()
 		}
 		if !p.admitted {

@@ -58,7 +58,7 @@ func (m *metrics) synced(p *part, took time.Duration) {
 
 // forget removes the series of gone's resource unless another part of that resource is left. The caller holds the Set's lock.
 func (m *metrics) forget(gone *part) {
-	for _, p := range m.set.parts {
+	for _, p := range m.set.parts.all {
 		if p.key.resource.GroupResource() == gone.key.resource.GroupResource() {
 			return
 		}
@@ -117,7 +117,7 @@ type groupResource struct{ group, resource string }
 
 // countSet counts a Set's parts and leases. The caller holds the Set's lock.
 func (c *census) countSet(s *Set) {
-	for _, p := range s.parts {
+	for _, p := range s.parts.all {
 		gr := groupResource{p.key.resource.Group, p.key.resource.Resource}
 		c.informers[[5]string{gr.group, gr.resource, p.key.form.String(), p.request.Scope.String(), string(p.state)}]++
 		c.leases[gr] += len(p.leases)
@@ -126,7 +126,7 @@ func (c *census) countSet(s *Set) {
 			c.limited++
 		}
 	}
-	for _, held := range s.owners {
+	for _, held := range s.owners.records {
 		for _, l := range held.leases {
 			c.limited += len(l.cover.waiting)
 		}

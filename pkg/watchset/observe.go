@@ -15,10 +15,30 @@ var (
 	crdKind   = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
+// ownWatches are what a Set watches for itself, in order to notice that the rights of its parts, or the resources that the server
+// serves, may be others than before. The Set's lock guards it, but for the identity, which has a lock of its own.
+type ownWatches struct {
+	set      *Set
+	rbac     []*part // the parts that watch the kinds of RBAC
+	bindings bindings
+	identity identity
+	crds     *part // the part that watches CRDs while some part is NotServed
+	unserved int   // how many parts are NotServed
+}
+
+// halt ends the Set's own parts for good.
+func (w *ownWatches) halt() {
+	for _, p := range append(w.rbac, w.crds) {
+		if p != nil {
+			p.haltStream()
+		}
+	}
+}
+
 // newOwn makes a part that the Set watches for itself, so that its events poke other parts: ask for reviews of their rights.
 // observer gets the objects as trim returns them, and the part stores none.
-func (s *Set) newOwn(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object, observer func(change, ...client.Object)) *part {
-	p := s.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
+func (w *ownWatches) newOwn(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object, observer func(change, ...client.Object)) *part {
+	p := w.set.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
 	p.observer, p.trim, p.needed, p.admitted = observer, trim, true, true
 	return p
 }
@@ -32,60 +52,60 @@ func nameOnly(object client.Object) client.Object {
 
 // watchRBAC starts one watch for each kind of RBAC at its first call, which the first informer makes. Each has the same back-off as
 // all parts, and a missing right on one kind doesn't stop the others.
-func (s *Set) watchRBAC() {
-	if s.rbac != nil || s.options.WatchRBAC == Off {
+func (w *ownWatches) watchRBAC() {
+	if w.rbac != nil || w.set.options.WatchRBAC == Off {
 		return
 	}
-	s.rbac = []*part{} // not nil: the parts begun below call watchRBAC again
+	w.rbac = []*part{} // not nil: the parts begun below call watchRBAC again
 	for _, kind := range rbacKinds {
 		form, trim := Metadata, nameOnly
 		if kind == roleBindingKind || kind == clusterRoleBindingKind {
-			form, trim = Full, s.trimBinding
+			form, trim = Full, w.identity.trimBinding
 		}
 		var own *part
-		own = s.newOwn(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, form, trim,
-			func(c change, objects ...client.Object) { s.rbacChanged(own, c, objects) })
-		s.rbac = append(s.rbac, own)
+		own = w.newOwn(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, form, trim,
+			func(c change, objects ...client.Object) { w.rbacChanged(own, c, objects) })
+		w.rbac = append(w.rbac, own)
 		own.beginRun()
 	}
 }
 
 // rbacChanged pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
 // later list all parts, because nobody knows which events were missed.
-func (s *Set) rbacChanged(own *part, c change, objects []client.Object) {
+func (w *ownWatches) rbacChanged(own *part, c change, objects []client.Object) {
 	kind := own.key.resource.Resource
-	s.metrics.pokes.WithLabelValues(kind).Inc()
+	w.set.metrics.pokes.WithLabelValues(kind).Inc()
 	if c != initial {
-		s.pokeParts(s.bindings.noteChange(kind, objects[0], c == removed, s.seesBindings()))
+		w.pokeParts(w.bindings.noteChange(kind, objects[0], c == removed, w.seesBindings()))
 		return
 	}
-	s.bindings.replaceKind(kind, objects)
+	w.bindings.replaceKind(kind, objects)
 	first := own.settled == ""
-	for _, p := range s.parts {
+	for _, p := range w.set.parts.all {
 		if !first || p.state == Forbidden {
-			p.pokeReview(s.options.RBACDebounce)
+			p.pokeReview(w.set.options.RBACDebounce)
 		}
 	}
 }
 
 // pokeParts pokes the parts of the given namespaces. "" among them pokes all parts, since a cluster-wide right may have changed.
-func (s *Set) pokeParts(namespaces []string) {
+func (w *ownWatches) pokeParts(namespaces []string) {
 	if slices.Contains(namespaces, "") {
-		for _, p := range s.parts {
-			p.pokeReview(s.options.RBACDebounce)
+		for _, p := range w.set.parts.all {
+			p.pokeReview(w.set.options.RBACDebounce)
 		}
 		return
 	}
 	for _, namespace := range namespaces {
-		for p := range s.local[namespace] {
-			p.pokeReview(s.options.RBACDebounce)
+		for p := range w.set.parts.local[namespace] {
+			p.pokeReview(w.set.options.RBACDebounce)
 		}
 	}
 }
 
 // seesBindings says whether all bindings are known. If not, an event of a role may concern any part.
-func (s *Set) seesBindings() bool {
-	for _, p := range s.rbac {
+func (w *ownWatches) seesBindings() bool {
+	for _, p := range w.rbac {
 		if p.key.form == Full && p.state != Synced {
 			return false
 		}
@@ -93,29 +113,42 @@ func (s *Set) seesBindings() bool {
 	return true
 }
 
-// needCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
-func (s *Set) needCRDs() {
+// countUnserved counts a part that enters or leaves NotServed; to is "" for a part that is closed.
+func (w *ownWatches) countUnserved(from, to State) {
 	switch {
-	case s.options.WatchCRDs == Off || s.stopped:
-	case s.unserved > 0 && (s.crds == nil || s.crds.gone):
-		s.crds = s.newOwn(crdKind, Metadata, nameOnly, s.crdsChanged)
-		s.crds.beginRun()
-	case s.crds != nil:
-		s.crds.needed = s.unserved > 0
-		s.crds.expireAfter(*s.options.IdleGrace)
+	case (from == NotServed) == (to == NotServed):
+		return
+	case to == NotServed:
+		w.unserved++
+	default:
+		w.unserved--
+	}
+	w.needCRDs()
+}
+
+// needCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
+func (w *ownWatches) needCRDs() {
+	switch {
+	case w.set.options.WatchCRDs == Off || w.set.stopped:
+	case w.unserved > 0 && (w.crds == nil || w.crds.gone):
+		w.crds = w.newOwn(crdKind, Metadata, nameOnly, w.crdsChanged)
+		w.crds.beginRun()
+	case w.crds != nil:
+		w.crds.needed = w.unserved > 0
+		w.crds.expireAfter(*w.set.options.IdleGrace)
 	}
 }
 
 // crdsChanged pokes the NotServed parts whose resource one of these CRDs defines.
-func (s *Set) crdsChanged(_ change, crds ...client.Object) {
-	s.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
+func (w *ownWatches) crdsChanged(_ change, crds ...client.Object) {
+	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
 	names := map[string]bool{}
 	for _, crd := range crds {
 		names[crd.GetName()] = true
 	}
-	for _, p := range s.parts {
+	for _, p := range w.set.parts.all {
 		if p.state == NotServed && names[p.key.resource.GroupResource().String()] {
-			p.pokeReview(s.options.RBACDebounce)
+			p.pokeReview(w.set.options.RBACDebounce)
 		}
 	}
 }

@@ -92,6 +92,14 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// nextCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
+func (o *Options) nextCheck() time.Time {
+	if *o.VerifyInterval == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(jitter(*o.VerifyInterval))
+}
+
 func fill[T comparable](option *T, usual T) {
 	var zero T
 	if *option == zero {

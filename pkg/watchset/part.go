@@ -67,7 +67,7 @@ func (p *part) beginRun() {
 		return
 	}
 	p.agenda.retry = time.Time{}
-	p.set.watchRBAC()
+	p.set.own.watchRBAC()
 	p.run = newRun(p)
 	p.set.running.Go(p.run.follow)
 }
@@ -99,26 +99,11 @@ func (p *part) closePart() {
 	if p.key.sink != nil {
 		p.key.sink.State(p.key.namespace, Status{State: Pending})
 	}
-	delete(p.set.parts, p.key)
-	p.unregister()
+	p.set.parts.remove(p)
 	p.set.metrics.forget(p)
 	if p.admitted {
-		p.set.admitted--
+		p.set.parts.admitted--
 		p.set.admitParts()
-	}
-}
-
-// registerPart adds the part to the Set's index by namespace.
-func (p *part) registerPart() {
-	if p.set.local[p.key.namespace] == nil {
-		p.set.local[p.key.namespace] = map[*part]struct{}{}
-	}
-	p.set.local[p.key.namespace][p] = struct{}{}
-}
-
-func (p *part) unregister() {
-	if delete(p.set.local[p.key.namespace], p); len(p.set.local[p.key.namespace]) == 0 {
-		delete(p.set.local, p.key.namespace)
 	}
 }
 
@@ -145,7 +130,7 @@ func (p *part) enterState(state State, err error) {
 	for l, waits := range p.leases {
 		if news || waits {
 			p.leases[l] = false
-			p.set.tellOwner(l.owner)
+			p.set.listeners.tellOwner(l.owner, &p.set.lock)
 		}
 	}
 }
@@ -158,15 +143,7 @@ func (p *part) count(from, to State) {
 	if to != "" {
 		p.set.metrics.transition(p, from, to)
 	}
-	if (from == NotServed) == (to == NotServed) {
-		return
-	}
-	if to == NotServed {
-		p.set.unserved++
-	} else {
-		p.set.unserved--
-	}
-	p.set.needCRDs()
+	p.set.own.countUnserved(from, to)
 }
 
 // logChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.
@@ -238,7 +215,7 @@ func (p *part) settlePart() {
 	}
 	p.attempts = 0
 	if !p.isOwn() {
-		p.agenda.verify = p.set.nextCheck()
+		p.agenda.verify = p.set.options.nextCheck()
 	}
 	p.agenda.armTimer(p)
 	p.enterState(Synced, nil)

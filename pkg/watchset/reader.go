@@ -120,8 +120,7 @@ func onlyName(o *client.ListOptions) (string, error) {
 
 // request returns the Request for a read into out, whose scope the caller sets, and the kind of the objects.
 func (r *reader) request(ctx context.Context, out runtime.Object) (Request, schema.GroupVersionKind, error) {
-	set := r.session.set
-	scheme := set.options.Scheme
+	scheme := r.session.set.options.Scheme
 	if scheme == nil {
 		scheme = runtime.NewScheme()
 	}
@@ -137,7 +136,7 @@ func (r *reader) request(ctx context.Context, out runtime.Object) (Request, sche
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
 		request.Form = Metadata
 	}
-	request.Resource, err = set.resourceOf(ctx, gvk)
+	request.Resource, err = r.resourceOf(ctx, gvk)
 	return request, gvk, err
 }
 
@@ -165,8 +164,9 @@ func (r *reader) synced(ctx context.Context, request Request) (*Lease, error) {
 
 // resourceOf returns the resource of a kind. For a kind that isn't served it guesses the plural, so that the lease is NotServed
 // until the kind is served.
-func (s *Set) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
+func (r *reader) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	s := r.session.set
 	if s.options.Mapper != nil {
 		mapping, err := s.options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		switch {

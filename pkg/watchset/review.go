@@ -32,14 +32,44 @@ func (p *part) reviewKey() reviewKey {
 	return reviewKey{part: p}
 }
 
+// reviewer reviews the rights of a Set's parts that wait in its queues.
+type reviewer struct {
+	set    *Set
+	rights *rights
+	checks workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
+	hints  workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
+}
+
+func newReviewer(s *Set) *reviewer {
+	return &reviewer{
+		set: s, rights: newRights(s.clients, s.metrics, s.options.Backoff.Max),
+		checks: workqueue.NewTyped[reviewKey](), hints: workqueue.NewTyped[reviewKey](),
+	}
+}
+
+// begin starts the goroutines that review, until stop.
+func (v *reviewer) begin() {
+	for range checkReviewers {
+		v.set.running.Go(func() { v.reviewQueue(v.checks, false) })
+	}
+	for range hintReviewers {
+		v.set.running.Go(func() { v.reviewQueue(v.hints, true) })
+	}
+}
+
+func (v *reviewer) stop() {
+	v.checks.ShutDown()
+	v.hints.ShutDown()
+}
+
 // reviewQueue reviews the keys of a queue until the queue is shut down. urgent is set for the queue of hints.
-func (s *Set) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool) {
+func (v *reviewer) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool) {
 	for {
 		key, down := queue.Get()
 		if down {
 			return
 		}
-		s.reviewParts(key, urgent)
+		v.reviewParts(key, urgent)
 		queue.Done(key)
 	}
 }
@@ -54,20 +84,20 @@ type examined struct {
 }
 
 // reviewParts makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
-func (s *Set) reviewParts(key reviewKey, urgent bool) {
+func (v *reviewer) reviewParts(key reviewKey, urgent bool) {
 	var (
 		ctx     context.Context
 		started time.Time
 		due     []*examined
 	)
-	s.lock.read(func() { ctx, started, due = s.ctx, time.Now(), s.partsToReview(key) })
+	v.set.lock.read(func() { ctx, started, due = v.set.ctx, time.Now(), v.partsToReview(key) })
 	if len(due) == 0 {
 		return // another reviewer has done it
 	}
-	limiter := s.rights.limiter(urgent)
+	limiter := v.rights.limiter(urgent)
 	var rules *namespaceRules
 	if key.namespace != "" && slices.ContainsFunc(due, func(e *examined) bool { return e.state != NotServed }) {
-		rules = s.rights.askNamespace(ctx, key.namespace, limiter)
+		rules = v.rights.askNamespace(ctx, key.namespace, limiter)
 	}
 	for _, e := range due {
 		e.conclude = func() bool { return false }
@@ -75,7 +105,7 @@ func (s *Set) reviewParts(key reviewKey, urgent bool) {
 			if d, known := rules.decide(e.part); known {
 				return d
 			}
-			return s.rights.ask(ctx, e.part, limiter, all)
+			return v.rights.ask(ctx, e.part, limiter, all)
 		}
 		switch {
 		case e.run != nil:
@@ -86,17 +116,17 @@ func (s *Set) reviewParts(key reviewKey, urgent bool) {
 			e.conclude = e.part.seekResource(ctx, clearIf(e.poked.After(started), e.poked))
 		}
 	}
-	s.lock.change(func() {
+	v.set.lock.change(func() {
 		for _, e := range due {
 			changed := !e.part.gone && e.part.run == e.run && e.conclude()
 			e.part.agenda.noteReview(e.part, started, changed)
 		}
-		s.spareChecks(key.namespace, rules)
+		v.spareChecks(key.namespace, rules)
 	})
 }
 
 // partsToReview returns the parts of key that wait for a review. The caller holds the lock.
-func (s *Set) partsToReview(key reviewKey) []*examined {
+func (v *reviewer) partsToReview(key reviewKey) []*examined {
 	var due []*examined
 	add := func(p *part) {
 		if p.agenda.asking != nothing {
@@ -106,7 +136,7 @@ func (s *Set) partsToReview(key reviewKey) []*examined {
 	if key.part != nil {
 		add(key.part)
 	}
-	for p := range s.local[key.namespace] {
+	for p := range v.set.parts.local[key.namespace] {
 		if key.part == nil {
 			add(p)
 		}
@@ -115,25 +145,17 @@ func (s *Set) partsToReview(key reviewKey) []*examined {
 }
 
 // spareChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil rules changes nothing.
-func (s *Set) spareChecks(namespace string, rules *namespaceRules) {
+func (v *reviewer) spareChecks(namespace string, rules *namespaceRules) {
 	if rules == nil {
 		return
 	}
-	for p := range s.local[namespace] {
+	for p := range v.set.parts.local[namespace] {
 		d, known := rules.decide(p)
 		if known && len(d.missing) == 0 && p.state == Synced && p.agenda.asking == nothing && !p.agenda.verify.IsZero() {
-			p.agenda.verify = s.nextCheck()
+			p.agenda.verify = v.set.options.nextCheck()
 			p.agenda.armTimer(p)
 		}
 	}
-}
-
-// nextCheck returns when the rights of a Synced part are reviewed next without a hint; the zero time is never.
-func (s *Set) nextCheck() time.Time {
-	if *s.options.VerifyInterval == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(jitter(*s.options.VerifyInterval))
 }
 
 // verifyRight decides, by the review d, whether a part that runs may go on. It may make requests; the function that it returns

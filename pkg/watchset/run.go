@@ -47,7 +47,7 @@ func (r *run) follow() {
 	silent := logr.Discard() // the reflector would write a line per retry
 	p := r.part
 	if p.isOwn() && p.key.form == Full {
-		p.set.identity.learnIdentity(r.ctx, p.set.clients)
+		p.set.own.identity.learnIdentity(r.ctx, p.set.clients)
 	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
 		p.client)

@@ -15,11 +15,8 @@ type Session struct {
 func (s *Set) Session(owner Owner) *Session {
 	x := &Session{set: s, owner: owner}
 	s.lock.change(func() {
-		s.sequence++
-		x.sequence = s.sequence
-		if held := s.owners[owner]; held != nil {
-			held.latest = s.sequence
-		}
+		x.sequence = s.owners.nextSequence()
+		s.owners.noteSession(owner, x.sequence)
 	})
 	return x
 }
@@ -28,9 +25,7 @@ func (s *Set) Session(owner Owner) *Session {
 func (x *Session) Acquire(r Request) (l *Lease, err error) {
 	x.set.lock.change(func() {
 		l, err = x.set.acquireLocked(x.owner, r, x.sequence)
-		if held := x.set.owners[x.owner]; held != nil {
-			held.latest = max(held.latest, x.sequence)
-		}
+		x.set.owners.noteSession(x.owner, x.sequence)
 	})
 	return l, err
 }
@@ -38,14 +33,8 @@ func (x *Session) Acquire(r Request) (l *Lease, err error) {
 // Commit ends the session: it releases the leases that the owner held before and did not acquire in it. It may be called more than once.
 func (x *Session) Commit() {
 	x.set.lock.change(func() {
-		held := x.set.owners[x.owner]
-		if held == nil || held.latest > x.sequence {
-			return
-		}
-		for _, l := range held.leases {
-			if l.touched < x.sequence {
-				l.release()
-			}
+		for _, l := range x.set.owners.leasesBefore(x.owner, x.sequence) {
+			l.release()
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 )
 
 // Set runs informers, shares them between owners and follows the rights of the identity in its configuration. All its methods
@@ -21,32 +20,20 @@ type Set struct {
 	options Options
 	clients *clients
 	catalog *catalog
-	rights  *rights
 	metrics *metrics
 	log     logr.Logger
-	slots   *semaphore.Weighted                 // slots: each permits one of the StartConcurrency initial lists
-	checks  workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
-	hints   workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
+	slots   *semaphore.Weighted // slots: each permits one of the StartConcurrency initial lists
+	reviews *reviewer
+	ended   chan struct{}  // closed when stopped
+	running sync.WaitGroup // goroutines that Start waits for
 
-	lock     setLock         // guards all fields below, and those of parts, leases and runs
-	ctx      context.Context // the context of Start; nil before that
-	stopped  bool
-	ended    chan struct{}  // closed when stopped
-	running  sync.WaitGroup // goroutines that Start waits for
-	sequence uint64         // number of the last session, or call of Acquire
-
-	parts    map[partKey]*part
-	local    map[string]map[*part]struct{} // parts by namespace; parts without a namespace are under ""
-	admitted int                           // how many parts count against MaxInformers
-	owners   map[Owner]*holdings
-	feeds    map[feedKey][]*feed
-	states   map[string][]*stateQueue
-
-	rbac     []*part // the parts that watch the kinds of RBAC
-	bindings bindings
-	identity identity
-	crds     *part // the part that watches CRDs while some part is NotServed
-	unserved int   // how many parts are NotServed
+	lock      setLock         // guards all fields below, and those of parts, leases and runs
+	ctx       context.Context // the context of Start; nil before that
+	stopped   bool
+	parts     registry
+	owners    ownership
+	listeners listeners
+	own       ownWatches
 }
 
 // New makes a Set for the identity in cfg. It makes no request. It fails for a nil or malformed cfg, for negative numbers in o, and
@@ -66,15 +53,13 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 	}
 	s := &Set{
 		options: o, clients: c, log: o.Logger,
-		slots:  semaphore.NewWeighted(int64(o.StartConcurrency)),
-		checks: workqueue.NewTyped[reviewKey](),
-		hints:  workqueue.NewTyped[reviewKey](),
-		ended:  make(chan struct{}),
-		parts:  map[partKey]*part{}, local: map[string]map[*part]struct{}{}, owners: map[Owner]*holdings{}, feeds: map[feedKey][]*feed{}, states: map[string][]*stateQueue{},
+		slots: semaphore.NewWeighted(int64(o.StartConcurrency)), ended: make(chan struct{}),
+		parts: newRegistry(), owners: ownership{records: map[Owner]*holdings{}}, listeners: newListeners(),
 	}
 	s.catalog = newCatalog(c, s.ended)
 	s.metrics = newMetrics(s)
-	s.rights = newRights(c, s.metrics, o.Backoff.Max)
+	s.reviews = newReviewer(s)
+	s.own.set = s
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(s.metrics); err != nil {
 			return nil, fmt.Errorf("making a watch set: %w", err)
@@ -104,12 +89,7 @@ func (s *Set) begin(ctx context.Context) error {
 		return ErrStarted
 	}
 	s.ctx = ctx
-	for range checkReviewers {
-		s.running.Go(func() { s.reviewQueue(s.checks, false) })
-	}
-	for range hintReviewers {
-		s.running.Go(func() { s.reviewQueue(s.hints, true) })
-	}
+	s.reviews.begin()
 	s.admitParts()
 	return nil
 }
@@ -117,21 +97,12 @@ func (s *Set) begin(ctx context.Context) error {
 func (s *Set) stop() {
 	s.stopped = true
 	close(s.ended)
-	s.checks.ShutDown()
-	s.hints.ShutDown()
-	for _, p := range s.parts {
+	s.reviews.stop()
+	for _, p := range s.parts.all {
 		p.haltStream()
 	}
-	for _, p := range append(s.rbac, s.crds) {
-		if p != nil {
-			p.haltStream()
-		}
-	}
-	for _, feeds := range s.feeds {
-		for _, f := range feeds {
-			f.work.ShutDown()
-		}
-	}
+	s.own.halt()
+	s.listeners.stopFeeds()
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, so that a standby's informers are Synced before it leads.
@@ -143,8 +114,7 @@ func (s *Set) NeedLeaderElection() bool { return false }
 // names the field, for a malformed Request.
 func (s *Set) Acquire(owner Owner, r Request) (l *Lease, err error) {
 	s.lock.change(func() {
-		s.sequence++
-		l, err = s.acquireLocked(owner, r, s.sequence)
+		l, err = s.acquireLocked(owner, r, s.owners.nextSequence())
 	})
 	return l, err
 }
@@ -152,7 +122,7 @@ func (s *Set) Acquire(owner Owner, r Request) (l *Lease, err error) {
 // Release releases all leases of owner. It may be called more than once.
 func (s *Set) Release(owner Owner) {
 	s.lock.change(func() {
-		if held := s.owners[owner]; held != nil {
+		if held := s.owners.records[owner]; held != nil {
 			for _, l := range held.leases {
 				l.release()
 			}
@@ -164,7 +134,7 @@ func (s *Set) Release(owner Owner) {
 func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
 	s.lock.change(func() {
-		for _, p := range s.parts {
+		for _, p := range s.parts.all {
 			if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
 				p.pokeReview(0)
 			}
@@ -176,42 +146,31 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 func (s *Set) Informers() []InformerStatus {
 	all := []InformerStatus{}
 	s.lock.read(func() {
-		for _, p := range s.sortedParts() {
+		for _, p := range s.parts.sorted() {
 			all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
 		}
 	})
 	return all
 }
 
-// sortedParts returns all parts in alphabetical order: by resource, then by scope, then by form and selectors.
-func (s *Set) sortedParts() []*part {
-	all := make([]*part, 0, len(s.parts))
-	for _, p := range s.parts {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b *part) int { return a.key.compare(b.key) })
-	return all
-}
-
 // admitParts begins parts that wait because of MaxInformers, in alphabetical order, as far as the limit allows. The caller holds the lock.
 func (s *Set) admitParts() {
-	if s.admitted == len(s.parts) || !s.hasRoom() {
+	if s.parts.admitted == len(s.parts.all) || !s.hasRoom() {
 		return
 	}
-	for _, p := range s.sortedParts() {
+	for _, p := range s.parts.sorted() {
 		if !s.hasRoom() {
 			return
 		}
 		if !p.admitted {
-			s.admitted++
-			p.admitted = true
+			s.parts.admit(p)
 			p.beginRun()
 		}
 	}
 }
 
 // hasRoom says whether another part may begin. The caller holds the lock.
-func (s *Set) hasRoom() bool { return s.isLive() && s.admitted < s.options.MaxInformers }
+func (s *Set) hasRoom() bool { return s.isLive() && s.parts.admitted < s.options.MaxInformers }
 
 // isLive says whether requests may be made. The caller holds the lock.
 func (s *Set) isLive() bool { return s.ctx != nil && !s.stopped && s.ctx.Err() == nil }

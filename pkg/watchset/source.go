@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
@@ -42,23 +41,25 @@ func (e *eventSource) Start(ctx context.Context, queue workqueue.TypedRateLimiti
 		work: workqueue.NewTyped[entryKey](), entries: map[entryKey]*entry{},
 	}
 	var err error
-	e.set.lock.change(func() { err = e.set.startFeed(ctx, f) })
+	e.set.lock.change(func() { err = e.startFeed(ctx, f) })
 	return err
 }
 
-// startFeed passes the objects that parts hold, and from now on their changes, to a feed until ctx is done.
-func (s *Set) startFeed(ctx context.Context, f *feed) error {
+// startFeed passes the objects that parts hold, and from now on their changes, to a feed until ctx is done. The caller holds the
+// Set's lock, and so does that of dropFeed.
+func (e *eventSource) startFeed(ctx context.Context, f *feed) error {
+	s := e.set
 	if s.stopped {
 		return ErrStopped
 	}
-	s.feeds[f.feedKey] = append(s.feeds[f.feedKey], f)
-	for _, p := range s.parts {
+	s.listeners.addFeed(f)
+	for _, p := range s.parts.all {
 		if p.key.resource == f.resource && p.controllers[f.controller] > 0 && p.sees() {
 			f.tellAll(p, compareStores(nil, p.store))
 		}
 	}
 	s.running.Go(func() { f.run(ctx) })
-	context.AfterFunc(ctx, func() { s.lock.change(func() { s.dropFeed(f) }) })
+	context.AfterFunc(ctx, func() { s.lock.change(func() { e.dropFeed(f) }) })
 	return nil
 }
 
@@ -70,10 +71,10 @@ func (e *eventSource) String() string {
 	return fmt.Sprintf("watchset: %s for %s", e.key.resource.GroupResource(), e.key.controller)
 }
 
-func (s *Set) dropFeed(f *feed) {
+func (e *eventSource) dropFeed(f *feed) {
 	f.work.ShutDown()
-	s.feeds[f.feedKey] = slices.DeleteFunc(s.feeds[f.feedKey], func(other *feed) bool { return other == f })
-	for _, p := range s.parts {
+	e.set.listeners.dropFeed(f)
+	for _, p := range e.set.parts.all {
 		delete(p.known, f)
 	}
 }
@@ -82,7 +83,7 @@ func (s *Set) dropFeed(f *feed) {
 func (p *part) feeds() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.controllers {
-			for _, f := range p.set.feeds[feedKey{controller, p.key.resource}] {
+			for _, f := range p.set.listeners.feeds[feedKey{controller, p.key.resource}] {
 				if !yield(f) {
 					return
 				}

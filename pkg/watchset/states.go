@@ -2,13 +2,13 @@ package watchset
 
 import (
 	"context"
-	"slices"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
+// stateQueue is the queue of one controller, as States was given it.
 type stateQueue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -19,35 +19,27 @@ type stateQueue struct {
 func (s *Set) States(controller string) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		var err error
-		s.lock.change(func() { err = s.startStates(ctx, controller, &stateQueue{queue}) })
+		s.lock.change(func() { err = (&stateQueue{queue}).start(ctx, s, controller) })
 		return err
 	})
 }
 
-// startStates enqueues owners from now on until ctx is done, and at once those whose leases are in a settled state.
-func (s *Set) startStates(ctx context.Context, controller string, q *stateQueue) error {
+// start makes the queue get a controller's owners until ctx is done, and at once those whose leases are in a settled state. The
+// caller holds the Set's lock.
+func (q *stateQueue) start(ctx context.Context, s *Set, controller string) error {
 	if s.stopped {
 		return ErrStopped
 	}
-	s.states[controller] = append(s.states[controller], q)
-	for _, p := range s.parts {
+	s.listeners.addQueue(controller, q)
+	for _, p := range s.parts.all {
 		for l := range p.leases {
 			if p.state.settled() && l.owner.Controller == controller {
-				s.tellOwner(l.owner)
+				s.listeners.tellOwner(l.owner, &s.lock)
 			}
 		}
 	}
 	context.AfterFunc(ctx, func() {
-		s.lock.change(func() {
-			s.states[controller] = slices.DeleteFunc(s.states[controller], func(other *stateQueue) bool { return other == q })
-		})
+		s.lock.change(func() { s.listeners.dropQueue(controller, q) })
 	})
 	return nil
-}
-
-// tellOwner enqueues an owner once the lock is free.
-func (s *Set) tellOwner(owner Owner) {
-	for _, q := range s.states[owner.Controller] {
-		s.lock.putOff(func() { q.Add(reconcile.Request{NamespacedName: owner.NamespacedName}) })
-	}
 }

@@ -1,0 +1,62 @@
+package watchset
+
+// ownership records which leases each owner holds, and numbers sessions. The Set's lock guards it.
+type ownership struct {
+	records  map[Owner]*holdings
+	sequence uint64 // number of the last session, or call of Set.Acquire
+}
+
+// holdings are the leases of an owner.
+type holdings struct {
+	leases map[requestKey]*Lease
+	latest uint64 // the sequence number of the owner's latest session
+}
+
+// nextSequence returns the number of a session, or call of Set.Acquire, that begins now.
+func (o *ownership) nextSequence() uint64 {
+	o.sequence++
+	return o.sequence
+}
+
+// holdingsOf returns the record of an owner's leases, a new one if the owner holds none. The caller adds a lease to it.
+func (o *ownership) holdingsOf(owner Owner) *holdings {
+	held := o.records[owner]
+	if held == nil {
+		held = &holdings{leases: map[requestKey]*Lease{}}
+		o.records[owner] = held
+	}
+	return held
+}
+
+// noteSession notes that an owner who holds leases has begun, or used, the session of this number.
+func (o *ownership) noteSession(owner Owner, sequence uint64) {
+	if held := o.records[owner]; held != nil {
+		held.latest = max(held.latest, sequence)
+	}
+}
+
+// remove removes a lease, and its owner's record with the last one.
+func (o *ownership) remove(l *Lease) {
+	held := o.records[l.owner]
+	if held == nil || held.leases[l.key] != l {
+		return
+	}
+	if delete(held.leases, l.key); len(held.leases) == 0 {
+		delete(o.records, l.owner)
+	}
+}
+
+// leasesBefore returns an owner's leases that were acquired last before the session of this number; none if a later session exists.
+func (o *ownership) leasesBefore(owner Owner, sequence uint64) []*Lease {
+	held := o.records[owner]
+	if held == nil || held.latest > sequence {
+		return nil
+	}
+	var before []*Lease
+	for _, l := range held.leases {
+		if l.touched < sequence {
+			before = append(before, l)
+		}
+	}
+	return before
+}

@@ -1,0 +1,44 @@
+package watchset
+
+import "slices"
+
+// registry holds a Set's parts, but for those that the Set watches for itself. The Set's lock guards it.
+type registry struct {
+	all      map[partKey]*part
+	local    map[string]map[*part]struct{} // by namespace; parts without a namespace are under ""
+	admitted int                           // how many parts count against MaxInformers
+}
+
+func newRegistry() registry {
+	return registry{all: map[partKey]*part{}, local: map[string]map[*part]struct{}{}}
+}
+
+func (r *registry) add(p *part) {
+	r.all[p.key] = p
+	if r.local[p.key.namespace] == nil {
+		r.local[p.key.namespace] = map[*part]struct{}{}
+	}
+	r.local[p.key.namespace][p] = struct{}{}
+}
+
+func (r *registry) remove(p *part) {
+	delete(r.all, p.key)
+	if delete(r.local[p.key.namespace], p); len(r.local[p.key.namespace]) == 0 {
+		delete(r.local, p.key.namespace)
+	}
+}
+
+// sorted returns all parts in alphabetical order: by resource, then by scope, then by form and selectors.
+func (r *registry) sorted() []*part {
+	all := make([]*part, 0, len(r.all))
+	for _, p := range r.all {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *part) int { return a.key.compare(b.key) })
+	return all
+}
+
+func (r *registry) admit(p *part) {
+	r.admitted++
+	p.admitted = true
+}
