@@ -9,7 +9,7 @@ import (
 
 	// As in manager: the image has no roots of its own.
 	_ "golang.org/x/crypto/x509roots/fallback"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing/bigquery"
@@ -22,7 +22,7 @@ var version = "unknown"
 
 func main() {
 	exporter.OpenBigQuery = open
-	if err := cli.RunProgram(ctrl.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
+	if err := cli.RunProgram(signals.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

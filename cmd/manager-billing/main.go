@@ -8,7 +8,7 @@ import (
 
 	// As in manager: the image has no roots of its own.
 	_ "golang.org/x/crypto/x509roots/fallback"
-	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"github.com/warren-tenancy/warren/internal/billing/cli"
 )
@@ -17,7 +17,7 @@ import (
 var version = "unknown"
 
 func main() {
-	if err := cli.RunProgram(ctrl.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
+	if err := cli.RunProgram(signals.SetupSignalHandler(), version, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}

@@ -12,11 +12,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -253,12 +251,11 @@ func TestOutboxUnreadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		var told []*metav1.Condition
-		api := interceptor.NewClient(nil, interceptor.Funcs{
-			SubResourceApply: func(_ context.Context, _ client.Client, _ string, applied runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
-				told = append(told, conditionIn(t, applied))
-				return nil
-			}})
-		r := &reporter{client: api, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
+		apply := func(_ context.Context, _, _ string, _ types.UID, status map[string]any) error {
+			told = append(told, conditionIn(t, status))
+			return nil
+		}
+		r := &reporter{apply: apply, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
 		for range 2 {
 			if err := r.report(t.Context()); err == nil {
 				t.Error("an outbox that is closed could be read")
@@ -271,20 +268,20 @@ func TestOutboxUnreadable(t *testing.T) {
 }
 
 // conditionIn is the one condition of a status that is applied.
-func conditionIn(t *testing.T, applied runtime.ApplyConfiguration) *metav1.Condition {
+func conditionIn(t *testing.T, applied map[string]any) *metav1.Condition {
 	t.Helper()
 	text, err := json.Marshal(applied)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant := v1alpha1.LNamespace{}
-	if err := json.Unmarshal(text, &tenant); err != nil {
+	status := v1alpha1.LNamespaceStatus{}
+	if err := json.Unmarshal(text, &status); err != nil {
 		t.Fatal(err)
 	}
-	if len(tenant.Status.Conditions) != 1 {
+	if len(status.Conditions) != 1 {
 		t.Fatalf("applied %s", text)
 	}
-	return &tenant.Status.Conditions[0]
+	return &status.Conditions[0]
 }
 
 // heldFiles are other processes' connections, by file.

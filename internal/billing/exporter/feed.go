@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // pageSize is how many objects a page of a list has. Only one page of whole objects is in memory at a time.
@@ -21,8 +21,8 @@ const pageSize = 250
 // The reflector's lists come in pages, so that no list is in memory whole.
 type feed struct {
 	queue  *queue
-	object client.Object
-	list   func() client.ObjectList
+	object runtime.Object
+	list   func() apiserver.List
 
 	// pages are the facts from the pages, read so far, of the current list. The reflector reads one list at a time.
 	pages []any
@@ -41,10 +41,10 @@ type census struct {
 func newFeeds(q *queue) []*feed {
 	namespaces := &metav1.PartialObjectMetadata{TypeMeta: namespaceType}
 	return []*feed{
-		{queue: q, object: namespaces, synced: make(chan struct{}), list: func() client.ObjectList {
+		{queue: q, object: namespaces, synced: make(chan struct{}), list: func() apiserver.List {
 			return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: namespaceType.APIVersion, Kind: namespaceType.Kind + "List"}}
 		}},
-		{queue: q, object: &v1alpha1.LNamespace{}, synced: make(chan struct{}), list: func() client.ObjectList { return &v1alpha1.LNamespaceList{} }},
+		{queue: q, object: &v1alpha1.LNamespace{}, synced: make(chan struct{}), list: func() apiserver.List { return &v1alpha1.LNamespaceList{} }},
 	}
 }
 
@@ -56,13 +56,13 @@ type pagedLists struct{ *toolscache.ListWatch }
 func (pagedLists) IsWatchListSemanticsUnSupported() bool { return true }
 
 // follow watches until ctx ends.
-func (f *feed) follow(ctx context.Context, api client.WithWatch) {
+func (f *feed) follow(ctx context.Context, api apiserver.Reader) {
 	lists := pagedLists{&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return f.readPage(ctx, api, o)
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, f.list(), &client.ListOptions{Raw: &o})
+			return api.Watch(ctx, f.list(), o)
 		},
 	}}
 	reflector := toolscache.NewReflectorWithOptions(lists, f.object, f, toolscache.ReflectorOptions{Name: "billing"})
@@ -72,13 +72,13 @@ func (f *feed) follow(ctx context.Context, api client.WithWatch) {
 
 // readPage reads one page, keeps its facts, and returns the page without its objects, because the reflector would keep them. It
 // drops the requested resourceVersion: the API server pages only lists of the newest version.
-func (f *feed) readPage(ctx context.Context, api client.WithWatch, o metav1.ListOptions) (runtime.Object, error) {
+func (f *feed) readPage(ctx context.Context, api apiserver.Reader, o metav1.ListOptions) (runtime.Object, error) {
 	if o.Continue == "" {
 		f.pages = nil
 	}
 	o.ResourceVersion, o.ResourceVersionMatch = "", ""
 	list := f.list()
-	if err := api.List(ctx, list, &client.ListOptions{Limit: o.Limit, Continue: o.Continue, Raw: &o}); err != nil {
+	if err := api.List(ctx, list, o); err != nil {
 		return nil, err
 	}
 	if err := meta.EachListItem(list, func(object runtime.Object) error {

@@ -13,23 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // pages answers lists of Namespaces in pages of two.
 type pages struct {
-	client.WithWatch
+	apiserver.Reader
 	names []string
 	// expire makes the list's continue token expire at the second page, once.
 	expire bool
 	asked  []string
 }
 
-func (p *pages) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
-	o := (&client.ListOptions{}).ApplyOptions(options)
-	p.asked = append(p.asked, fmt.Sprintf("%d %q %q", o.Limit, o.Continue, o.Raw.ResourceVersion))
+func (p *pages) List(_ context.Context, list apiserver.List, o metav1.ListOptions) error {
+	p.asked = append(p.asked, fmt.Sprintf("%d %q %q", o.Limit, o.Continue, o.ResourceVersion))
 	from := 0
 	if o.Continue != "" {
 		if p.expire {
@@ -59,7 +58,7 @@ func known(c *cluster, q *queue) []string {
 }
 
 // readAll reads a list as a reflector does, in pages of two.
-func readAll(t *testing.T, f *feed, api client.WithWatch) error {
+func readAll(t *testing.T, f *feed, api apiserver.Reader) error {
 	t.Helper()
 	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return f.readPage(ctx, api, o)

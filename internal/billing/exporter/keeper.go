@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 )
@@ -133,7 +133,7 @@ func (k *keeper) flush(ctx context.Context) error {
 	flushedRows.Add(float64(done.Added))
 	for _, parked := range done.Parked {
 		parkedRows.Inc()
-		ctrl.LoggerFrom(ctx).WithName("billing").Info("the ledger refused a change as data; it is set aside", "tenant", parked.Event.Tenant,
+		ctrllog.FromContext(ctx).WithName("billing").Info("the ledger refused a change as data; it is set aside", "tenant", parked.Event.Tenant,
 			"namespace", parked.Event.Namespace, "reason", parked.Reason)
 	}
 	return err
@@ -204,7 +204,7 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 
 // conclude stores the outcome for the reporter, and writes Events and logs when the trouble changes.
 func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
-	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	log := ctrllog.FromContext(ctx).WithName("billing")
 	trouble := billing.Trouble("")
 	if err != nil {
 		trouble = k.troubleOf(err)

@@ -7,13 +7,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // eventNotMeasured and eventMeasured are reasons of Events on the exporter's Deployment.
@@ -24,7 +23,7 @@ const (
 
 // measurer follows Pods and PersistentVolumeClaims and adds up what each namespace has reserved. Only the leader measures.
 type measurer struct {
-	config *rest.Config
+	api    apiserver.Reader
 	outbox *billing.Outbox
 	clock  clock.PassiveClock
 	events record.EventRecorder
@@ -46,13 +45,9 @@ type measurer struct {
 
 // Start implements manager.Runnable.
 func (m *measurer) Start(ctx context.Context) error {
-	api, err := client.NewWithWatch(m.config, client.Options{Scheme: scheme()})
-	if err != nil {
-		return fmt.Errorf("making a client of the API server for Pods and PersistentVolumeClaims: %w", err)
-	}
 	var following sync.WaitGroup
 	for _, s := range m.sources {
-		following.Go(func() { s.follow(ctx, api) })
+		following.Go(func() { s.follow(ctx, m.api) })
 	}
 	defer following.Wait()
 	ticker := time.NewTicker(m.tick)
@@ -118,7 +113,7 @@ func (m *measurer) save(ctx context.Context) {
 	}
 	m.meter.Advance(m.now())
 	givenUp, err := m.outbox.PutUsage(ctx, m.meter.Finished(), m.meter.Piece())
-	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	log := ctrllog.FromContext(ctx).WithName("billing")
 	if err != nil {
 		outboxFailures.Inc()
 		log.Error(err, "hours wait in memory until the outbox takes them", "rows", len(m.meter.Finished()))
@@ -134,7 +129,7 @@ func (m *measurer) save(ctx context.Context) {
 
 // tell writes one Event and one log line when a watch begins to fail, and when all work again.
 func (m *measurer) tell(ctx context.Context, failure error) {
-	log := ctrl.LoggerFrom(ctx).WithName("billing")
+	log := ctrllog.FromContext(ctx).WithName("billing")
 	switch {
 	case failure != nil && !m.told:
 		m.events.Event(m.self, corev1.EventTypeWarning, eventNotMeasured, fmt.Sprintf("what namespaces have reserved is not measured: %v; "+

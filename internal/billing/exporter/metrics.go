@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 )
@@ -42,15 +42,17 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_billing_" + name, Help: help})
 }
 
-// register registers the metrics. Only the exporter calls it, because the operator is in the same binary and has none of them. It
-// registers once per process, so the counters continue when the exporter begins anew.
+// registry holds what the exporter serves at /metrics.
+var registry = prometheus.NewRegistry()
+
+// register registers the metrics, once per process, so that the counters continue when the exporter begins anew.
 var register = sync.OnceFunc(func() {
-	metrics.Registry.MustRegister(outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
 		flushedRows, parkedRows, driftRows, outboxFailures)
 })
 
 // registerHours registers the metrics of hours, where billing.usage is enabled.
-var registerHours = sync.OnceFunc(func() { metrics.Registry.MustRegister(measured, waitingHours, givenUpHours) })
+var registerHours = sync.OnceFunc(func() { registry.MustRegister(measured, waitingHours, givenUpHours) })
 
 func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
 

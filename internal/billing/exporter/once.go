@@ -5,36 +5,40 @@ import (
 	"fmt"
 	"time"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/pager"
+	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // Compare reads the cluster and the ledger once and returns the events that the ledger lacks. It doesn't read an exporter's outbox,
 // so some of these events may wait there too; if both are appended, the view shows the change once. The operator's namespace is
 // protected: it belongs to no tenant.
 func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billing.Store, operatorNamespace string) (billing.Plan, error) {
-	cfg, err := ctrl.GetConfig()
+	cfg, err := clientconfig.GetConfig()
 	if err != nil {
 		return billing.Plan{}, fmt.Errorf("no access to an API server: set KUBECONFIG, or run in a pod: %w", err)
 	}
 	clock := &serverClock{}
 	cfg.Wrap(clock.listen)
-	reader, err := client.New(cfg, client.Options{Scheme: scheme()})
+	api, err := apiserver.NewClient(cfg)
 	if err != nil {
-		return billing.Plan{}, fmt.Errorf("making a client of the API server: %w", err)
+		return billing.Plan{}, err
 	}
 	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, operatorNamespace) }})
 	for _, f := range newFeeds(nil) {
-		if err := paging.Each(ctx, reader, f.list(), pageSize, func(object client.Object) error {
-			known.apply(change{facts: factsOf(object)})
-			return nil
-		}); err != nil {
+		list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f.readPage(ctx, api, o) })
+		list.PageSize = pageSize
+		if _, _, err := list.ListWithAlloc(ctx, metav1.ListOptions{}); err != nil {
 			return billing.Plan{}, fmt.Errorf("listing what is to be compared: %w", err)
+		}
+		for _, facts := range f.pages {
+			known.apply(change{facts: facts})
 		}
 	}
 	desired, unknown := known.all()

@@ -13,22 +13,19 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/configfile"
 )
@@ -62,7 +59,7 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unknown argument %q: billing-exporter takes flags alone; see --help", flags.Arg(0))
 	}
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
+	ctrllog.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 	return o.follow(ctx, version)
 }
 
@@ -93,7 +90,7 @@ func (o options) follow(ctx context.Context, version string) error {
 
 // heed makes the file call changed when the billing settings that need a restart, or the protected namespaces, change.
 func heed(file *configfile.Store, changed func()) {
-	log := ctrl.Log.WithName("config")
+	log := ctrllog.Log.WithName("config")
 	file.OnRefused = func(err error) { log.Error(err, "the configuration file is not taken; what runs goes on") }
 	file.OnAccepted = func(accepted configfile.Accepted) {
 		if slices.ContainsFunc(accepted.RestartRequired, func(field string) bool { return strings.HasPrefix(field, "billing.") }) {
@@ -118,7 +115,7 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 }
 
 func (o options) run(ctx context.Context, file *configfile.Store, version string) error {
-	cfg, err := ctrl.GetConfig()
+	cfg, err := clientconfig.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
 	}
@@ -134,50 +131,23 @@ func (o options) run(ctx context.Context, file *configfile.Store, version string
 	if err != nil {
 		return fmt.Errorf("the host has no name, by which the exporter's Lease would know it: %w", err)
 	}
-	mgr, err := ctrl.NewManager(cfg, o.manager())
+	api, err := apiserver.NewClient(cfg)
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return err
 	}
-	program, err := assemble(ctx, mgr, file.Current(), clock, identity, version, o.namespace)
+	events, stop := api.NewRecorder("warren-billing-exporter")
+	defer stop()
+	program, err := assemble(ctx, file.Current(), surroundings{api: api, events: events, clock: clock, identity: identity, version: version, namespace: o.namespace})
 	if err != nil {
 		return err
 	}
 	defer program.close()
-	if err := mgr.Add(file); err != nil {
-		return err
-	}
-	for name, add := range map[string]func(string, healthz.Checker) error{"healthz": mgr.AddHealthzCheck, "readyz": mgr.AddReadyzCheck} {
-		// The exporter is always ready, because it serves no requests that another replica could serve better.
-		if err := add(name, func(*http.Request) error { return nil }); err != nil {
-			return err
-		}
-	}
-	return mgr.Start(ctx)
-}
-
-func (o options) manager() ctrl.Options {
-	return ctrl.Options{
-		Scheme:                        scheme(),
-		Metrics:                       server.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:        o.health,
-		LeaderElection:                true,
-		LeaderElectionID:              programs.LeaseName,
-		LeaderElectionNamespace:       o.namespace,
-		LeaderElectionReleaseOnCancel: true,
-	}
+	election := &apiserver.Election{Client: api, Namespace: o.namespace, Name: programs.LeaseName, Identity: identity + "_" + string(uuid.NewUUID()),
+		Timing: apiserver.DefaultElectionTiming()}
+	return runLoops(ctx, election, program.elected, append(program.loops, file, healthEndpoint(o.health), metricsEndpoint(o.metrics)))
 }
 
 var namespaceType = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
-
-func scheme() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
-		if err := add(s); err != nil {
-			panic(err) // the types are fixed at build time
-		}
-	}
-	return s
-}
 
 // free returns an error with the flag's name if the program can't listen on the address; nil for "0".
 func free(ctx context.Context, flagName, address string) error {

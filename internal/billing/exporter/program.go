@@ -11,19 +11,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// program holds the database and the outbox, which must be closed at the end.
+// program holds the loops, and the database and the outbox, which must be closed at the end.
 type program struct {
 	db     *sql.DB
 	outbox *billing.Outbox
+	loops  []loop
+	// elected is closed when this process becomes the leader.
+	elected chan struct{}
 }
 
 func (p *program) close() {
@@ -31,8 +35,17 @@ func (p *program) close() {
 	_ = p.db.Close()
 }
 
-// assemble opens the outbox and the ledger, and adds the loops to mgr.
-func assemble(ctx context.Context, mgr ctrl.Manager, c *config.OperatorConfiguration, now clock.PassiveClock, identity, version, namespace string) (*program, error) {
+// surroundings are what the loops share with one another and with nothing else.
+type surroundings struct {
+	api    *apiserver.Client
+	events record.EventRecorder
+	clock  clock.PassiveClock
+	// identity is the name of the host, namespace that of the exporter's Lease and Deployment.
+	identity, version, namespace string
+}
+
+// assemble opens the outbox and the ledger, and makes the loops.
+func assemble(ctx context.Context, c *config.OperatorConfiguration, s surroundings) (*program, error) {
 	path := outboxPath(&c.Billing)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of %s: %w; mount a volume there that the exporter may write", path, err)
@@ -41,53 +54,47 @@ func assemble(ctx context.Context, mgr ctrl.Manager, c *config.OperatorConfigura
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := billing.OpenOutbox(ctx, path, c.Billing.Outbox.MaxRows, now)
+	outbox, err := billing.OpenOutbox(ctx, path, c.Billing.Outbox.MaxRows, s.clock)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	p := &program{db: db, outbox: outbox}
+	p := &program{db: db, outbox: outbox, elected: make(chan struct{})}
 	register()
-	track, keep, report := p.loops(mgr, c, store, now, identity, version, namespace)
-	if err := errors.Join(mgr.Add(track), mgr.Add(keep), mgr.Add(report), mgr.Add(newMemoryKeeper())); err != nil {
-		p.close()
-		return nil, err
-	}
+	keep := p.addLoops(c, store, s)
 	if c.Billing.Usage.Enabled {
-		if err := p.measureHours(ctx, mgr, &c.Billing, keep); err != nil {
+		if err := p.measureHours(ctx, s.api, &c.Billing, keep); err != nil {
 			p.close()
 			return nil, err
 		}
 	}
 	if c.Billing.Driver == config.DriverSQLite {
-		if err := mgr.Add(&onlyOne{elected: mgr.Elected(), wait: aloneWithin, path: c.Billing.SQLite.Path}); err != nil {
-			p.close()
-			return nil, err
-		}
+		p.loops = append(p.loops, &onlyOne{elected: p.elected, wait: aloneWithin, path: c.Billing.SQLite.Path})
 	}
 	return p, nil
 }
 
-func (p *program) loops(mgr ctrl.Manager, c *config.OperatorConfiguration, store *billing.Store, now clock.PassiveClock, identity, version, namespace string) (*tracker, *keeper, *reporter) {
+// addLoops adds the loops that every exporter has, and returns the keeper.
+func (p *program) addLoops(c *config.OperatorConfiguration, store *billing.Store, s surroundings) *keeper {
 	b := &c.Billing
-	events := mgr.GetEventRecorderFor("warren-billing-exporter") //nolint:staticcheck // Events are core/v1, as the operator's
 	track := &tracker{
-		clusterID: clusterID(b), config: mgr.GetConfig(), outbox: p.outbox, queue: newQueue(now.Now), interval: time.Second,
-		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, namespace) }},
+		clusterID: clusterID(b), api: s.api, outbox: p.outbox, queue: newQueue(s.clock.Now), interval: time.Second,
+		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, s.namespace) }},
 		mostUnsaved: b.Outbox.MaxRows,
 	}
 	timeout := max(2*time.Minute, 2*b.BigQuery.StatementTimeout.Duration)
 	keep := &keeper{
-		store: store, outbox: p.outbox, tracker: track, clock: now, events: events, manage: b.Schema == config.SchemaManage,
-		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: now, Batch: b.Batch.MaxRows, Timeout: timeout},
-		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: namespace, Name: programs.LeaseName},
-		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: identity, Version: version, StartedAt: now.Now()},
+		store: store, outbox: p.outbox, tracker: track, clock: s.clock, events: s.events, manage: b.Schema == config.SchemaManage,
+		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: s.clock, Batch: b.Batch.MaxRows, Timeout: timeout},
+		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: programs.LeaseName},
+		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: s.identity, Version: s.version, StartedAt: s.clock.Now()},
 		flushEvery: b.FlushInterval.Duration, compareEvery: b.ResyncInterval.Duration, watermarkEvery: store.WatermarkInterval(),
 		timeout: timeout,
 	}
 	pace := min(b.FlushInterval.Duration, time.Minute)
-	report := &reporter{client: mgr.GetClient(), outbox: p.outbox, keeper: keep, tenants: track.tenants, clock: now, events: events, pace: pace,
+	report := &reporter{apply: s.api.ApplyTenantStatus, outbox: p.outbox, keeper: keep, tenants: track.tenants, clock: s.clock, events: s.events, pace: pace,
 		patience: 2*b.FlushInterval.Duration + 10*time.Second}
-	return track, keep, report
+	p.loops = append(p.loops, track, keep, report, newMemoryKeeper())
+	return keep
 }
 
 // aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor expires earlier.

@@ -8,13 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -26,7 +24,8 @@ const fieldOwner = "warren-billing-exporter"
 
 // reporter writes condition BillingExported into the status of LNamespaces where it must change.
 type reporter struct {
-	client client.Client
+	// apply is Client.ApplyTenantStatus of package apiserver.
+	apply  func(ctx context.Context, owner, name string, uid types.UID, status map[string]any) error
 	outbox *billing.Outbox
 	keeper *keeper
 	// tenants is tracker.tenants: it returns all tenants, the UIDs of those with changes that the outbox hasn't taken, and why it hasn't.
@@ -50,7 +49,7 @@ func (r *reporter) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		if err := r.report(ctx); err != nil && ctx.Err() == nil {
-			ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "reporting what is exported")
+			ctrllog.FromContext(ctx).WithName("billing").Error(err, "reporting what is exported")
 		}
 	}
 }
@@ -176,12 +175,7 @@ func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.
 	if err != nil {
 		return fmt.Errorf("writing condition %s: %w", want.Type, err)
 	}
-	status := &unstructured.Unstructured{Object: map[string]any{
-		"metadata": map[string]any{"name": tenant.name, "uid": string(tenant.uid)},
-		"status":   map[string]any{"conditions": []any{condition}},
-	}}
-	status.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
-	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(status), client.FieldOwner(fieldOwner), client.ForceOwnership)
+	err = r.apply(ctx, fieldOwner, tenant.name, tenant.uid, map[string]any{"conditions": []any{condition}})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // the LNamespace is gone, or was made anew
 		return nil

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // source is the cache.ReflectorStore of a watch on one kind. It passes each object's reservation to the meter, and keeps no objects.
@@ -20,8 +20,8 @@ type source struct {
 	by *measurer
 	// kind is the resource's name in the API, and stands before the UIDs of its objects.
 	kind     string
-	object   client.Object
-	list     func() client.ObjectList
+	object   runtime.Object
+	list     func() apiserver.List
 	reserves func(object any) billing.Reserved
 
 	// The measurer's mu guards the fields below. synced says that a complete list was read once. failure is why the watch fails;
@@ -32,26 +32,25 @@ type source struct {
 
 func (m *measurer) newSources(gpus []string) []*source {
 	return []*source{
-		{by: m, kind: "pods", object: &corev1.Pod{}, list: func() client.ObjectList { return &corev1.PodList{} },
+		{by: m, kind: "pods", object: &corev1.Pod{}, list: func() apiserver.List { return &corev1.PodList{} },
 			reserves: func(object any) billing.Reserved { return podReserves(object.(*corev1.Pod), gpus) }},
 		{by: m, kind: "persistentvolumeclaims", object: &corev1.PersistentVolumeClaim{},
-			list:     func() client.ObjectList { return &corev1.PersistentVolumeClaimList{} },
+			list:     func() apiserver.List { return &corev1.PersistentVolumeClaimList{} },
 			reserves: func(object any) billing.Reserved { return claimReserves(object.(*corev1.PersistentVolumeClaim)) }},
 	}
 }
 
 // follow watches until ctx ends.
-func (s *source) follow(ctx context.Context, api client.WithWatch) {
-	options := func(o metav1.ListOptions) *client.ListOptions { return &client.ListOptions{Raw: &o} }
+func (s *source) follow(ctx context.Context, api apiserver.Reader) {
 	toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list := s.list()
-			err := api.List(ctx, list, options(o))
+			err := api.List(ctx, list, o)
 			s.note(ctx, "listing", err, false)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			w, err := api.Watch(ctx, s.list(), options(o))
+			w, err := api.Watch(ctx, s.list(), o)
 			s.note(ctx, "watching", err, true)
 			return w, err
 		},
@@ -125,9 +124,9 @@ func (s *source) Transformer() toolscache.TransformFunc {
 
 func (s *source) set(object any) (id string) {
 	id = s.id(object)
-	namespace := object.(client.Object).GetNamespace()
+	namespace := object.(metav1.Object).GetNamespace()
 	s.by.meter.Set(id, billing.Reservation{Namespace: strings.Clone(namespace), Reserved: s.reserves(object)}, s.by.now())
 	return id
 }
 
-func (s *source) id(object any) string { return s.kind + "/" + string(object.(client.Object).GetUID()) }
+func (s *source) id(object any) string { return s.kind + "/" + string(object.(metav1.Object).GetUID()) }

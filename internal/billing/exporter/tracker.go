@@ -2,17 +2,15 @@ package exporter
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"k8s.io/client-go/rest"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -21,7 +19,7 @@ import (
 type tracker struct {
 	clusterID string
 	rules     forest.Rules
-	config    *rest.Config
+	api       apiserver.Reader
 	outbox    *billing.Outbox
 	queue     *queue
 	// interval is how often events that the outbox didn't take are put again.
@@ -50,14 +48,10 @@ type tracker struct {
 
 // Start implements manager.Runnable. Only the leader tracks.
 func (t *tracker) Start(ctx context.Context) error {
-	api, err := client.NewWithWatch(t.config, client.Options{Scheme: scheme()})
-	if err != nil {
-		return fmt.Errorf("making a client of the API server for Namespaces and LNamespaces: %w", err)
-	}
 	var following sync.WaitGroup
 	defer following.Wait()
 	for _, f := range newFeeds(t.queue) { // LNamespaces are followed once all Namespaces are known
-		following.Go(func() { f.follow(ctx, api) })
+		following.Go(func() { f.follow(ctx, t.api) })
 		select {
 		case <-ctx.Done():
 			return nil
@@ -172,7 +166,7 @@ func (t *tracker) save(ctx context.Context) {
 		t.unsaved, t.lost = nil, true // the next comparison finds them
 	}
 	outboxFailures.Inc()
-	ctrl.LoggerFrom(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
+	ctrllog.FromContext(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
 }
 
 // idle says whether the events of every change seen so far are in the outbox.

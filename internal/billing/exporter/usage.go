@@ -2,16 +2,16 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
-	ctrl "sigs.k8s.io/controller-runtime"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // eventNotWritten and eventWritten are reasons of Events on the exporter's Deployment.
@@ -68,7 +68,7 @@ func (u *usageSender) send(ctx context.Context) {
 	if waiting, err := u.outbox.WaitingUsage(ctx); err == nil {
 		waitingHours.Set(float64(waiting))
 	}
-	log, before := ctrl.LoggerFrom(ctx).WithName("billing"), u.trouble
+	log, before := ctrllog.FromContext(ctx).WithName("billing"), u.trouble
 	if err == nil {
 		u.trouble = ""
 		if before != "" {
@@ -132,16 +132,17 @@ func (u *usageSender) ensure(ctx context.Context) error {
 	return nil
 }
 
-// measureHours adds the measurer and the usageSender to mgr. The piece that a former process measured last becomes final.
-func (p *program) measureHours(ctx context.Context, mgr ctrl.Manager, c *config.Billing, keep *keeper) error {
+// measureHours adds the measurer and the usageSender to the loops. The piece that a former process measured last becomes final.
+func (p *program) measureHours(ctx context.Context, api apiserver.Reader, c *config.Billing, keep *keeper) error {
 	if err := p.outbox.FinishUsage(ctx); err != nil {
 		return err
 	}
 	registerHours()
-	measure := &measurer{config: mgr.GetConfig(), outbox: p.outbox, clock: keep.clock, events: keep.events, self: keep.self,
+	measure := &measurer{api: api, outbox: p.outbox, clock: keep.clock, events: keep.events, self: keep.self,
 		tick: min(5*time.Second, keep.flushEvery), saveEvery: min(keep.flushEvery, time.Minute), meter: billing.NewMeter(clusterID(c))}
 	measure.sources = measure.newSources(c.Usage.GPUs)
 	send := &usageSender{store: keep.store, outbox: p.outbox, clock: keep.clock, events: keep.events, self: keep.self, manage: keep.manage,
 		batch: c.Batch.MaxRows, every: keep.flushEvery, timeout: keep.timeout}
-	return errors.Join(mgr.Add(measure), mgr.Add(send))
+	p.loops = append(p.loops, measure, send)
+	return nil
 }
