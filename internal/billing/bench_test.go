@@ -94,7 +94,7 @@ func benchOn(b *testing.B, e engine) *benched {
 	db := sql.OpenDB(&connector{wire})
 	b.Cleanup(func() { _ = db.Close() })
 	store := e.store(b, db)
-	if err := store.Ensure(b.Context()); err != nil {
+	if err := store.Schema().Ensure(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	outbox, err := billing.OpenOutbox(b.Context(), filepath.Join(b.TempDir(), "outbox.db"), 1_000_000, clock.RealClock{})

@@ -155,7 +155,7 @@ func (e engine) store(t testing.TB, db *sql.DB) *billing.Store {
 func (e engine) ledger(t testing.TB) *billing.Store {
 	t.Helper()
 	store := e.store(t, e.open(t))
-	if err := store.Ensure(t.Context()); err != nil {
+	if err := store.Schema().Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return store

@@ -27,7 +27,7 @@ func onlyConn(t *testing.T) (*billing.Store, *sql.DB, engine) {
 	db := e.open(t)
 	db.SetMaxOpenConns(1)
 	store := e.store(t, db)
-	if err := store.Ensure(t.Context()); err != nil {
+	if err := store.Schema().Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	mustExec(t, db, "PRAGMA busy_timeout = 50")
@@ -91,7 +91,7 @@ func TestFileFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			store = e.store(t, e.open(t))
-			err = store.Ensure(t.Context())
+			err = store.Schema().Ensure(t.Context())
 			if err == nil {
 				_, err = store.Append(t.Context(), tenants(500))
 			}

@@ -71,7 +71,7 @@ func TestGuide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			day := func(month, day int) time.Time { return time.Date(2026, time.Month(month), day, 0, 0, 0, 0, time.UTC) }
@@ -85,7 +85,7 @@ func TestGuide(t *testing.T) {
 			if err := store.StartRun(t.Context(), billing.Run{ID: "r", StartedAt: day(3, 1), CompleteUntil: day(4, 1)}); err != nil {
 				t.Fatal(err)
 			}
-			if err := store.EnsureUsage(t.Context()); err != nil {
+			if err := store.Schema().EnsureUsage(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			used := func(namespace string, at time.Time, milliCPU, mebi int64) billing.Usage {

@@ -150,7 +150,7 @@ func TestTroubleOfEngines(t *testing.T) {
 		if got := store.Trouble(err); got != billing.Mismatch {
 			t.Errorf("without a table: %s (%v)", got, err)
 		}
-		if err := store.Ensure(t.Context()); err != nil {
+		if err := store.Schema().Ensure(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		e.poison(t, db)

@@ -1,7 +1,6 @@
 package billing
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -27,6 +26,8 @@ type Store struct {
 	dialect Dialect
 	options Options
 	text    statements
+	inserts inserter
+	schema  Schema
 }
 
 // NewStore returns a store, and doesn't connect yet. It fails for a table name that the engine can't have, and for limits below 1.
@@ -39,13 +40,18 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 		return nil, fmt.Errorf("billing batch of %d rows and %d bytes: both are at least 1", options.MaxRows, options.MaxBytes)
 	}
 	options.Cluster = clean(options.Cluster)
-	return &Store{db: db, dialect: dialect, options: options, text: text}, nil
+	return &Store{db: db, dialect: dialect, options: options, text: text,
+		inserts: inserter{db: db, maxRows: options.MaxRows, maxBytes: options.MaxBytes, bounds: dialect.insertBounds},
+		schema:  Schema{db: db, dialect: dialect, table: options.Table, text: text}}, nil
 }
+
+// Schema returns what creates and verifies the tables and views that the store uses.
+func (s *Store) Schema() *Schema { return &s.schema }
 
 // Append stores events, in batches, and returns how many were new. After an error some batches may be stored; to append all
 // of them again is harmless.
 func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
-	return s.insert(ctx, s.text.insert, "events to "+s.options.Table, func(yield func(insertion, error) bool) {
+	return s.inserts.insert(ctx, s.text.insert, "events to "+s.options.Table, func(yield func(insertion, error) bool) {
 		done := map[string]bool{}
 		for _, event := range events {
 			event = event.Sealed()
@@ -59,86 +65,6 @@ func (s *Store) Append(ctx context.Context, events []Event) (added int64, err er
 			}
 		}
 	})
-}
-
-// insertion is a row as JSON, and the instant that its table is partitioned by.
-type insertion struct {
-	json []byte
-	at   time.Time
-}
-
-// insert sends rows by a statement, in batches and in their order, and returns how many were new. For error messages, what names
-// the rows and their table.
-func (s *Store) insert(ctx context.Context, statement, what string, rows iter.Seq2[insertion, error]) (added int64, err error) {
-	for batch, err := range s.batches(rows) {
-		if err != nil {
-			return added, err
-		}
-		result, err := s.db.ExecContext(ctx, statement, s.arguments(batch)...)
-		if err != nil {
-			return added, fmt.Errorf("appending %d %s: %w", batch.rows, what, err)
-		}
-		n, err := result.RowsAffected()
-		if err != nil {
-			return added, fmt.Errorf("counting the new ones of %d %s: %w", batch.rows, what, err)
-		}
-		added += n
-	}
-	return added, nil
-}
-
-// batch is the rows of one INSERT.
-type batch struct {
-	// json is an array of the rows.
-	json string
-	rows int
-	// from and until are the least and the greatest of the rows' instants.
-	from, until time.Time
-}
-
-func (s *Store) arguments(b batch) []any {
-	if s.dialect.insertBounds {
-		return []any{b.json, instantText(b.from), instantText(b.until)}
-	}
-	return []any{b.json}
-}
-
-// batches yields the rows in their order, as many at a time as one statement may hold. It ends with the first error.
-func (s *Store) batches(rows iter.Seq2[insertion, error]) iter.Seq2[batch, error] {
-	return func(yield func(batch, error) bool) {
-		var b batch
-		var array bytes.Buffer
-		for row, err := range rows {
-			if err != nil {
-				yield(batch{}, err)
-				return
-			}
-			if b.rows > 0 && (b.rows == s.options.MaxRows || array.Len()+len(row.json)+2 > s.options.MaxBytes) {
-				if b.json = array.String() + "]"; !yield(b, nil) {
-					return
-				}
-				array.Reset()
-				b = batch{}
-			}
-			array.WriteByte("[,"[min(b.rows, 1)])
-			array.Write(row.json)
-			b.add(row.at)
-		}
-		if b.json = array.String() + "]"; b.rows > 0 {
-			yield(b, nil)
-		}
-	}
-}
-
-// add counts a row of that instant.
-func (b *batch) add(at time.Time) {
-	if b.rows == 0 || at.Before(b.from) {
-		b.from = at
-	}
-	if b.rows == 0 || at.After(b.until) {
-		b.until = at
-	}
-	b.rows++
 }
 
 // row returns the event as a JSON object, for an INSERT's array and for the outbox. All columns are strings except generation and labels.

@@ -76,7 +76,7 @@ func parseUsage(payload string) (Usage, error) {
 // AppendUsage stores rows in batches, in their order, and returns how many were new. After an error the first of them may be
 // stored; to append all of them again is harmless.
 func (s *Store) AppendUsage(ctx context.Context, rows []Usage) (added int64, err error) {
-	return s.insert(ctx, s.text.usageInsert, "hours to "+s.options.Table+usageSuffix, func(yield func(insertion, error) bool) {
+	return s.inserts.insert(ctx, s.text.usageInsert, "hours to "+s.options.Table+usageSuffix, func(yield func(insertion, error) bool) {
 		for _, u := range rows {
 			row, err := u.row()
 			if !yield(insertion{row, u.Hour}, err) {

@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 			db := e.open(t)
 			store := e.store(t, db)
 			for range 2 { // the second finds all
-				if err := errors.Join(store.Ensure(t.Context()), store.EnsureUsage(t.Context())); err != nil {
+				if err := errors.Join(store.Schema().Ensure(t.Context()), store.Schema().EnsureUsage(t.Context())); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -96,12 +96,12 @@ func TestUsage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			mustExec(t, db, e.words("CREATE TABLE other_usage (usage_id text, hour INTEGER)"))
 			var schema *billing.SchemaError
-			if err := store.EnsureUsage(t.Context()); !errors.As(err, &schema) || schema.Table != "other_usage" || len(schema.Problems) < 10 {
+			if err := store.Schema().EnsureUsage(t.Context()); !errors.As(err, &schema) || schema.Table != "other_usage" || len(schema.Problems) < 10 {
 				t.Errorf("%v", err)
 			}
 		})
@@ -116,7 +116,7 @@ func TestUsageBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(store.Ensure(t.Context()), store.EnsureUsage(t.Context())); err != nil {
+		if err := errors.Join(store.Schema().Ensure(t.Context()), store.Schema().EnsureUsage(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		var rows []billing.Usage

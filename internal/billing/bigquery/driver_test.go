@@ -65,7 +65,7 @@ func (w *warehouse) open(t *testing.T) {
 
 func (w *warehouse) ensured(t *testing.T) *warehouse {
 	t.Helper()
-	if err := w.store.Ensure(t.Context()); err != nil {
+	if err := w.store.Schema().Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -61,7 +61,7 @@ func opened(t *testing.T, driver, engine, file string) desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if err := store.Ensure(t.Context()); err != nil {
+	if err := store.Schema().Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.store = store

@@ -11,7 +11,7 @@ import (
 )
 
 func status(ctx context.Context, c *call) error {
-	if err := c.store.Verify(ctx); err != nil {
+	if err := c.store.Schema().Verify(ctx); err != nil {
 		return err
 	}
 	runs, err := c.store.Runs(ctx)

@@ -117,9 +117,9 @@ func (k *keeper) ensure(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	look := k.store.Verify
+	look := k.store.Schema().Verify
 	if k.manage {
-		look = k.store.Ensure
+		look = k.store.Schema().Ensure
 	}
 	if err := look(ctx); err != nil {
 		return err

@@ -24,7 +24,7 @@ func kept(t *testing.T) (*keeper, *clocktesting.FakePassiveClock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Ensure(t.Context()); err != nil {
+	if err := store.Schema().Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	now := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))

@@ -32,7 +32,9 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 	}
 	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, operatorNamespace) }})
 	for _, f := range newFeeds(nil) {
-		list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return f.readPage(ctx, api, o) })
+		list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			return f.readPage(ctx, api, o)
+		})
 		list.PageSize = pageSize
 		if _, _, err := list.ListWithAlloc(ctx, metav1.ListOptions{}); err != nil {
 			return billing.Plan{}, fmt.Errorf("listing what is to be compared: %w", err)

@@ -119,9 +119,9 @@ func (u *usageSender) ensure(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, u.timeout)
 	defer cancel()
-	steps := []func(context.Context) error{u.store.VerifyUsage}
+	steps := []func(context.Context) error{u.store.Schema().VerifyUsage}
 	if u.manage {
-		steps = []func(context.Context) error{u.store.Ensure, u.store.EnsureUsage}
+		steps = []func(context.Context) error{u.store.Schema().Ensure, u.store.Schema().EnsureUsage}
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {

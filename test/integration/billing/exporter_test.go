@@ -116,7 +116,7 @@ var _ = Describe("the exporter", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(db.Close)
 		store := opened(billing.SQLite, db)
-		Expect(store.Ensure(ctx)).To(Succeed())
+		Expect(store.Schema().Ensure(ctx)).To(Succeed())
 		ask := func(args ...string) string {
 			GinkgoHelper()
 			out, problems, code := world.Kubectl(ctx, "admin", append([]string{"warren", "billing"}, append(args, "--config="+config)...)...)

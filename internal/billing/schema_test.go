@@ -40,18 +40,18 @@ func TestEnsure(t *testing.T) {
 		}
 
 		t.Run("BILL-17 who only verifies makes nothing", func(t *testing.T) {
-			got := problems(t, store, store.Verify(t.Context()))
+			got := problems(t, store, store.Schema().Verify(t.Context()))
 			if diff := cmp.Diff([]string{"it is missing, or this account may not see it"}, got); diff != "" {
 				t.Error(diff)
 			}
 			mustExec(t, db, ddl[0])
-			if got := problems(t, store, store.Verify(t.Context())); len(got) != 1 {
+			if got := problems(t, store, store.Schema().Verify(t.Context())); len(got) != 1 {
 				t.Errorf("without the view: %q", got)
 			}
 			for _, text := range ddl[1:] {
 				mustExec(t, db, text)
 			}
-			if err := store.Verify(t.Context()); err != nil {
+			if err := store.Schema().Verify(t.Context()); err != nil {
 				t.Error(err)
 			}
 			reset()
@@ -60,19 +60,19 @@ func TestEnsure(t *testing.T) {
 			var all errgroup.Group
 			for range 6 {
 				store := e.store(t, e.open(t))
-				all.Go(func() error { return store.Ensure(t.Context()) })
+				all.Go(func() error { return store.Schema().Ensure(t.Context()) })
 			}
 			if err := all.Wait(); err != nil {
 				t.Fatal(err)
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Error(err)
 			}
 			reset()
 		})
 		t.Run("BILL-17 other columns and types are named, each", func(t *testing.T) {
 			mustExec(t, db, e.words(`CREATE TABLE ledger (event_id text, cluster text, tenant int, generation text, effective_at text, foreign_key text NOT NULL)`))
-			text := strings.Join(problems(t, store, store.Ensure(t.Context())), "\n")
+			text := strings.Join(problems(t, store, store.Schema().Ensure(t.Context())), "\n")
 			for _, want := range []string{"column namespace is missing", "column namespace_uid is missing", "column tenant_uid is missing", "column op is missing",
 				"column cost_center is missing", "column owner is missing", "column labels is missing", "column content_hash is missing", "column recorded_at is missing",
 				e.words("column tenant is int"), e.words("column generation is text") + ", it must be ", "column foreign_key is not ours: it must allow NULL or have a default"} {
@@ -85,22 +85,22 @@ func TestEnsure(t *testing.T) {
 		t.Run("BILL-17 so are a view's", func(t *testing.T) {
 			mustExec(t, db, ddl[0])
 			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace FROM ledger`)
-			if got := problems(t, store, store.Ensure(t.Context())); len(got) != 12 {
+			if got := problems(t, store, store.Schema().Ensure(t.Context())); len(got) != 12 {
 				t.Errorf("%d problems, want 12: %q", len(got), got)
 			}
 			reset()
 		})
 		t.Run("BILL-41 a view of an older version is replaced, one of a newer is left", func(t *testing.T) {
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			mustExec(t, db, "DROP VIEW ledger_periods")
 			mustExec(t, db, `CREATE VIEW ledger_periods AS SELECT cluster, namespace, namespace_uid, tenant, tenant_uid, generation, cost_center,
 owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_to, recorded_at, event_id FROM ledger`)
-			if got := problems(t, store, store.Verify(t.Context())); len(got) != 1 || !strings.Contains(got[0], "it is of version 1") {
+			if got := problems(t, store, store.Schema().Verify(t.Context())); len(got) != 1 || !strings.Contains(got[0], "it is of version 1") {
 				t.Errorf("who only verifies is told %q", got)
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			appended(t, store, set(1, "A", at(0)))
@@ -112,7 +112,7 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 			if e.dialect.Name == "postgres" {
 				mustExec(t, db, strings.ReplaceAll(ddl[2], "billing view 2", "billing view 9"))
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Errorf("beside a newer view: %v", err)
 			}
 			if e.dialect.Name == "sqlite" {
@@ -129,7 +129,7 @@ owner, labels, content_hash, effective_at AS valid_from, effective_at AS valid_t
 			if e.dialect.Name != "bigquery" { // which adds no column that must have a value
 				mustExec(t, db, `ALTER TABLE ledger ADD COLUMN reviewed text NOT NULL DEFAULT 'no'`)
 			}
-			if err := store.Ensure(t.Context()); err != nil {
+			if err := store.Schema().Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if appended(t, store, set(1, "A", at(0))) != 1 {

@@ -1,0 +1,175 @@
+package billing
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+)
+
+// Schema creates and verifies the tables and views of a ledger. It is safe for concurrent use, by many processes too.
+type Schema struct {
+	db      *sql.DB
+	dialect Dialect
+	// table is the name of the table of events, with which the other names begin.
+	table string
+	text  statements
+}
+
+// Ensure creates the table, its index, the tables of runs and reasons, and the view where they are missing, and checks those that
+// exist: a *SchemaError names every column that is missing or has another type. Further columns are allowed if an INSERT needn't
+// state them. A view of a lower version is replaced; a view of a higher version is left.
+func (s *Schema) Ensure(ctx context.Context) error {
+	if err := s.create(ctx, s.table, s.text.table); err != nil {
+		return err
+	}
+	if err := s.verifyEvents(ctx); err != nil {
+		return err
+	}
+	for _, part := range []struct{ suffix, text string }{
+		{indexSuffix, s.text.index}, {runsSuffix, s.text.runs}, {reasonsSuffix, s.text.reasons},
+	} {
+		if part.text == "" {
+			continue
+		}
+		if err := s.create(ctx, s.table+part.suffix, part.text); err != nil {
+			return err
+		}
+	}
+	if err := s.ensureView(ctx, s.periodsView()); err != nil {
+		return err
+	}
+	return s.Verify(ctx)
+}
+
+// EnsureUsage does for the table and view of hours what Ensure does for those of events. Callers call Ensure first.
+func (s *Schema) EnsureUsage(ctx context.Context) error {
+	if err := s.create(ctx, s.table+usageSuffix, s.text.usageTable); err != nil {
+		return err
+	}
+	if err := s.verifyTable(ctx, s.table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
+		return err
+	}
+	if s.text.usageIndex != "" {
+		if err := s.create(ctx, s.table+usageIndexSuffix, s.text.usageIndex); err != nil {
+			return err
+		}
+	}
+	if err := s.ensureView(ctx, s.hoursView()); err != nil {
+		return err
+	}
+	return s.VerifyUsage(ctx)
+}
+
+// VerifyUsage checks as EnsureUsage does, and creates nothing.
+func (s *Schema) VerifyUsage(ctx context.Context) error {
+	if err := s.verifyTable(ctx, s.table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
+		return err
+	}
+	return s.verifyView(ctx, s.hoursView())
+}
+
+// Verify checks as Ensure does, and creates nothing.
+func (s *Schema) Verify(ctx context.Context) error {
+	if err := s.verifyEvents(ctx); err != nil {
+		return err
+	}
+	if err := s.verifyView(ctx, s.periodsView()); err != nil {
+		return err
+	}
+	for suffix, columns := range map[string][]string{runsSuffix: runColumns, reasonsSuffix: reasonColumns} {
+		found, err := s.columns(ctx, s.table+suffix)
+		if err != nil {
+			return err
+		}
+		if err := schemaError(s.table+suffix, found, missing(found, columns)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// create runs the text unless the table, view or index exists. If another process creates it at the same time, that is no error.
+func (s *Schema) create(ctx context.Context, name, text string) error {
+	found, err := s.columns(ctx, name)
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	if _, err := s.db.ExecContext(ctx, text); err != nil {
+		if found, again := s.columns(ctx, name); again == nil && len(found) > 0 {
+			return nil
+		}
+		return fmt.Errorf("creating %s: %w", name, err)
+	}
+	return nil
+}
+
+// column is a column of a table, as the engine describes it.
+type column struct {
+	name, kind string
+	// required says that an INSERT must state the column.
+	required bool
+}
+
+func (s *Schema) columns(ctx context.Context, table string) (columns []column, err error) {
+	rows, err := s.db.QueryContext(ctx, s.text.columns, table)
+	if err != nil {
+		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c column
+		var required int
+		if err := rows.Scan(&c.name, &c.kind, &required); err != nil {
+			return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
+		}
+		c.required = required == 1
+		columns = append(columns, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
+	}
+	return columns, nil
+}
+
+func (s *Schema) verifyEvents(ctx context.Context) error {
+	return s.verifyTable(ctx, s.table, eventColumns, s.dialect.types)
+}
+
+func (s *Schema) verifyTable(ctx context.Context, table string, columns []string, types map[string]string) error {
+	found, err := s.columns(ctx, table)
+	if err != nil {
+		return err
+	}
+	problems := missing(found, columns)
+	for _, c := range found {
+		want, ours := types[c.name]
+		switch {
+		case ours && c.kind != want:
+			problems = append(problems, fmt.Sprintf("column %s is %s, it must be %s", c.name, cmp.Or(c.kind, "without a type"), want))
+		case !ours && c.required:
+			problems = append(problems, fmt.Sprintf("column %s is not ours: it must allow NULL or have a default", c.name))
+		}
+	}
+	return schemaError(table, found, problems)
+}
+
+func missing(found []column, want []string) (problems []string) {
+	for _, name := range want {
+		if !slices.ContainsFunc(found, func(c column) bool { return c.name == name }) {
+			problems = append(problems, fmt.Sprintf("column %s is missing", name))
+		}
+	}
+	return problems
+}
+
+func schemaError(table string, found []column, problems []string) error {
+	if len(found) == 0 {
+		problems = []string{"it is missing, or this account may not see it"}
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return &SchemaError{Table: table, Problems: problems}
+}
