@@ -28,6 +28,9 @@ var notCopied = map[string]bool{
 	"helm.sh/release.v1":                  true,
 }
 
+// ByConfiguration is why an object is never propagated that propagation.neverPropagate names.
+const ByConfiguration = "the configuration says so (propagation.neverPropagate)"
+
 // Excluded says why an object is never propagated, or "". secretType is "" where it is not known (yet).
 func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string {
 	switch labels := meta.GetLabels(); {
@@ -40,7 +43,7 @@ func (r Rules) Excluded(slot Slot, meta metav1.Object, secretType string) string
 	case slot.Kind == (schema.GroupKind{Kind: "ConfigMap"}) && labels["owner"] == "helm" && strings.HasPrefix(slot.Name, "sh.helm.release.v1."):
 		return "Helm releases are never propagated"
 	case r.NeverPropagate != nil && r.NeverPropagate(slot.Kind, slot.Name, secretType, labels):
-		return "the configuration says so (propagation.neverPropagate)"
+		return ByConfiguration
 	}
 	return ""
 }

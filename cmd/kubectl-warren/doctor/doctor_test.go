@@ -126,8 +126,29 @@ func TestJudgeKinds(t *testing.T) {
 		"removed": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.kept = 2 })}, OK, "mode Remove is done with Secret: take it out of propagation.kinds"},
 		"removing": {[]kindFound{kind("Secret", "Remove", func(k *kindFound) { k.copies, k.kept = 3, 2 })}, Warning,
 			"mode Remove takes away Secret (3 copies, and 2 in mode create that stay)"},
-		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.inConflict = []string{"b", "a"} })}, Warning,
+		"in conflict": {[]kindFound{kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Conflict": {"b", "a"}} })}, Warning,
 			"mode All: objects that are no copies have the names of objects above: Role in a, b"},
+		"PROP-X10 refused, and held back by limits": {
+			[]kindFound{
+				kind("Role", "All", func(k *kindFound) { k.troubles = troubles{"Rejected": {"a"}, "DescendantConflict": {"b"}} }),
+				kind("Secret", "All", func(k *kindFound) { k.troubles = troubles{"LimitExceeded": {"b"}} }),
+				kind("ConfigMap", "OptIn", nil),
+			}, Warning,
+			"mode All: the API server refuses copies of Role in a; mode All: limits of tenants hold back copies of Secret in b",
+		},
+		"PROP-X10 left out as was asked for": {
+			[]kindFound{
+				kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Role b/x"}, bySelector: {"Role b/y"}} }),
+				kind("Secret", "All", func(k *kindFound) { k.leftOut = leftOut{byLabel: {"Secret a/x"}, byConfiguration: {"Secret a/z"}} }),
+			}, OK,
+			"all propagated kinds are served, and no mode leaves anything to do; mode All leaves out 2 objects with label tenancy.warren.dev/propagate=none: Role b/x, Secret a/x; " +
+				"mode All leaves out 1 object that propagation.neverPropagate names: Secret a/z; mode All copies 1 object only where annotation tenancy.warren.dev/select says: Role b/y",
+		},
+		"PROP-X10 a key that isn't valid": {
+			[]kindFound{kind("Role", "All", func(k *kindFound) { k.leftOut = leftOut{unsoundSource: {"Role b/x"}, byFinalizers: {"Role b/y"}} })}, Warning,
+			"mode All: nothing is written or removed because of what has an invalid label tenancy.warren.dev/propagate or annotation tenancy.warren.dev/select: Role b/x; " +
+				"mode All leaves out 1 object with finalizers: Role b/y",
+		},
 		"not served": {[]kindFound{kind("Nosuch", "All", func(k *kindFound) { k.unserved = true }), kind("Secret", "Remove", nil)}, Warning,
 			"the API server doesn't serve Nosuch, so nothing of it is copied"},
 	} {

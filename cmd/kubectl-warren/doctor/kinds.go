@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/rules"
 )
 
 // kindFound is what the cluster shows of a propagated kind whose mode is All or Remove, or that isn't served.
@@ -24,8 +26,9 @@ type kindFound struct {
 	unserved bool
 	// copies is the number of copies that mode Remove deletes, kept the number of copies in mode create, which stay.
 	copies, kept int
-	// inConflict are the namespaces in which an object has the name of one above.
-	inConflict []string
+	// troubles and leftOut are those of a kind in mode All.
+	troubles troubles
+	leftOut  leftOut
 }
 
 // checkKinds reports the progress of kinds in mode All or Remove.
@@ -34,18 +37,43 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 	if f.unknown != nil {
 		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
 	}
-	var found []kindFound
-	for _, kind := range f.config.Propagation.Kinds {
-		one, err := p.findKind(ctx, kind)
-		if err != nil {
-			return warning(name, fmt.Sprintf("nobody knows what is copied of kind %s: %v", kind.Kind, err), "ask a cluster admin to run this")
-		}
-		found = append(found, one)
+	found, err := p.findKinds(ctx, f.config)
+	if err != nil {
+		return warning(name, err.Error(), "ask a cluster admin to run this")
 	}
 	return judgeKinds(found)
 }
 
-func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind) (kindFound, error) {
+// findKinds looks at each propagated kind. What concerns kinds in mode All is read only if there is such a kind.
+func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration) ([]kindFound, error) {
+	var told map[string]troubles
+	var above map[string]bool
+	if slices.ContainsFunc(c.Propagation.Kinds, func(k config.PropagatedKind) bool { return propagate.KindMode(k.Mode) == propagate.All }) {
+		var err error
+		if told, err = p.readTroubles(ctx); err != nil {
+			return nil, fmt.Errorf("nobody knows what HierarchyConfigurations report: %w", err)
+		}
+		if above, err = p.readUpperNamespaces(ctx); err != nil {
+			return nil, fmt.Errorf("nobody knows which namespaces have others below: %w", err)
+		}
+	}
+	allowed := rules.ForCopies(c)
+	var found []kindFound
+	for _, kind := range c.Propagation.Kinds {
+		one, err := p.findKind(ctx, kind, func(kind schema.GroupVersionKind, one *kindFound) error {
+			one.troubles = told[kind.Kind]
+			return p.findLeftOut(ctx, kind, allowed, above, &one.leftOut)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("nobody knows what is copied of kind %s: %w", kind.Kind, err)
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// findKind looks at one kind; whole does so at one in mode All.
+func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind, whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
 	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 	switch mode := propagate.KindMode(kind.Mode); {
@@ -56,7 +84,7 @@ func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind) (kind
 	case mode == propagate.Remove:
 		return one, p.countCopies(ctx, mapping.GroupVersionKind, &one)
 	case mode == propagate.All:
-		return one, p.findConflicts(ctx, &one)
+		return one, whole(mapping.GroupVersionKind, &one)
 	}
 	return one, nil
 }
@@ -75,49 +103,51 @@ func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, 
 	}, client.HasLabels{v1alpha1.LabelInheritedFrom})
 }
 
-// findConflicts finds the namespaces whose HierarchyConfiguration reports a conflict of the kind.
-func (p Patient) findConflicts(ctx context.Context, one *kindFound) error {
-	return gather.Each(ctx, p.API, &v1alpha1.HierarchyConfigurationList{}, func(o client.Object) {
-		propagated := v1alpha1.FindCondition(o.(*v1alpha1.HierarchyConfiguration).Status.Conditions, v1alpha1.ConditionPropagated)
-		if propagated != nil && propagated.Reason == string(v1alpha1.ReasonConflict) && strings.Contains(propagated.Message, one.Kind+` "`) {
-			one.inConflict = append(one.inConflict, o.GetNamespace())
-		}
-	})
-}
-
 // judgeKinds returns the check, with advice about the kinds' modes.
 func judgeKinds(found []kindFound) Check {
 	const name = "kinds"
-	var unserved, removing, removed, clashing []string
+	var unserved, removing, removed, clashing, refused, limited, unsound []string
+	var all leftOut
 	for _, one := range found {
 		gk := schema.GroupKind{Group: one.Group, Kind: one.Kind}.String()
 		switch {
 		case one.unserved:
 			unserved = append(unserved, gk)
 		case propagate.KindMode(one.Mode) == propagate.Remove && one.copies > 0:
-			removing = append(removing, fmt.Sprintf("%s (%d copies, and %d in mode create that stay)", gk, one.copies, one.kept))
+			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, counted(one.copies, "copy", "copies"), one.kept))
 		case propagate.KindMode(one.Mode) == propagate.Remove:
 			removed = append(removed, gk)
-		case len(one.inConflict) > 0:
-			clashing = append(clashing, fmt.Sprintf("%s in %s", gk, forest.Few(one.inConflict)))
+		default:
+			clashing = one.troubles.nameIn(clashing, gk, v1alpha1.ReasonConflict)
+			refused = one.troubles.nameIn(refused, gk, v1alpha1.ReasonRejected)
+			limited = one.troubles.nameIn(limited, gk, v1alpha1.ReasonLimitExceeded)
+			unsound = append(unsound, one.leftOut[unsoundSource]...)
+			all.add(one.leftOut)
 		}
 	}
 	var messages, advice []string
-	say := func(kinds []string, message, next string) {
-		if len(kinds) > 0 {
-			messages, advice = append(messages, fmt.Sprintf(message, strings.Join(kinds, ", "))), append(advice, next)
+	say := func(about []string, list, message, next string) {
+		if len(about) > 0 {
+			messages, advice = append(messages, fmt.Sprintf(message, list)), append(advice, next)
 		}
 	}
-	say(removing, "mode Remove takes away %s",
+	say(removing, strings.Join(removing, ", "), "mode Remove takes away %s",
 		"set another mode at once if that is not meant; while the operator runs, it takes seconds, and kubectl warren config diff FILE names each copy")
-	say(clashing, "mode All: objects that are no copies have the names of objects above: %s",
+	say(clashing, strings.Join(clashing, ", "), "mode All: objects that are no copies have the names of objects above: %s",
 		"rename or delete one of the two, or keep the one above where it is by label "+v1alpha1.LabelPropagate+"=none; kubectl warren describe NAMESPACE names them")
-	say(unserved, "the API server doesn't serve %s, so nothing of it is copied", "install its CRD, or take the kind out of propagation.kinds")
+	say(refused, strings.Join(refused, ", "), "mode All: the API server refuses copies of %s",
+		"kubectl warren describe NAMESPACE has its answers: raise the quota, change the policy, or keep the objects above where they are")
+	say(limited, strings.Join(limited, ", "), "mode All: limits of tenants hold back copies of %s",
+		"raise limits.copies or limits.bytes of the LNamespace, or keep objects above where they are; kubectl warren describe NAMESPACE names them")
+	say(unsound, forest.Few(unsound), "mode All: nothing is written or removed because of what has an invalid label "+v1alpha1.LabelPropagate+" or annotation "+v1alpha1.AnnotationSelect+": %s",
+		"mend the two keys: an Event InvalidSource on the object says what is wrong")
+	say(unserved, strings.Join(unserved, ", "), "the API server doesn't serve %s, so nothing of it is copied", "install its CRD, or take the kind out of propagation.kinds")
 	if len(messages) > 0 {
-		return warning(name, strings.Join(messages, "; "), strings.Join(advice, "; "))
+		return warning(name, strings.Join(append(messages, all.describe()...), "; "), strings.Join(advice, "; "))
 	}
+	message := "all propagated kinds are served, and no mode leaves anything to do"
 	if len(removed) > 0 {
-		return ok(name, fmt.Sprintf("mode Remove is done with %s: take it out of propagation.kinds", strings.Join(removed, ", ")))
+		message = fmt.Sprintf("mode Remove is done with %s: take it out of propagation.kinds", strings.Join(removed, ", "))
 	}
-	return ok(name, "all propagated kinds are served, and no mode leaves anything to do")
+	return ok(name, strings.Join(append([]string{message}, all.describe()...), "; "))
 }

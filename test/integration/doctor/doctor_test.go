@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -187,7 +188,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
 		Expect(checks["kinds"].Status).To(Equal("warning"))
-		Expect(checks["kinds"].Message).To(Equal("mode Remove takes away Secret (1 copies, and 1 in mode create that stay); " +
+		Expect(checks["kinds"].Message).To(Equal("mode Remove takes away Secret (1 copy, and 1 in mode create that stay); " +
 			"mode All: objects that are no copies have the names of objects above: Role.rbac.authorization.k8s.io in modes-child; " +
 			"the API server doesn't serve Nosuch.example.com, so nothing of it is copied"))
 		Expect(checks["kinds"].Advice).To(And(ContainSubstring("kubectl warren config diff FILE"), ContainSubstring("propagate=none"), ContainSubstring("install its CRD")))
@@ -196,6 +197,42 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		change(ctx, file, func() { file.Data["config.yaml"] = text + "]}\n" })
 		checks, _ = examine(ctx, admin)
 		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"), HaveField("Message", "mode Remove is done with Secret: take it out of propagation.kinds")))
+	})
+
+	It("PROP-X10 says what mode All leaves out, and what is refused or held back", func(ctx SpecContext) {
+		create(ctx, build.Root("whole-root"), build.Child("whole-child", "whole-root"))
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		change(ctx, file, func() {
+			file.Data["config.yaml"] = configuration + "propagation: {neverPropagate: [{kind: ConfigMap, name: local-*}], " +
+				"kinds: [{kind: ConfigMap, mode: All}, {kind: Secret, mode: All}, {kind: ServiceAccount, mode: All}]}\n"
+		})
+		finalized := build.Held(build.ConfigMap("whole-root", "kept", "x"))
+		create(ctx, build.ConfigMap("whole-root", "copied", "x"), build.ConfigMap("whole-root", "local-x", "x"), finalized,
+			build.ConfigMap("whole-root", "here", "x", v1alpha1.LabelPropagate, v1alpha1.ModeNone),
+			build.ConfigMap("whole-child", "leaf", "x", v1alpha1.LabelPropagate, v1alpha1.ModeNone),
+			build.Annotated(build.Secret("whole-root", "some", "x"), v1alpha1.AnnotationSelect, "env=prod"))
+		DeferCleanup(func(ctx SpecContext) {
+			Expect(world.Admin().Patch(ctx, finalized, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		})
+		const left = "mode All leaves out 1 object with label tenancy.warren.dev/propagate=none: ConfigMap whole-root/here; " +
+			"mode All leaves out 1 object with finalizers: ConfigMap whole-root/kept; " +
+			"mode All leaves out 1 object that propagation.neverPropagate names: ConfigMap whole-root/local-x; " +
+			"mode All copies 1 object only where annotation tenancy.warren.dev/select says: Secret whole-root/some"
+		checks, _ := examine(ctx, admin)
+		Expect(checks["kinds"]).To(And(HaveField("Status", "ok"), HaveField("Message", "all propagated kinds are served, and no mode leaves anything to do; "+left)))
+
+		for namespace, reason := range map[string]v1alpha1.Reason{"whole-root": v1alpha1.ReasonLimitExceeded, "whole-child": v1alpha1.ReasonRejected} {
+			hierarchy := build.Hierarchy(namespace)
+			create(ctx, hierarchy)
+			v1alpha1.SetCondition(&hierarchy.Status.Conditions, hierarchy.Generation, v1alpha1.ConditionPropagated, metav1.ConditionFalse, reason,
+				`SealedSecret "a" from "whole-root": why; ConfigMap "copied" from "whole-root": why`)
+			Expect(world.As(controlplane.Operator).Status().Update(ctx, hierarchy)).To(Succeed())
+		}
+		checks, code := examine(ctx, admin)
+		Expect(code).To(BeZero())
+		Expect(checks["kinds"]).To(And(HaveField("Status", "warning"), HaveField("Message", "mode All: the API server refuses copies of ConfigMap in whole-child; "+
+			"mode All: limits of tenants hold back copies of ConfigMap in whole-root; "+left)))
+		Expect(checks["kinds"].Advice).To(And(ContainSubstring("raise the quota"), ContainSubstring("raise limits.copies")))
 	})
 
 	It("sees that the API server no longer serves a kind", func(ctx SpecContext) {

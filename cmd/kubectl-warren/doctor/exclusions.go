@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// exclusion is why an object of a kind in mode All isn't copied, or not to every namespace below.
+type exclusion int
+
+// The exclusions that somebody has asked for, in the order in which they are told, and unsoundSource.
+const (
+	byLabel exclusion = iota
+	byFinalizers
+	byConfiguration
+	bySelector
+	unsoundSource // a key of the object isn't valid
+)
+
+// leftOutTexts say what is left out; %s is how many objects.
+var leftOutTexts = map[exclusion]string{
+	byLabel:         "mode All leaves out %s with label " + v1alpha1.LabelPropagate + "=" + v1alpha1.ModeNone,
+	byFinalizers:    "mode All leaves out %s with finalizers",
+	byConfiguration: "mode All leaves out %s that propagation.neverPropagate names",
+	bySelector:      "mode All copies %s only where annotation " + v1alpha1.AnnotationSelect + " says",
+}
+
+// leftOut are the objects that mode All leaves out, as "KIND NAMESPACE/NAME".
+type leftOut map[exclusion][]string
+
+func (l *leftOut) add(more leftOut) {
+	if *l == nil {
+		*l = leftOut{}
+	}
+	for why, names := range more {
+		(*l)[why] = append((*l)[why], names...)
+	}
+}
+
+// describe returns a sentence about each exclusion that somebody has asked for.
+func (l leftOut) describe() []string {
+	var sentences []string
+	for why := byLabel; why < unsoundSource; why++ {
+		if names := l[why]; len(names) > 0 {
+			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], counted(len(names), "object", "objects")), forest.Few(names)))
+		}
+	}
+	return sentences
+}
+
+// readUpperNamespaces returns the namespaces that are a parent or a template of others: only from these anything is copied.
+func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, error) {
+	above := map[string]bool{}
+	err := gather.Each(ctx, p.API, namespaces(), func(o client.Object) {
+		for _, key := range []string{v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
+			if name := o.GetLabels()[key]; name != "" {
+				above[name] = true
+			}
+		}
+	})
+	return above, err
+}
+
+// findLeftOut finds the objects of a kind that mode All leaves out, by their metadata: what is left out for the type of a Secret is
+// not among them, nor is what a platform writes into every namespace by itself.
+func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules propagate.Rules, above map[string]bool, found *leftOut) error {
+	original, err := labels.NewRequirement(v1alpha1.LabelInheritedFrom, selection.DoesNotExist, nil)
+	if err != nil {
+		return err
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return gather.Each(ctx, p.Copies, list, func(o client.Object) {
+		if !above[o.GetNamespace()] {
+			return
+		}
+		slot := propagate.Slot{Kind: kind.GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		if source, isSource := rules.SourceOf(slot, o, propagate.All); isSource {
+			if why, out := excludedBy(source, o); out {
+				found.add(leftOut{why: {fmt.Sprintf("%s %s/%s", kind.Kind, o.GetNamespace(), o.GetName())}})
+			}
+		}
+	}, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*original)})
+}
+
+// excludedBy says whether and why a source isn't copied to every namespace below it.
+func excludedBy(source *propagate.Source, object client.Object) (why exclusion, out bool) {
+	switch {
+	case source.Invalid != "":
+		return unsoundSource, true
+	case source.Mode == v1alpha1.ModeNone:
+		return byLabel, true
+	case len(object.GetFinalizers()) > 0:
+		return byFinalizers, true
+	case source.Excluded != "":
+		return byConfiguration, source.Excluded == propagate.ByConfiguration
+	}
+	return bySelector, source.Selector != nil
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
