@@ -162,7 +162,7 @@ test-matrix: build controlplane ## What guards the cluster, and tenants, with th
 .PHONY: test-scopes
 test-scopes: build controlplane ## The cases of propagation that hold in every scope, with every kind but those of RBAC in scopes Namespaces and Auto.
 	@for scope in Namespaces Auto; do PROPAGATION_SCOPE=$$scope go run github.com/onsi/ginkgo/v2/ginkgo --procs=$(PROCS) --keep-going --timeout=30m \
-		--focus='PROP-(P|V|C|K[1-5]|T|D[1-8]|R1|R2|X1|O|N)' ./test/integration/propagation || exit 1; done
+		--focus='PROP-(P|V|C|K[1-5]|T|D[1-8]|R1|R2|X1 |O|N)' ./test/integration/propagation || exit 1; done
 
 .PHONY: test-fault
 test-fault: build controlplane ## The operator killed before and after each of its writes, and each answer lost: minutes to an hour.

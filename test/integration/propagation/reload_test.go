@@ -1,6 +1,8 @@
 package propagation_test
 
 import (
+	"fmt"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -37,6 +39,35 @@ var _ = Describe("the configuration", Ordered, func() {
 		Eventually(ctx, l.writes).Should(Equal(counts{"update": 3}), l.String)
 		l.rests(ctx, counts{"update": 3})
 		m.rests(ctx, counts{})
+	})
+
+	It("PROP-X11 that puts a kind into mode All, and back, is followed while the operator runs", func(ctx SpecContext) {
+		labelled := build.Source(build.Secret(f.acme, "labelled", "1"), v1alpha1.ModeUpdate)
+		once := build.Source(build.Secret(f.acme, "once", "1"), v1alpha1.ModeCreate)
+		bare, held := build.Secret(f.acme, "bare", "1"), build.Secret(f.acme, "held", "1", v1alpha1.LabelPropagate, v1alpha1.ModeNone)
+		some, own := build.Annotated(build.Secret(f.acme, "some", "1"), v1alpha1.AnnotationSelect, v1alpha1.TreeLabel(f.a)), build.Secret(f.b, "bare", "own")
+		f.create(ctx, own, labelled, once, bare, held, some)
+		f.copied(ctx, labelled, f.tree()...)
+		f.copied(ctx, once, f.tree()...)
+		l := f.ledger(ctx, "secrets")
+		whole := setup{Kinds: []string{"{kind: Secret, mode: All}", "{kind: ConfigMap, mode: All}"}}.config()
+		Expect(f.Operator.WriteConfig(whole)).To(Succeed())
+		f.copied(ctx, bare, f.a, f.a1)
+		f.copied(ctx, some, f.a, f.a1)
+		f.says(ctx, map[string]string{
+			f.b: fmt.Sprintf("Conflict: Secret %q from %q: an object of that name exists", "bare", f.acme), f.acme: "DescendantConflict: " + f.b, f.a: "InSync",
+		})
+		l.come(ctx, counts{"create": 4})
+		f.staysAbsent(ctx, held, f.tree()...)
+		f.staysAbsent(ctx, some, f.b)
+
+		Expect(f.Operator.WriteConfig(setup{Kinds: all}.config())).To(Succeed())
+		f.absent(ctx, bare, f.a, f.a1)
+		f.absent(ctx, some, f.a, f.a1)
+		f.says(ctx, map[string]string{f.b: "InSync", f.acme: "InSync"})
+		l.come(ctx, counts{"create": 4, "delete": 4})
+		f.staysCopied(ctx, labelled, f.tree()...)
+		f.staysCopied(ctx, once, f.tree()...)
 	})
 
 	It("PROP-X4 of a kind in mode Remove takes its update copies away", func(ctx SpecContext) {
