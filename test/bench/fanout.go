@@ -54,9 +54,6 @@ type times [3]time.Duration
 
 // fanOut measures B1 to B4, and B11.
 func fanOut(ctx context.Context, b *bench) ([]result, error) {
-	if b.scale.scope != "" {
-		b.writeConfig(fmt.Sprintf("propagation: {kinds: [{kind: Secret, scope: %s}]}", b.scale.scope))
-	}
 	if err := b.startOperator(ctx); err != nil {
 		return nil, err
 	}

@@ -85,14 +85,18 @@ func (s scale) measures(group, resource string) bool {
 	return false
 }
 
-// configuration is what the operator is told about kinds; "" for the defaults.
-func (s scale) configuration() string {
-	if s.mode != modeAll {
+// configuration returns what the operator is told about kinds, and about more if B5 needs more; "" for the defaults.
+func (s scale) configuration(more ...string) string {
+	if s.mode != modeAll && s.scope == "" && len(more) == 0 {
 		return ""
 	}
 	var kinds []string
 	for _, k := range s.kinds {
-		kinds = append(kinds, fmt.Sprintf("{group: %q, kind: %s, mode: All}", k.Group, k.kind))
+		scope := s.scope
+		if scope == "" || k.Group == rbacv1.GroupName { // rights are always watched in the whole cluster
+			scope = "Cluster"
+		}
+		kinds = append(kinds, fmt.Sprintf("{group: %q, kind: %s, mode: %s, scope: %s}", k.Group, k.kind, s.mode, scope))
 	}
-	return "propagation: {kinds: [" + strings.Join(kinds, ", ") + "]}"
+	return "propagation: {kinds: [" + strings.Join(append(kinds, more...), ", ") + "]}"
 }
