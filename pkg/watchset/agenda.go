@@ -81,7 +81,7 @@ func (p *part) doWhatIsDue() {
 		return
 	}
 	a, now := &p.agenda, time.Now()
-	if due(a.expire, now) && p.idle() {
+	if due(a.expire, now) && p.demand.idle() {
 		p.closePart()
 		return
 	}
@@ -96,10 +96,10 @@ func (p *part) doWhatIsDue() {
 	switch {
 	case a.asking != hint && due(a.poked, now):
 		a.asking = hint
-		s.reviews.hints.Add(p.reviewKey())
+		s.reviews.hints.Add(reviewKeyOf(p))
 	case a.asking == nothing && (due(a.retry, now) || due(a.verify, now)):
 		a.asking = check
-		s.reviews.checks.Add(p.reviewKey())
+		s.reviews.checks.Add(reviewKeyOf(p))
 	}
 	a.armTimer(p)
 }
@@ -127,6 +127,19 @@ func (p *part) pokeReview(debounce time.Duration) {
 		a.poked = at
 	}
 	a.armTimer(p)
+}
+
+// expireAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
+func (p *part) expireAfter(grace time.Duration) {
+	if !p.demand.idle() {
+		return
+	}
+	if grace == 0 {
+		p.closePart()
+		return
+	}
+	p.agenda.expire = time.Now().Add(grace)
+	p.agenda.armTimer(p)
 }
 
 // noteReview notes that a review, which began at started, is done, and plans the next one. changed says whether the review changed

@@ -133,15 +133,3 @@ func (c *catalog) remember(gvk schema.GroupVersionKind, plural string) schema.Gr
 	c.kinds[gvk] = gvk.GroupVersion().WithResource(plural)
 	return c.kinds[gvk]
 }
-
-// findMisfit returns a *NotServedError if the server doesn't serve the part's resource (served is nil), or serves a cluster-scoped
-// resource where the part is in a namespace; else nil.
-func (p *part) findMisfit(served *metav1.APIResource) error {
-	switch {
-	case served == nil:
-		return &NotServedError{Resource: p.key.resource}
-	case !served.Namespaced && p.key.namespace != "":
-		return &NotServedError{Resource: p.key.resource, reason: "the resource is cluster-scoped, and has no objects in namespaces"}
-	}
-	return nil
-}

@@ -2,13 +2,11 @@ package watchset
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -19,7 +17,6 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
@@ -173,41 +170,4 @@ func (c *typedClient) List(ctx context.Context, namespace string, o metav1.ListO
 func (c *typedClient) Watch(ctx context.Context, namespace string, o metav1.ListOptions) (watch.Interface, error) {
 	o.Watch = true
 	return c.get(namespace, o).Watch(ctx)
-}
-
-// fetchList lists the part's objects.
-func (p *part) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return p.client.List(ctx, p.key.namespace, p.selecting(o))
-}
-
-// openStream opens a watch on the part's objects.
-func (p *part) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return p.client.Watch(ctx, p.key.namespace, p.selecting(o))
-}
-
-// decodeObject returns an object from a list or watch with its kind set, in the Go type that the part's form promises: the Scheme's
-// type for Full where the Scheme knows the kind.
-func (p *part) decodeObject(obj runtime.Object) (client.Object, error) {
-	object, ok := obj.(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("the server sent a %T, which is no object", obj)
-	}
-	scheme := p.set.options.Scheme
-	if typed, ok := p.client.(*typedClient); ok {
-		object.GetObjectKind().SetGroupVersionKind(typed.kind)
-		return object, nil
-	}
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok || scheme == nil || !scheme.Recognizes(u.GroupVersionKind()) {
-		return object, nil
-	}
-	made, err := scheme.New(u.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	result, ok := made.(client.Object)
-	if !ok {
-		return object, nil
-	}
-	return result, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result)
 }

@@ -18,15 +18,15 @@ type coverage struct {
 	down    bool            // Auto: the cluster-wide part is Forbidden, and parts of namespaces take its place
 }
 
-// planPlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
+// choosePlaces returns the places that the lease needs, in alphabetical order: at most limit of the NamespaceSet's namespaces. The
 // names beyond that limit wait from now on.
-func (c *coverage) planPlaces(limit int) []place {
+func (c *coverage) choosePlaces(limit int) []place {
 	switch c.scope.kind {
 	case namespacesScope:
-		return c.planNamespaces(limit)
+		return c.chooseNamespaces(limit)
 	case autoScope:
 		if c.down {
-			return append([]place{{}}, c.planNamespaces(limit)...)
+			return append([]place{{}}, c.chooseNamespaces(limit)...)
 		}
 		c.waiting = nil
 		return []place{{}}
@@ -34,9 +34,9 @@ func (c *coverage) planPlaces(limit int) []place {
 	return []place{c.ownPlace()}
 }
 
-// planNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
+// chooseNamespaces returns places for at most limit of the NamespaceSet's namespaces; the others wait. Namespaces that have a part
 // already come first, so that a new name never displaces them.
-func (c *coverage) planNamespaces(limit int) []place {
+func (c *coverage) chooseNamespaces(limit int) []place {
 	uids := c.scope.set.namespaceUIDs()
 	followed := map[string]bool{}
 	for at := range c.parts {
@@ -70,7 +70,7 @@ func (c *coverage) lacksRoom(namespace string) bool { return slices.Contains(c.w
 
 // switchesFrom says whether p is the cluster-wide part of an Auto lease.
 func (c *coverage) switchesFrom(p *part) bool {
-	return c.scope.kind == autoScope && p.key.kind == clusterScope
+	return c.scope.kind == autoScope && p.selection.key.kind == clusterScope
 }
 
 // facingParts returns the parts that the lease reads from, and ErrLimit for each namespace that has no part for want of room.

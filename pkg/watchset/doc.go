@@ -18,10 +18,11 @@
 // rights per back-off (Options.Backoff). Where the identity may watch the kinds of RBAC and CRDs, the Set notices changes of rights
 // within seconds; elsewhere it notices them by the back-off and by Options.VerifyInterval.
 //
-// Inside the package, a part is one list and watch together with the store that it fills; leases share parts. A feed passes a
-// part's changes on to the handler of one Source. A slot is the permission to run one of the initial lists that
-// Options.StartConcurrency allows at a time. Room is what Options.MaxInformers and Options.MaxNamespaces leave for further
-// informers.
+// Inside the package, a part is one list and watch together with the store that it fills; leases share parts. A part's selection
+// says what is listed and watched, its contents are the objects, its demand is who needs it, its agenda says when what is due, and
+// its run makes the requests. A lease's coverage says where the lease has parts. A feed passes a part's changes on to the handler of
+// one Source. A slot is the permission to run one of the initial lists that Options.StartConcurrency allows at a time. Room is what
+// Options.MaxInformers and Options.MaxNamespaces leave for further informers.
 //
 // Objects that a Lease returns are shared with other callers, and must not be changed; objects that a Reader returns are copies.
 package watchset

@@ -56,7 +56,7 @@ func (h *ownersHandler) enqueue(ctx context.Context, object client.Object, q wor
 func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.NamespacedName] {
 	found := sets.Set[types.NamespacedName]{}
 	add := func(p *part) {
-		for l := range p.leases {
+		for l := range p.demand.leases {
 			if l.owner.Controller == h.controller {
 				found.Insert(l.owner.NamespacedName)
 			}
@@ -69,32 +69,32 @@ func (h *ownersHandler) owners(p *part, object client.Object) sets.Set[types.Nam
 		return found
 	}
 	for _, other := range h.set.parts.all {
-		if other.coversObject(object, p) {
+		if covers(other, object, p) {
 			add(other)
 		}
 	}
 	return found
 }
 
-// coversObject says whether the part's scope and resource include the object. seen is the part that saw the object, nil if that
+// covers says whether p's scope and resource include the object. seen is the part that saw the object, nil if that
 // part isn't known.
-func (p *part) coversObject(object client.Object, seen *part) bool {
+func covers(p *part, object client.Object, seen *part) bool {
 	switch {
-	case p.key.namespace != "" && p.key.namespace != object.GetNamespace():
+	case p.selection.key.namespace != "" && p.selection.key.namespace != object.GetNamespace():
 		return false
-	case p.key.kind == objectScope && p.key.name != object.GetName():
+	case p.selection.key.kind == objectScope && p.selection.key.name != object.GetName():
 		return false
-	case p.key.kind == clusterScope && !p.sees():
+	case p.selection.key.kind == clusterScope && !p.sees():
 		return false // an Auto lease reads from parts of namespaces then
 	case seen != nil:
-		return p.key.view == seen.key.view
+		return p.selection.key.view == seen.selection.key.view
 	}
 	gvk := object.GetObjectKind().GroupVersionKind()
 	if mapper := p.set.options.Mapper; mapper != nil {
 		if m, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-			return m.Resource == p.key.resource
+			return m.Resource == p.selection.key.resource
 		}
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return strings.EqualFold(plural.String(), p.key.resource.String())
+	return strings.EqualFold(plural.String(), p.selection.key.resource.String())
 }

@@ -78,7 +78,7 @@ func (l *Lease) grace() time.Duration {
 // from a cluster-wide part that became Forbidden, by namespace/name; nil if there was none.
 func (l *Lease) arrangeParts(told map[*feed]map[string]client.Object) {
 	waited := l.cover.waiting
-	want, stays, renewed := l.cover.planPlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
+	want, stays, renewed := l.cover.choosePlaces(l.set.options.MaxNamespaces), map[place]bool{}, map[string]bool{}
 	for _, at := range want {
 		stays[at], renewed[at.namespace] = true, true
 	}
@@ -126,77 +126,37 @@ func (l *Lease) attachPart(at place, told map[*feed]map[string]client.Object) {
 		}
 	}
 	l.cover.parts[at] = p
-	p.leases[l] = !p.state.settled()
 	p.agenda.expire = time.Time{}
-	p.controllers[l.owner.Controller]++
-	if p.controllers[l.owner.Controller] > 1 {
+	if first := p.demand.add(l, !p.state.settled()); !first {
 		return // another lease of the controller holds the part, so its feeds got the objects already
 	}
 	for f := range p.feeds() {
 		if f.controller != l.owner.Controller {
 			continue
 		}
-		p.recallTold(f, told[f])
+		p.contents.recallTold(f, told[f], p.selection.key.namespace)
 		if p.sees() {
-			f.tellAll(p, compareStores(p.known[f], p.store))
-			delete(p.known, f)
+			f.tellAll(p, compareStores(p.contents.known[f], p.contents.store))
+			delete(p.contents.known, f)
 		}
-	}
-}
-
-// recallTold records, of the objects that a feed got from another part, those in this part's namespace, so that the first list here
-// passes on differences only.
-func (p *part) recallTold(f *feed, told map[string]client.Object) {
-	for key, object := range told {
-		if object.GetNamespace() != p.key.namespace {
-			continue
-		}
-		if p.known == nil {
-			p.known = map[*feed]map[string]client.Object{}
-		}
-		if p.known[f] == nil {
-			p.known[f] = map[string]client.Object{}
-		}
-		p.known[f][key] = object
 	}
 }
 
 func (l *Lease) detachPart(p *part) {
-	delete(l.cover.parts, p.key.place)
-	delete(p.leases, l)
-	controller := l.owner.Controller
-	if p.controllers[controller]--; p.controllers[controller] > 0 {
-		return
-	}
+	delete(l.cover.parts, p.selection.key.place)
 	for f := range p.feeds() {
-		if f.controller == controller {
+		if f.controller == l.owner.Controller && p.demand.isLast(l) {
 			f.drop(p)
-			delete(p.known, f)
+			delete(p.contents.known, f)
 		}
 	}
-	delete(p.controllers, controller)
+	p.demand.remove(l)
 }
-
-// expireAfter closes a part that nothing needs, after grace; 0 is at once. A part that has leases stays.
-func (p *part) expireAfter(grace time.Duration) {
-	if !p.idle() {
-		return
-	}
-	if grace == 0 {
-		p.closePart()
-		return
-	}
-	p.agenda.expire = time.Now().Add(grace)
-	p.agenda.armTimer(p)
-}
-
-// isLast says whether no other lease of the controller holds the part.
-func (l *Lease) isLast(p *part) bool { return p.controllers[l.owner.Controller] == 1 }
 
 // passOn moves the pending events of this controller's feeds from p to heir, the part that takes p's place; nil moves nothing.
 func (l *Lease) passOn(p, heir *part) {
 	for f := range p.feeds() {
-		if f.controller == l.owner.Controller && l.isLast(p) && heir != nil {
+		if f.controller == l.owner.Controller && p.demand.isLast(l) && heir != nil {
 			f.passOn(p, heir)
 		}
 	}
@@ -205,10 +165,10 @@ func (l *Lease) passOn(p, heir *part) {
 // tellGone queues deletions of all objects of a part whose namespace was deleted.
 func (l *Lease) tellGone(p *part) {
 	for f := range p.feeds() {
-		if f.controller != l.owner.Controller || !l.isLast(p) {
+		if f.controller != l.owner.Controller || !p.demand.isLast(l) {
 			continue
 		}
-		for key, object := range p.listContents() {
+		for key, object := range p.contents.byName() {
 			f.push(p, key, object, nil, true)
 		}
 	}

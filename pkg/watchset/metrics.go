@@ -41,29 +41,29 @@ func newMetrics(s *Set) *metrics {
 }
 
 func (m *metrics) transition(p *part, from, to State) {
-	m.transitions.WithLabelValues(p.key.resource.Group, p.key.resource.Resource, string(from), string(to)).Inc()
+	m.transitions.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource, string(from), string(to)).Inc()
 }
 
 func (m *metrics) started(p *part) {
-	if !p.isOwn() {
-		m.starts.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Inc()
+	if !p.selection.isOwn() {
+		m.starts.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource).Inc()
 	}
 }
 
 func (m *metrics) synced(p *part, took time.Duration) {
-	if !p.isOwn() {
-		m.seconds.WithLabelValues(p.key.resource.Group, p.key.resource.Resource).Observe(took.Seconds())
+	if !p.selection.isOwn() {
+		m.seconds.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource).Observe(took.Seconds())
 	}
 }
 
 // forget removes the series of gone's resource unless another part of that resource is left. The caller holds the Set's lock.
 func (m *metrics) forget(gone *part) {
 	for _, p := range m.set.parts.all {
-		if p.key.resource.GroupResource() == gone.key.resource.GroupResource() {
+		if p.selection.key.resource.GroupResource() == gone.selection.key.resource.GroupResource() {
 			return
 		}
 	}
-	of := prometheus.Labels{"group": gone.key.resource.Group, "resource": gone.key.resource.Resource}
+	of := prometheus.Labels{"group": gone.selection.key.resource.Group, "resource": gone.selection.key.resource.Resource}
 	m.transitions.DeletePartialMatch(of)
 	m.starts.DeletePartialMatch(of)
 	m.seconds.DeletePartialMatch(of)
@@ -118,10 +118,10 @@ type groupResource struct{ group, resource string }
 // countSet counts a Set's parts and leases. The caller holds the Set's lock.
 func (c *census) countSet(s *Set) {
 	for _, p := range s.parts.all {
-		gr := groupResource{p.key.resource.Group, p.key.resource.Resource}
-		c.informers[[5]string{gr.group, gr.resource, p.key.form.String(), p.request.Scope.String(), string(p.state)}]++
-		c.leases[gr] += len(p.leases)
-		c.objects[gr] += int(p.objects.Load())
+		gr := groupResource{p.selection.key.resource.Group, p.selection.key.resource.Resource}
+		c.informers[[5]string{gr.group, gr.resource, p.selection.key.form.String(), p.selection.request.Scope.String(), string(p.state)}]++
+		c.leases[gr] += len(p.demand.leases)
+		c.objects[gr] += int(p.contents.count.Load())
 		if p.limited() {
 			c.limited++
 		}

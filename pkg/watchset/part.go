@@ -3,28 +3,22 @@ package watchset
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock
-// guards its fields; the store has a lock of its own, and is written under the Set's lock or, event by event, by the run alone.
+// part is one informer: a list and watch with the store that it fills, shared by all leases with an equal key. The Set's lock guards
+// its fields, but for the selection.
 type part struct {
-	set      *Set
-	key      partKey
-	client   resourceClient
-	request  Request
-	observer func(change, ...client.Object) // gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
-
-	trim        func(client.Object) client.Object // returns the smaller object that the observer gets
-	leases      map[*Lease]bool                   // true: States hasn't enqueued its owner since the lease got the part
-	controllers map[string]int                    // how many leases each controller has on the part
-	needed      bool                              // the Set itself needs the part
-	admitted    bool
-	gone        bool
+	set       *Set
+	selection selection
+	contents  contents
+	demand    demand
+	agenda    agenda
+	run       *run // nil unless the part lists or watches
+	admitted  bool
+	gone      bool
 
 	state    State
 	since    time.Time
@@ -34,28 +28,17 @@ type part struct {
 	lastSync time.Time
 	cause    error // the last error, for a *DegradedError
 	global   bool  // discovery said that the resource is cluster-scoped
-	agenda   agenda
-
-	store   cache.Indexer
-	objects atomic.Int64 // how many objects the store holds
-	run     *run         // nil unless the part lists or watches
-	// known holds, by namespace/name, the objects that each feed got from other parts of an Auto lease before this part took their place.
-	known map[*feed]map[string]client.Object
 }
 
 func (s *Set) newPart(key partKey, r Request) *part {
 	r.Scope = Scope{kind: key.kind, namespace: key.namespace, name: key.name}
 	p := &part{
-		set: s, key: key, request: r, leases: map[*Lease]bool{}, controllers: map[string]int{}, state: Pending, since: time.Now(),
+		set: s, demand: newDemand(), state: Pending, since: time.Now(),
+		selection: selection{key: key, request: r, options: &s.options, client: s.clients.resource(key.resource, key.form, s.options.Scheme)},
 	}
-	p.store, p.client = p.newStore(nil), s.clients.resource(key.resource, key.form, s.options.Scheme)
+	p.contents.store = p.selection.newStore(nil)
 	return p
 }
-
-// isOwn says whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
-func (p *part) isOwn() bool { return p.observer != nil }
-
-func (p *part) idle() bool { return len(p.leases) == 0 && !p.needed }
 
 // sees says whether the store is complete: with all objects that exist (Synced), or that existed while the watch worked (Degraded).
 func (p *part) sees() bool { return p.state == Synced || p.state == Degraded }
@@ -92,12 +75,12 @@ func (p *part) closePart() {
 		return
 	}
 	p.haltStream()
-	if p.isOwn() {
+	if p.selection.isOwn() {
 		return
 	}
 	p.count(p.state, "")
-	if p.key.sink != nil {
-		p.key.sink.State(p.key.namespace, Status{State: Pending})
+	if p.selection.key.sink != nil {
+		p.selection.key.sink.State(p.selection.key.namespace, Status{State: Pending})
 	}
 	p.set.parts.remove(p)
 	p.set.metrics.forget(p)
@@ -116,7 +99,7 @@ func (p *part) enterState(state State, err error) {
 		p.count(from, state)
 	}
 	p.tellState()
-	for l := range p.leases {
+	for l := range p.demand.leases {
 		l.wakeWaiters()
 	}
 	if !state.settled() {
@@ -127,9 +110,9 @@ func (p *part) enterState(state State, err error) {
 		p.logChange(p.settled)
 		p.settled = state
 	}
-	for l, waits := range p.leases {
+	for l, waits := range p.demand.leases {
 		if news || waits {
-			p.leases[l] = false
+			p.demand.leases[l] = false
 			p.set.listeners.tellOwner(l.owner, &p.set.lock)
 		}
 	}
@@ -137,7 +120,7 @@ func (p *part) enterState(state State, err error) {
 
 // count updates the metric of transitions and the number of parts that are NotServed. to is "" for a part that is closed.
 func (p *part) count(from, to State) {
-	if p.isOwn() {
+	if p.selection.isOwn() {
 		return
 	}
 	if to != "" {
@@ -149,10 +132,10 @@ func (p *part) count(from, to State) {
 // logChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.
 func (p *part) logChange(before State) {
 	log := p.set.log
-	if p.isOwn() {
+	if p.selection.isOwn() {
 		log = log.V(1)
 	}
-	values := []any{"resource", p.key.resource.String(), "scope", p.request.Scope.String(), "namespace", p.key.namespace,
+	values := []any{"resource", p.selection.key.resource.String(), "scope", p.selection.request.Scope.String(), "namespace", p.selection.key.namespace,
 		"from", string(before), "to", string(p.state)}
 	if p.err != nil {
 		values = append(values, "reason", p.err.Error())
@@ -165,14 +148,14 @@ func (p *part) logChange(before State) {
 func (p *part) loseStore(state State, err error) {
 	p.endRun()
 	memory := p.remember(state)
-	p.keepStore(p.newStore(nil))
-	p.known = nil
+	p.contents.replaceStore(p.selection.newStore(nil))
+	p.contents.known = nil
 	p.agenda.verify, p.agenda.degrade = time.Time{}, time.Time{}
 	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfter(p.attempts))
 	p.attempts++
 	p.enterState(state, err)
 	p.agenda.armTimer(p)
-	for l := range p.leases {
+	for l := range p.demand.leases {
 		l.partLost(p, memory)
 	}
 }
@@ -183,10 +166,10 @@ func (p *part) remember(state State) map[*feed]map[string]client.Object {
 	memory := map[*feed]map[string]client.Object{}
 	for f := range p.feeds() {
 		unseen := f.drop(p)
-		if state != Forbidden || !p.autoLeased(f.controller) {
+		if state != Forbidden || !p.demand.autoLeased(p, f.controller) {
 			continue
 		}
-		told := p.listContents()
+		told := p.contents.byName()
 		for key, before := range unseen {
 			delete(told, key)
 			if before != nil {
@@ -198,15 +181,6 @@ func (p *part) remember(state State) map[*feed]map[string]client.Object {
 	return memory
 }
 
-func (p *part) autoLeased(controller string) bool {
-	for l := range p.leases {
-		if l.cover.switchesFrom(p) && l.owner.Controller == controller {
-			return true
-		}
-	}
-	return false
-}
-
 // settlePart makes the part Synced. The caller knows that the store is complete and a watch is open.
 func (p *part) settlePart() {
 	p.agenda.degrade, p.cause = time.Time{}, nil
@@ -214,12 +188,12 @@ func (p *part) settlePart() {
 		return
 	}
 	p.attempts = 0
-	if !p.isOwn() {
+	if !p.selection.isOwn() {
 		p.agenda.verify = p.set.options.nextCheck()
 	}
 	p.agenda.armTimer(p)
 	p.enterState(Synced, nil)
-	for l := range p.leases {
+	for l := range p.demand.leases {
 		l.partSynced(p)
 	}
 }
@@ -238,19 +212,14 @@ func (p *part) degraded() *DegradedError {
 	if cause == nil {
 		cause = errors.New("the server doesn't answer")
 	}
-	return &DegradedError{Resource: p.key.resource, Namespace: p.key.namespace, LastSync: p.lastSync, Cause: cause}
-}
-
-func (p *part) forbidden(missing []string, cause error) *ForbiddenError {
-	slices.Sort(missing)
-	return &ForbiddenError{Resource: p.key.resource, Namespace: p.key.namespace, Name: p.key.name, Missing: slices.Compact(missing), Cause: cause}
+	return &DegradedError{Resource: p.selection.key.resource, Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
 }
 
 // limited says whether the part waits because MaxInformers others run.
 func (p *part) limited() bool { return !p.admitted && p.set.ctx != nil }
 
 func (p *part) status() Status {
-	status := Status{State: p.state, Since: p.since, Err: p.err, Retry: p.agenda.retry, Objects: int(p.objects.Load())}
+	status := Status{State: p.state, Since: p.since, Err: p.err, Retry: p.agenda.retry, Objects: int(p.contents.count.Load())}
 	if p.limited() {
 		status.Err = ErrLimit
 	}

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -99,7 +98,7 @@ func verdict(parts []*part, missing map[string]error) error {
 			synced = true
 			continue
 		}
-		missing[p.key.namespace] = err
+		missing[p.selection.key.namespace] = err
 		if worst == nil || severity[p.state] > severity[worst.state] {
 			worst = p
 		}
@@ -142,13 +141,13 @@ func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
 	if key.Namespace != "" {
 		name = key.Namespace + "/" + key.Name
 	}
-	if obj, ok, _ := p.store.GetByKey(name); ok {
-		return obj.(client.Object), problem
+	if object := p.contents.find(name); object != nil {
+		return object, problem
 	}
 	if problem != nil {
 		return nil, problem
 	}
-	return nil, apierrors.NewNotFound(p.key.resource.GroupResource(), key.Name)
+	return nil, apierrors.NewNotFound(p.selection.key.resource.GroupResource(), key.Name)
 }
 
 // List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel
@@ -175,26 +174,8 @@ func (l *Lease) findObjects(namespace string, sel labels.Selector) ([]client.Obj
 	var found []client.Object
 	for _, p := range parts {
 		if p.sees() {
-			found = append(found, p.list(namespace, sel)...)
+			found = append(found, p.contents.selectObjects(namespace, sel, p.selection.key.kind == clusterScope)...)
 		}
 	}
 	return found, verdict(parts, missing)
-}
-
-func (p *part) list(namespace string, sel labels.Selector) []client.Object {
-	objs := p.store.List()
-	if namespace != "" && p.key.kind == clusterScope {
-		objs, _ = p.store.ByIndex(cache.NamespaceIndex, namespace)
-	}
-	found := make([]client.Object, 0, len(objs))
-	for _, obj := range objs {
-		object := obj.(client.Object)
-		if namespace != "" && object.GetNamespace() != namespace {
-			continue
-		}
-		if sel == nil || sel.Matches(labels.Set(object.GetLabels())) {
-			found = append(found, object)
-		}
-	}
-	return found
 }

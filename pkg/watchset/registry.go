@@ -14,17 +14,17 @@ func newRegistry() registry {
 }
 
 func (r *registry) add(p *part) {
-	r.all[p.key] = p
-	if r.local[p.key.namespace] == nil {
-		r.local[p.key.namespace] = map[*part]struct{}{}
+	r.all[p.selection.key] = p
+	if r.local[p.selection.key.namespace] == nil {
+		r.local[p.selection.key.namespace] = map[*part]struct{}{}
 	}
-	r.local[p.key.namespace][p] = struct{}{}
+	r.local[p.selection.key.namespace][p] = struct{}{}
 }
 
 func (r *registry) remove(p *part) {
-	delete(r.all, p.key)
-	if delete(r.local[p.key.namespace], p); len(r.local[p.key.namespace]) == 0 {
-		delete(r.local, p.key.namespace)
+	delete(r.all, p.selection.key)
+	if delete(r.local[p.selection.key.namespace], p); len(r.local[p.selection.key.namespace]) == 0 {
+		delete(r.local, p.selection.key.namespace)
 	}
 }
 
@@ -34,7 +34,7 @@ func (r *registry) sorted() []*part {
 	for _, p := range r.all {
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b *part) int { return a.key.compare(b.key) })
+	slices.SortFunc(all, func(a, b *part) int { return a.selection.key.compare(b.selection.key) })
 	return all
 }
 

@@ -66,10 +66,10 @@ func (r *rights) limiter(urgent bool) *rate.Limiter {
 }
 
 // ask asks for the rights that a part needs: watch, and then list. Unless all is set, list is asked about only if watch is allowed.
-func (r *rights) ask(ctx context.Context, p *part, limiter *rate.Limiter, all bool) rightsDecision {
+func (r *rights) ask(ctx context.Context, sel *selection, limiter *rate.Limiter, all bool) rightsDecision {
 	var d rightsDecision
 	for _, verb := range []string{"watch", "list"} {
-		status, err := r.reviewAccess(ctx, p, limiter, verb)
+		status, err := r.reviewAccess(ctx, sel, limiter, verb)
 		if err != nil {
 			return rightsDecision{err: err}
 		}
@@ -89,9 +89,9 @@ func (r *rights) ask(ctx context.Context, p *part, limiter *rate.Limiter, all bo
 	return d
 }
 
-// reviewAccess asks whether the identity may use a verb on the objects that the part selects. The review names the part's
+// reviewAccess asks whether the identity may use a verb on the objects that the part selects. The review names the selection's
 // selectors, because an authorizer may allow a verb for one selector only.
-func (r *rights) reviewAccess(ctx context.Context, p *part, limiter *rate.Limiter, verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
+func (r *rights) reviewAccess(ctx context.Context, sel *selection, limiter *rate.Limiter, verb string) (authorizationv1.SubjectAccessReviewStatus, error) {
 	none := authorizationv1.SubjectAccessReviewStatus{}
 	if r.isRefused(&r.accessRefused, r.again) {
 		return none, errReviewsRefused
@@ -101,10 +101,10 @@ func (r *rights) reviewAccess(ctx context.Context, p *part, limiter *rate.Limite
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
-	selected := p.selecting(metav1.ListOptions{})
+	selected := sel.selecting(metav1.ListOptions{})
 	about := &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: p.key.resource.Group, Version: p.key.resource.Version, Resource: p.key.resource.Resource,
-		Namespace: p.key.namespace, Name: p.key.name,
+		Verb: verb, Group: sel.key.resource.Group, Version: sel.key.resource.Version, Resource: sel.key.resource.Resource,
+		Namespace: sel.key.namespace, Name: sel.key.name,
 	}
 	if selected.LabelSelector != "" {
 		about.LabelSelector = &authorizationv1.LabelSelectorAttributes{RawSelector: selected.LabelSelector}
@@ -155,24 +155,24 @@ func (r *rights) askNamespace(ctx context.Context, namespace string, limiter *ra
 
 // decide returns what the rules say of a part. known is false if n is nil or incomplete and allows too little: then only a review
 // of the part itself can decide.
-func (n *namespaceRules) decide(p *part) (d rightsDecision, known bool) {
+func (n *namespaceRules) decide(sel *selection) (d rightsDecision, known bool) {
 	if n == nil {
 		return rightsDecision{}, false
 	}
 	for _, verb := range []string{"watch", "list"} {
-		if !slices.ContainsFunc(n.rules, func(rule authorizationv1.ResourceRule) bool { return ruleAllows(rule, p, verb) }) {
+		if !slices.ContainsFunc(n.rules, func(rule authorizationv1.ResourceRule) bool { return ruleAllows(rule, sel, verb) }) {
 			d.missing = append(d.missing, verb)
 		}
 	}
 	return d, n.complete || len(d.missing) == 0
 }
 
-func ruleAllows(rule authorizationv1.ResourceRule, p *part, verb string) bool {
+func ruleAllows(rule authorizationv1.ResourceRule, sel *selection, verb string) bool {
 	holds := func(allowed []string, wanted string) bool {
 		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
 	}
-	return holds(rule.Verbs, verb) && holds(rule.APIGroups, p.key.resource.Group) && holds(rule.Resources, p.key.resource.Resource) &&
-		(len(rule.ResourceNames) == 0 || p.key.kind == objectScope && slices.Contains(rule.ResourceNames, p.key.name))
+	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.key.resource.Group) && holds(rule.Resources, sel.key.resource.Resource) &&
+		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))
 }
 
 // noteRefusal sets *since to now if err says that reviews of one kind are forbidden or not served.

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
@@ -46,13 +45,13 @@ func newRun(p *part) *run {
 func (r *run) follow() {
 	silent := logr.Discard() // the reflector would write a line per retry
 	p := r.part
-	if p.isOwn() && p.key.form == Full {
+	if p.selection.isOwn() && p.selection.key.form == Full {
 		p.set.own.identity.learnIdentity(r.ctx, p.set.clients)
 	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
-		p.client)
+		p.selection.client)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
-		Name: p.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
+		Name: p.selection.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
 		// The reflector's own back-off may wait for a minute after the server is back.
 		Backoff:      &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
 		ResyncPeriod: time.Nanosecond, // due at once, so that the reflector calls endResync
@@ -81,7 +80,7 @@ func (r *run) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, e
 	if err := r.takeSlot(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := r.part.fetchList(ctx, o)
+	answer, err := r.part.selection.fetchList(ctx, o)
 	if err != nil {
 		r.judgeFailure(ctx, "list", err)
 		return nil, err
@@ -191,21 +190,21 @@ func (r *run) trouble(err error) {
 // checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
 func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
-	served, lookErr := p.set.catalog.findResource(ctx, p.key.resource, time.Time{})
+	served, lookErr := p.set.catalog.findResource(ctx, p.selection.key.resource, time.Time{})
 	if lookErr == nil {
 		r.locked(func() { p.global = served != nil && !served.Namespaced })
-		if problem := p.findMisfit(served); problem != nil {
+		if problem := p.selection.findMisfit(served); problem != nil {
 			return NotServed, problem
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return NotServed, &NotServedError{Resource: p.key.resource}
+		return NotServed, &NotServedError{Resource: p.selection.key.resource}
 	}
 	missing := []string{verb}
 	if verb == "watch" && !r.mayList(ctx) {
 		missing = append(missing, "list")
 	}
-	return Forbidden, p.forbidden(missing, err)
+	return Forbidden, p.selection.forbidden(missing, err)
 }
 
 // mayList says whether the identity may list. Unless a list of this run has succeeded, it requests a list of one object.
@@ -214,14 +213,14 @@ func (r *run) mayList(ctx context.Context) bool {
 	if r.locked(func() { listed = r.listed }); listed {
 		return true
 	}
-	_, err := r.part.fetchList(ctx, metav1.ListOptions{Limit: 1})
+	_, err := r.part.selection.fetchList(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsForbidden(err)
 }
 
 // takeSlot waits for a slot, so that at most StartConcurrency initial lists go on at a time. The slot is freed when all objects are
 // there, when a request fails, or when the part becomes Degraded. The Set's own parts need none.
 func (r *run) takeSlot(ctx context.Context) error {
-	s, has := r.part.set, r.part.isOwn()
+	s, has := r.part.set, r.part.selection.isOwn()
 	r.locked(func() {
 		if has = has || r.slot; has {
 			r.starting()
@@ -318,17 +317,4 @@ func (i *inflight) finish() {
 	i.over = true
 	i.mu.Unlock()
 	i.wg.Wait()
-}
-
-// selecting returns o with the part's label and field selectors; an Object scope adds metadata.name.
-func (p *part) selecting(o metav1.ListOptions) metav1.ListOptions {
-	o.LabelSelector, o.FieldSelector = p.key.labels, p.key.fields
-	if p.key.kind == objectScope {
-		named := fields.OneTermEqualSelector("metadata.name", p.key.name)
-		if f := p.request.FieldSelector; f != nil {
-			named = fields.AndSelectors(named, f)
-		}
-		o.FieldSelector = named.String()
-	}
-	return o
 }

@@ -135,7 +135,7 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
 	s.lock.change(func() {
 		for _, p := range s.parts.all {
-			if len(resources) == 0 || slices.Contains(resources, p.key.resource) {
+			if len(resources) == 0 || slices.Contains(resources, p.selection.key.resource) {
 				p.pokeReview(0)
 			}
 		}
@@ -147,7 +147,7 @@ func (s *Set) Informers() []InformerStatus {
 	all := []InformerStatus{}
 	s.lock.read(func() {
 		for _, p := range s.parts.sorted() {
-			all = append(all, InformerStatus{Request: p.request, Status: p.status(), Leases: len(p.leases)})
+			all = append(all, InformerStatus{Request: p.selection.request, Status: p.status(), Leases: len(p.demand.leases)})
 		}
 	})
 	return all

@@ -54,8 +54,8 @@ func (e *eventSource) startFeed(ctx context.Context, f *feed) error {
 	}
 	s.listeners.addFeed(f)
 	for _, p := range s.parts.all {
-		if p.key.resource == f.resource && p.controllers[f.controller] > 0 && p.sees() {
-			f.tellAll(p, compareStores(nil, p.store))
+		if p.selection.key.resource == f.resource && p.demand.controllers[f.controller] > 0 && p.sees() {
+			f.tellAll(p, compareStores(nil, p.contents.store))
 		}
 	}
 	s.running.Go(func() { f.run(ctx) })
@@ -75,15 +75,15 @@ func (e *eventSource) dropFeed(f *feed) {
 	f.work.ShutDown()
 	e.set.listeners.dropFeed(f)
 	for _, p := range e.set.parts.all {
-		delete(p.known, f)
+		delete(p.contents.known, f)
 	}
 }
 
 // feeds yields the feeds that get the part's events: those for its resource of controllers that have a lease on it.
 func (p *part) feeds() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
-		for controller := range p.controllers {
-			for _, f := range p.set.listeners.feeds[feedKey{controller, p.key.resource}] {
+		for controller := range p.demand.controllers {
+			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.key.resource}] {
 				if !yield(f) {
 					return
 				}

@@ -13,7 +13,7 @@ import (
 // goroutine that then follows the stream stands so deep in a reflector that Go would never make its stack smaller again.
 func (r *run) openAside(ctx context.Context, o metav1.ListOptions) (w watch.Interface, err error) {
 	var opening sync.WaitGroup
-	opening.Go(func() { w, err = r.part.openStream(ctx, o) })
+	opening.Go(func() { w, err = r.part.selection.openStream(ctx, o) })
 	opening.Wait()
 	return w, err
 }

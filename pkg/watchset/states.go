@@ -32,7 +32,7 @@ func (q *stateQueue) start(ctx context.Context, s *Set, controller string) error
 	}
 	s.listeners.addQueue(controller, q)
 	for _, p := range s.parts.all {
-		for l := range p.leases {
+		for l := range p.demand.leases {
 			if p.state.settled() && l.owner.Controller == controller {
 				s.listeners.tellOwner(l.owner, &s.lock)
 			}

@@ -23,19 +23,19 @@ type Sink interface {
 	State(namespace string, now Status)
 }
 
-// tellSink passes one event to the request's Sink. The caller holds the Set's lock for reading.
-func (p *part) tellSink(object client.Object, c change) {
+// tellSink passes one event to a Sink. The caller holds the Set's lock for reading.
+func tellSink(s Sink, object client.Object, c change) {
 	if c == removed {
-		p.key.sink.Gone(object)
+		s.Gone(object)
 		return
 	}
-	p.key.sink.Put(object)
+	s.Put(object)
 }
 
 // tellState passes the part's status to the request's Sink, if it has one. The caller holds the Set's lock.
 func (p *part) tellState() {
-	if p.key.sink != nil {
-		p.key.sink.State(p.key.namespace, p.status())
+	if p.selection.key.sink != nil {
+		p.selection.key.sink.State(p.selection.key.namespace, p.status())
 	}
 }
 

@@ -39,7 +39,7 @@ func (w *ownWatches) halt() {
 // observer gets the objects as trim returns them, and the part stores none.
 func (w *ownWatches) newOwn(resource schema.GroupVersionResource, form Form, trim func(client.Object) client.Object, observer func(change, ...client.Object)) *part {
 	p := w.set.newPart(partKey{view: view{resource: resource, form: form}}, Request{Resource: resource, Form: form})
-	p.observer, p.trim, p.needed, p.admitted = observer, trim, true, true
+	p.selection.observer, p.selection.trim, p.demand.needed, p.admitted = observer, trim, true, true
 	return p
 }
 
@@ -73,7 +73,7 @@ func (w *ownWatches) watchRBAC() {
 // rbacChanged pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
 // later list all parts, because nobody knows which events were missed.
 func (w *ownWatches) rbacChanged(own *part, c change, objects []client.Object) {
-	kind := own.key.resource.Resource
+	kind := own.selection.key.resource.Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
 	if c != initial {
 		w.pokeParts(w.bindings.noteChange(kind, objects[0], c == removed, w.seesBindings()))
@@ -106,7 +106,7 @@ func (w *ownWatches) pokeParts(namespaces []string) {
 // seesBindings says whether all bindings are known. If not, an event of a role may concern any part.
 func (w *ownWatches) seesBindings() bool {
 	for _, p := range w.rbac {
-		if p.key.form == Full && p.state != Synced {
+		if p.selection.key.form == Full && p.state != Synced {
 			return false
 		}
 	}
@@ -134,7 +134,7 @@ func (w *ownWatches) needCRDs() {
 		w.crds = w.newOwn(crdKind, Metadata, nameOnly, w.crdsChanged)
 		w.crds.beginRun()
 	case w.crds != nil:
-		w.crds.needed = w.unserved > 0
+		w.crds.demand.needed = w.unserved > 0
 		w.crds.expireAfter(*w.set.options.IdleGrace)
 	}
 }
@@ -147,7 +147,7 @@ func (w *ownWatches) crdsChanged(_ change, crds ...client.Object) {
 		names[crd.GetName()] = true
 	}
 	for _, p := range w.set.parts.all {
-		if p.state == NotServed && names[p.key.resource.GroupResource().String()] {
+		if p.state == NotServed && names[p.selection.key.resource.GroupResource().String()] {
 			p.pokeReview(w.set.options.RBACDebounce)
 		}
 	}

@@ -1,0 +1,148 @@
+package watchset
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// How many goroutines review regular checks, and how many review hints. Hints have reviewers of their own, so that they never wait
+// behind checks.
+const (
+	checkReviewers = 4
+	hintReviewers  = 16
+)
+
+// reviewKey names the parts that one reviewer handles at a time: all parts of a namespace, because one SelfSubjectRulesReview can
+// decide for all of them, or a single part.
+type reviewKey struct {
+	namespace string
+	part      *part // nil for a namespace
+}
+
+// reviewKeyOf returns the key under which a part is reviewed.
+func reviewKeyOf(p *part) reviewKey {
+	if p.selection.key.namespace != "" && !p.selection.isOwn() {
+		return reviewKey{namespace: p.selection.key.namespace}
+	}
+	return reviewKey{part: p}
+}
+
+// reviewer reviews the rights of a Set's parts that wait in its queues.
+type reviewer struct {
+	set    *Set
+	rights *rights
+	checks workqueue.TypedInterface[reviewKey] // parts whose regular review of rights is due
+	hints  workqueue.TypedInterface[reviewKey] // parts to review because of a hint: an event of RBAC or a CRD, or Poke
+}
+
+func newReviewer(s *Set) *reviewer {
+	return &reviewer{
+		set: s, rights: newRights(s.clients, s.metrics, s.options.Backoff.Max),
+		checks: workqueue.NewTyped[reviewKey](), hints: workqueue.NewTyped[reviewKey](),
+	}
+}
+
+// begin starts the goroutines that review, until stop.
+func (v *reviewer) begin() {
+	for range checkReviewers {
+		v.set.running.Go(func() { v.reviewQueue(v.checks, false) })
+	}
+	for range hintReviewers {
+		v.set.running.Go(func() { v.reviewQueue(v.hints, true) })
+	}
+}
+
+func (v *reviewer) stop() {
+	v.checks.ShutDown()
+	v.hints.ShutDown()
+}
+
+// reviewQueue reviews the keys of a queue until the queue is shut down. urgent is set for the queue of hints.
+func (v *reviewer) reviewQueue(queue workqueue.TypedInterface[reviewKey], urgent bool) {
+	for {
+		key, down := queue.Get()
+		if down {
+			return
+		}
+		v.reviewParts(key, urgent)
+		queue.Done(key)
+	}
+}
+
+// reviewParts makes the requests that the parts' states call for without the Set's lock, and then applies their answers under it.
+func (v *reviewer) reviewParts(key reviewKey, urgent bool) {
+	var (
+		ctx     context.Context
+		started time.Time
+		due     []*examined
+	)
+	v.set.lock.read(func() { ctx, started, due = v.set.ctx, time.Now(), v.partsToReview(key) })
+	if len(due) == 0 {
+		return // another reviewer has done it
+	}
+	limiter := v.rights.limiter(urgent)
+	var rules *namespaceRules
+	if key.namespace != "" && slices.ContainsFunc(due, func(e *examined) bool { return e.state != NotServed }) {
+		rules = v.rights.askNamespace(ctx, key.namespace, limiter)
+	}
+	for _, e := range due {
+		e.conclude = func() bool { return false }
+		ask := func(all bool) rightsDecision {
+			if d, known := rules.decide(&e.part.selection); known {
+				return d
+			}
+			return v.rights.ask(ctx, &e.part.selection, limiter, all)
+		}
+		switch {
+		case e.run != nil:
+			e.conclude = e.verifyRight(ctx, ask(true))
+		case e.state == Forbidden:
+			e.conclude = e.regainRight(ctx, ask(false))
+		case e.state == NotServed:
+			e.conclude = e.seekResource(ctx, clearIf(e.poked.After(started), e.poked))
+		}
+	}
+	v.set.lock.change(func() {
+		for _, e := range due {
+			changed := !e.part.gone && e.part.run == e.run && e.conclude()
+			e.part.agenda.noteReview(e.part, started, changed)
+		}
+		v.spareChecks(key.namespace, rules)
+	})
+}
+
+// partsToReview returns the parts of key that wait for a review. The caller holds the lock.
+func (v *reviewer) partsToReview(key reviewKey) []*examined {
+	var due []*examined
+	add := func(p *part) {
+		if p.agenda.asking != nothing {
+			due = append(due, &examined{part: p, state: p.state, run: p.run, poked: p.agenda.poked})
+		}
+	}
+	if key.part != nil {
+		add(key.part)
+	}
+	for p := range v.set.parts.local[key.namespace] {
+		if key.part == nil {
+			add(p)
+		}
+	}
+	return due
+}
+
+// spareChecks puts off the regular checks of a namespace's Synced parts whose rights rules has just confirmed. A nil rules changes nothing.
+func (v *reviewer) spareChecks(namespace string, rules *namespaceRules) {
+	if rules == nil {
+		return
+	}
+	for p := range v.set.parts.local[namespace] {
+		d, known := rules.decide(&p.selection)
+		if known && len(d.missing) == 0 && p.state == Synced && p.agenda.asking == nothing && !p.agenda.verify.IsZero() {
+			p.agenda.verify = v.set.options.nextCheck()
+			p.agenda.armTimer(p)
+		}
+	}
+}

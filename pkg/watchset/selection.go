@@ -1,0 +1,164 @@
+package watchset
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// selection is what a part lists and watches, and in which form the part keeps it. It never changes, and needs no lock.
+type selection struct {
+	key      partKey
+	request  Request
+	client   resourceClient
+	options  *Options
+	observer func(change, ...client.Object)    // gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
+	trim     func(client.Object) client.Object // returns the smaller object that the observer gets
+}
+
+// isOwn says whether the Set watches the part for itself: the kinds of RBAC, and CRDs.
+func (sel *selection) isOwn() bool { return sel.observer != nil }
+
+// selecting returns o with the selection's label and field selectors; an Object scope adds metadata.name.
+func (sel *selection) selecting(o metav1.ListOptions) metav1.ListOptions {
+	o.LabelSelector, o.FieldSelector = sel.key.labels, sel.key.fields
+	if sel.key.kind == objectScope {
+		named := fields.OneTermEqualSelector("metadata.name", sel.key.name)
+		if f := sel.request.FieldSelector; f != nil {
+			named = fields.AndSelectors(named, f)
+		}
+		o.FieldSelector = named.String()
+	}
+	return o
+}
+
+// fetchList lists the selection's objects.
+func (sel *selection) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	return sel.client.List(ctx, sel.key.namespace, sel.selecting(o))
+}
+
+// openStream opens a watch on the selection's objects.
+func (sel *selection) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return sel.client.Watch(ctx, sel.key.namespace, sel.selecting(o))
+}
+
+// tryStream opens a watch and closes it at once.
+func (sel *selection) tryStream(ctx context.Context) error {
+	second := int64(1)
+	w, err := sel.openStream(ctx, metav1.ListOptions{TimeoutSeconds: &second})
+	if err == nil {
+		w.Stop()
+	}
+	return err
+}
+
+// confirmRight tries the verbs that a review denied while an authorizer reported an error: a list of one object, a watch of one
+// second. It returns the verbs that the server really refuses, and an error where a request failed for another reason.
+func (sel *selection) confirmRight(ctx context.Context, denied []string) (missing []string, doubt error) {
+	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
+	defer cancel()
+	for _, verb := range denied {
+		var err error
+		if verb == "list" {
+			_, err = sel.fetchList(ctx, metav1.ListOptions{Limit: 1})
+		} else {
+			err = sel.tryStream(ctx)
+		}
+		if apierrors.IsForbidden(err) {
+			missing = append(missing, verb)
+		} else if err != nil {
+			doubt = err
+		}
+	}
+	return missing, doubt
+}
+
+// findMisfit returns a *NotServedError if the server doesn't serve the resource (served is nil), or serves a cluster-scoped
+// resource where the selection is in a namespace; else nil.
+func (sel *selection) findMisfit(served *metav1.APIResource) error {
+	switch {
+	case served == nil:
+		return &NotServedError{Resource: sel.key.resource}
+	case !served.Namespaced && sel.key.namespace != "":
+		return &NotServedError{Resource: sel.key.resource, reason: "the resource is cluster-scoped, and has no objects in namespaces"}
+	}
+	return nil
+}
+
+// forbidden returns the error of a part that misses these verbs.
+func (sel *selection) forbidden(missing []string, cause error) *ForbiddenError {
+	slices.Sort(missing)
+	return &ForbiddenError{Resource: sel.key.resource, Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing), Cause: cause}
+}
+
+// prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink.
+func (sel *selection) prepareObject(obj any) (client.Object, error) {
+	if done, ok := obj.(stored); ok {
+		return done.Object, nil
+	}
+	object, err := sel.decodeObject(obj.(runtime.Object))
+	if err != nil {
+		return nil, err
+	}
+	if sel.isOwn() {
+		return sel.trim(object), nil
+	}
+	if sel.key.sink != nil {
+		return object, nil
+	}
+	if transform, ok := sel.options.Transform[sel.key.resource]; ok {
+		return transform(object), nil
+	}
+	return DefaultTransform(object), nil
+}
+
+// decodeObject returns an object from a list or watch with its kind set, in the Go type that the form promises: the Scheme's
+// type for Full where the Scheme knows the kind.
+func (sel *selection) decodeObject(obj runtime.Object) (client.Object, error) {
+	object, ok := obj.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("the server sent a %T, which is no object", obj)
+	}
+	scheme := sel.options.Scheme
+	if typed, ok := sel.client.(*typedClient); ok {
+		object.GetObjectKind().SetGroupVersionKind(typed.kind)
+		return object, nil
+	}
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok || scheme == nil || !scheme.Recognizes(u.GroupVersionKind()) {
+		return object, nil
+	}
+	made, err := scheme.New(u.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	result, ok := made.(client.Object)
+	if !ok {
+		return object, nil
+	}
+	return result, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, result)
+}
+
+// newStore returns a store of the objects by namespace/name, and for the whole cluster by namespace too.
+func (sel *selection) newStore(objects []client.Object) cache.Indexer {
+	indexers := cache.Indexers{}
+	if sel.key.kind == clusterScope {
+		indexers[cache.NamespaceIndex] = cache.MetaNamespaceIndexFunc
+	}
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers)
+	items := make([]any, len(objects))
+	for i, object := range objects {
+		items[i] = object
+	}
+	_ = store.Replace(items, "")
+	return store
+}
