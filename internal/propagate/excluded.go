@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -91,7 +92,7 @@ func (s *Source) judge(selector string) {
 		s.Invalid = fmt.Sprintf("annotation %s has %d bytes: at most %d, write fewer requirements", v1alpha1.AnnotationSelect, len(selector), longestSelector)
 		return
 	}
-	parsed, err := labels.Parse(selector)
+	parsed, err := labels.Parse(selector, field.WithPath(field.NewPath(v1alpha1.AnnotationSelect)))
 	if err != nil {
 		s.Invalid = "annotation " + v1alpha1.AnnotationSelect + " is no label selector: " + err.Error()
 		return

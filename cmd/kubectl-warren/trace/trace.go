@@ -106,11 +106,16 @@ func Of(c Case) *Trace {
 		return t
 	}
 	t.Verdict = Other
-	if s := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type}); s != nil && s.Excluded != "" {
+	switch s := c.sourceIn(Place{Namespace: c.Slot.Namespace, Object: c.Here, Type: c.Type}); {
+	case s != nil && s.Invalid != "":
+		t.Notes = append(t.Notes, "it is no sound source: "+s.Invalid)
+	case s != nil && s.Mode == v1alpha1.ModeNone:
+		t.Notes = append(t.Notes, "it isn't copied: its label "+v1alpha1.LabelPropagate+" says none")
+	case s != nil && s.Excluded != "":
 		t.Notes = append(t.Notes, "it is never propagated: "+s.Excluded)
-	} else if s != nil && s.Mode != v1alpha1.ModeNone && s.Invalid == "" {
+	case s != nil:
 		t.Verdict, t.Mode = Source, s.Mode
-	} else if c.Here.Labels[v1alpha1.LabelInheritedFrom] != "" {
+	case c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
 		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
 	}
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {

@@ -147,6 +147,14 @@ func TestOf(t *testing.T) {
 			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true, Rules: never},
 			"Other; it is never propagated: the configuration says so (propagation.neverPropagate)",
 		},
+		"PROP-X9 an object that stays where it is": {
+			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			"Other; it isn't copied: its label tenancy.warren.dev/propagate says none",
+		},
+		"PROP-X9 an object whose label isn't valid": {
+			trace.Case{View: grown(), Here: source("x"), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			"Other; it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not \"x\"",
+		},
 		"PROP-X9 a Secret of such a type": {
 			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
 			"Other; it is never propagated: Secrets of type helm.sh/release.v1 are never propagated",
