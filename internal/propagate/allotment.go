@@ -161,11 +161,19 @@ func (a *Allotter) HeldAround(namespace string) []Trouble {
 		if namespace == root || namespace == key.namespace {
 			all = append(all, Trouble{
 				Slot: key.slot(), Reason: v1alpha1.ReasonLimitExceeded, From: key.namespace,
-				Text: fmt.Sprintf("%d copies of it are not written: they would exceed %s of the tree of %s, where older sources come first", h.copies, h.limit, root),
+				Text: fmt.Sprintf("%s exceed %s of the tree of %s, where older sources come first", describeHeld(h.copies), h.limit, root),
 			})
 		}
 	}
 	return all
+}
+
+// describeHeld returns the beginning of a sentence about so many copies that a limit holds back.
+func describeHeld(copies int) string {
+	if copies == 1 {
+		return "1 copy of it is not written: it would"
+	}
+	return fmt.Sprintf("%d copies of it are not written: they would", copies)
 }
 
 // CountHeld are the numbers of copies that limits hold back, by kind.

@@ -2,6 +2,7 @@ package propagate_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -120,7 +121,8 @@ func testLimitsChange(t *testing.T) {
 	if _, held := w.Limits.Reallot("acme"); len(held) != 1 || held[0].Name != "s3" {
 		t.Fatalf("got %v, want s3 to be held back", held)
 	}
-	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Reason != v1alpha1.ReasonLimitExceeded {
+	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Reason != v1alpha1.ReasonLimitExceeded ||
+		!strings.HasPrefix(texts[0].Text, "3 copies of it are not written: they would exceed limits.copies 1 ") {
 		t.Fatalf("got %v, want one trouble of the root", texts)
 	}
 
@@ -137,6 +139,14 @@ func testLimitsChange(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]int{"s2": 3, "s3": 3}, carryOut(w, names...)); diff != "" {
 		t.Fatalf("other copies stand than wanted (-want +got):\n%s", diff)
+	}
+
+	w.Forest = limited(5, -1)
+	w.DeleteCopy(in("b", secret, "s3"))
+	carryOut(w, names...)
+	const text = "1 copy of it is not written: it would exceed limits.copies 5 of the tree of acme, where older sources come first"
+	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Text != text {
+		t.Fatalf("got %v, want: %s", texts, text)
 	}
 }
 
