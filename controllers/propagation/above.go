@@ -32,7 +32,7 @@ type above struct {
 		SeenVersion() string
 		Observe(metav1.Object)
 	}
-	tables *tables
+	facts  facts
 	writer interface {
 		Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 	}
@@ -54,8 +54,8 @@ const behindRetry = time.Second
 // mostLooks bounds above.looks, in namespaces: those that have moved and whose copies have not all been deleted yet.
 const mostLooks = 1000
 
-func newAbove(index *view.View, t *tables, w *copying.Writer) *above {
-	return &above{index: index, tables: t, writer: w, looks: lru.New(mostLooks)}
+func newAbove(index *view.View, f facts, w *copying.Writer) *above {
+	return &above{index: index, facts: f, writer: w, looks: lru.New(mostLooks)}
 }
 
 // confirm returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
@@ -67,7 +67,7 @@ func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version 
 	s := a.index.Snapshot()
 	sources, ok := s.Sources(slot.Namespace)
 	switch {
-	case ok && sources.Has(from) && !a.tables.isSourceOf(from, slot.Namespace):
+	case ok && sources.Has(from) && !isAbove(a.facts.forest(), from, slot.Namespace):
 		return errBehind // another worker's read has brought a forest that the plans don't know yet
 	case !ok || sources.Has(from) || view.Newer(seen, version):
 		return nil
@@ -78,7 +78,7 @@ func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version 
 		return nil
 	}
 	_, err, _ := a.reading.Do(slot.Namespace+" "+way, func() (any, error) {
-		now := look{way: way, newest: a.tables.newestIn(slot.Namespace)}
+		now := look{way: way, newest: a.facts.newestIn(slot.Namespace)}
 		err := a.compare(ctx, s, names)
 		if err == nil {
 			a.looks.Add(slot.Namespace, now)
@@ -89,6 +89,12 @@ func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version 
 		return errBehind // the read began before this copy was known, or the copy has gone since
 	}
 	return err
+}
+
+// isAbove says whether objects of the namespace called from reach namespace, by the forest f.
+func isAbove(f *forest.Snapshot, from, namespace string) bool {
+	sources, ok := f.Sources(namespace)
+	return ok && sources.Has(from)
 }
 
 // covers says whether the last look at namespace has confirmed this way, and began when the copy of this resourceVersion was known already.

@@ -32,6 +32,33 @@ func (c *contents) streamOf(kind schema.GroupKind, namespace string) stream {
 	return stream{kind, ""}
 }
 
+// setForest does what tables.setForest says.
+func (c *contents) setForest(change view.Change) []key {
+	c.world.Forest = change.New
+	var keys []key
+	for _, namespace := range change.Namespaces {
+		keys = append(keys, namespaceKey(namespace))
+		for _, slot := range c.world.Doubtful(namespace) {
+			c.world.SetLoss(slot, propagate.Unverified)
+			keys = append(keys, sourceKey(slot))
+		}
+	}
+	for _, root := range c.world.Limits.RootsHeldBack() {
+		keys = append(keys, tenantKey(root))
+	}
+	return keys
+}
+
+// reset does what tables.reset says.
+func (c *contents) reset(rules propagate.Rules, kinds []schema.GroupKind) {
+	for _, gk := range kinds {
+		c.world.ForgetKind(gk)
+	}
+	c.rules = rules
+	c.generation++
+	c.bodies.clear(c.generation)
+}
+
 // origin says which watch has brought an object.
 type origin struct {
 	kind Kind
@@ -105,7 +132,7 @@ func (c *contents) putSource(o origin, meta *metav1.PartialObjectMetadata) effec
 	}
 	c.bodies.fit(slot, s)
 	c.world.PutSource(slot, s)
-	return effects{keys: append(c.limitsAround(slot.Namespace), sourceKey(slot))}
+	return effects{keys: append(limitsAround(c.world, slot.Namespace), sourceKey(slot))}
 }
 
 func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects {
@@ -180,7 +207,7 @@ func (c *contents) dropSource(slot propagate.Slot) effects {
 	}
 	c.world.DeleteSource(slot)
 	c.bodies.drop(slot)
-	return effects{keys: append(c.limitsAround(slot.Namespace), sourceKey(slot), slotKey(slot))} // the slot: the source may have been in the way of a copy from above
+	return effects{keys: append(limitsAround(c.world, slot.Namespace), sourceKey(slot), slotKey(slot))} // the slot: the source may have been in the way of a copy from above
 }
 
 func (c *contents) dropCopy(slot propagate.Slot) effects {
@@ -189,7 +216,7 @@ func (c *contents) dropCopy(slot propagate.Slot) effects {
 		return effects{}
 	}
 	c.world.DeleteCopy(slot)
-	return effects{keys: append(c.limitsAround(known.From), slotKey(slot)), freed: []string{slot.Namespace}}
+	return effects{keys: append(limitsAround(c.world, known.From), slotKey(slot)), freed: []string{slot.Namespace}}
 }
 
 // noteSeen keeps the highest resourceVersion that the watch of copies has brought.
@@ -198,16 +225,4 @@ func (c *contents) noteSeen(o origin, meta *metav1.PartialObjectMetadata) {
 	if o.bringsCopies() && (view.Newer(meta.ResourceVersion, c.lastSeen[at]) || c.lastSeen[at] == "") {
 		c.lastSeen[at] = meta.ResourceVersion
 	}
-}
-
-// unchanged returns the copy at slot if nothing has happened to it since this version and the plan sees nothing to do there; otherwise nil.
-func (c *contents) unchanged(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
-	known := c.world.Copies.At(slot)
-	if known == nil || known.UID != uid || known.ResourceVersion != resourceVersion || !known.Ours || known.Hash.Mode != v1alpha1.ModeUpdate {
-		return nil
-	}
-	if c.world.Sources.At(slot.At(known.From)) == nil || c.world.Plan(slot).Verb != propagate.Nothing {
-		return nil
-	}
-	return known
 }

@@ -20,6 +20,7 @@ type copies struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
 	tables   *tables
+	facts    facts
 	kinds    *kinds
 	queue    *queue
 	sources  *sources
@@ -92,7 +93,7 @@ func (c *copies) carryOut(ctx context.Context, r schema.GroupVersionResource, sl
 		if err := c.above.confirm(ctx, slot, action.Source.Namespace, over.ResourceVersion); err != nil {
 			return err
 		}
-		if c.tables.plan(slot).Verb != propagate.Delete {
+		if c.facts.plan(slot).Verb != propagate.Delete {
 			return errBehind // since the plan, another worker's read of the namespaces above has brought what the watch will bring later
 		}
 		return c.removals.during(slot.Namespace, func() error { return c.deleteCopy(ctx, r, slot, over) })
@@ -113,7 +114,7 @@ func (c *copies) requeueIfOvertaken(slot propagate.Slot, done propagate.Action) 
 	if done.Verb == propagate.Nothing {
 		return
 	}
-	now := c.tables.plan(slot)
+	now := c.facts.plan(slot)
 	if now.Verb == propagate.Delete || now.Verb != propagate.Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
 		c.queue.Add(slotKey(slot))
 	}
@@ -240,7 +241,7 @@ func (c *copies) inspectCopy(ctx context.Context, r schema.GroupVersionResource,
 	if err != nil || object == nil {
 		return err
 	}
-	rules, _ := c.tables.currentRules()
+	rules, _ := c.facts.rules()
 	found, err := propagate.Render(slot.At(action.Source.Namespace), object, rules)
 	if err != nil {
 		return err

@@ -37,6 +37,7 @@ type Engine struct {
 	Options
 	settings *atomic.Pointer[Settings]
 	tables   *tables
+	facts    facts
 	kinds    *kinds
 	queue    *queue
 	sources  *sources
@@ -72,12 +73,13 @@ func New(o Options, s Settings) (*Engine, error) {
 	e.settings.Store(&s)
 	b, r := newBodies(), newRepairs()
 	e.tables = newTables(o.Index.Snapshot(), s.Rules, b)
-	e.followed = newFollowed(o.Index.Snapshot, e.tables.holdsCopies)
-	e.queue = newQueue(e.tables)
+	e.facts = facts{e.tables}
+	e.followed = newFollowed(o.Index.Snapshot, e.facts.holdsCopies)
+	e.queue = newQueue(e.facts)
 	e.troubles = newTroubles(o, e.queue)
-	e.removals = newRemovals(e.tables, e.queue, e.troubles, o.Timing.Stuck)
+	e.removals = newRemovals(e.facts, e.queue, e.troubles, o.Timing.Stuck)
 	e.kinds = &kinds{
-		mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, report: e.troubles.tellEverywhere,
+		mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, facts: e.facts, report: e.troubles.tellEverywhere,
 		set: set, followed: e.followed,
 	}
 	e.followed.sees = e.kinds.seeCopies
@@ -89,17 +91,17 @@ func New(o Options, s Settings) (*Engine, error) {
 	}
 	n := &notices{recorder: o.Events, kinds: e.kinds, quiet: o.Timing.EventQuiet, sent: map[notice]time.Time{}}
 	e.rails = &rails{
-		tables: e.tables, kinds: e.kinds, queue: e.queue, troubles: e.troubles, notices: n, patience: o.Timing.Rails, holds: map[string]*railHold{},
+		facts: e.facts, kinds: e.kinds, queue: e.queue, troubles: e.troubles, notices: n, patience: o.Timing.Rails, holds: map[string]*railHold{},
 	}
-	e.sources = &sources{tables: e.tables, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
-	e.limits = &limits{e.tables, e.kinds, e.queue, e.troubles, n}
+	e.sources = &sources{tables: e.tables, facts: e.facts, kinds: e.kinds, queue: e.queue, bodies: b, writer: w, troubles: e.troubles, notices: n, measure: e.measure}
+	e.limits = &limits{e.tables, e.facts, e.kinds, e.queue, e.troubles, n}
 	e.copies = &copies{
-		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
-		removals: e.removals, above: newAbove(o.Index, e.tables, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,
+		settings: e.settings, timing: o.Timing, tables: e.tables, facts: e.facts, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
+		removals: e.removals, above: newAbove(o.Index, e.facts, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,
 		measure: e.measure,
 	}
 	e.scrub = &scrub{
-		settings: e.settings, timing: o.Timing, tables: e.tables, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
+		settings: e.settings, timing: o.Timing, tables: e.tables, facts: e.facts, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
 		repairs: r, unprotected: o.Unprotected,
 	}
 	return e, nil
@@ -149,7 +151,7 @@ func (writing) NeedLeaderElection() bool { return true }
 func (w writing) Start(ctx context.Context) error {
 	w.queue.Lead()
 	for _, run := range w.kinds.list() {
-		w.queue.Add(w.tables.keysOf(run.kind.GroupKind())...)
+		w.queue.Add(w.facts.keysOf(run.kind.GroupKind())...)
 	}
 	var workers sync.WaitGroup
 	for range w.Concurrency {
@@ -189,11 +191,11 @@ func (e *Engine) work(ctx context.Context, k key) {
 // queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy in
 // that slot any longer.
 func (e *Engine) queueSlotsIn(namespace string) {
-	slots := e.tables.slotsIn(namespace)
+	slots := e.facts.slotsIn(namespace)
 	for slot := range e.troubles.in(namespace) {
 		slots = append(slots, slot)
 	}
-	e.measure.spreadMoves(namespace, slots, e.tables.plan)
+	e.measure.spreadMoves(namespace, slots, e.facts.plan)
 	e.queue.Add(slotKeys(slots)...)
 }
 
@@ -212,7 +214,7 @@ func (e *Engine) setForest(c view.Change) {
 // AwaitsRails says whether whoever is to get rights in namespace has to wait for rails there; in a root, rails are the copies from its
 // templates. The answer is true, too, for the moment until the engine has taken in the latest snapshot of the forest.
 func (e *Engine) AwaitsRails(namespace string) bool {
-	return !e.tables.follows(e.Index.Snapshot()) || e.rails.isWaiting(namespace)
+	return e.Index.Snapshot() != e.facts.forest() || e.rails.isWaiting(namespace)
 }
 
 // Reconfigure puts other settings in force: every kind is watched anew.
@@ -235,7 +237,7 @@ func (e *Engine) Unobserved() []string { return e.kinds.describeBlind() }
 // HoldsCopies says whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies without
 // the operator seeing them.
 func (e *Engine) HoldsCopies(namespace string) bool {
-	return e.tables.holdsCopies(namespace) || e.followed.mayHold(namespace)
+	return e.facts.holdsCopies(namespace) || e.followed.mayHold(namespace)
 }
 
 // UnobservedIn returns a sentence for each kind whose copies in namespace can't be judged now, because the operator can't see the copies

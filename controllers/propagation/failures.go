@@ -49,11 +49,11 @@ func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err
 // noteConflict notes that an unrelated object is in the way. Where the watch doesn't show that object (unseen), the slot is tried again with
 // a back-off. In mode create, any object of that name will do, so no Event is sent and nothing is reported.
 func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unseen bool) {
-	source := c.tables.source(action.Source)
+	source := c.facts.source(action.Source)
 	silent := source != nil && source.Mode == v1alpha1.ModeCreate
 	noted, _ := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonConflict, from: action.Source.Namespace, text: errObstacle.Error(), silent: silent})
 	if source != nil && !silent && c.troubles.announce(slot) {
-		if lower := c.tables.source(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
+		if lower := c.facts.source(slot); lower != nil && lower.Mode != v1alpha1.ModeNone {
 			c.notices.tellSource(slot, lower.UID, corev1.EventTypeWarning, v1alpha1.ReasonShadowed,
 				fmt.Sprintf("%s/%s has the same name and is nearer to the root, so the namespaces below get copies of it, not of this object", action.Source.Namespace, action.Source.Name))
 		}
@@ -70,7 +70,7 @@ func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unse
 func (c *copies) noteRejection(slot propagate.Slot, action propagate.Action, err error) {
 	said := text.Cut(err.Error(), 512)
 	noted, isNew := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
-	if source := c.tables.source(action.Source); isNew && source != nil {
+	if source := c.facts.source(action.Source); isNew && source != nil {
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
@@ -84,7 +84,7 @@ func (c *copies) clearTrouble(slot propagate.Slot, action propagate.Action) {
 	if !was.obstructed() || !was.announced || action.Verb == propagate.Nothing {
 		return
 	}
-	if source := c.tables.source(action.Source); source != nil {
+	if source := c.facts.source(action.Source); source != nil {
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeNormal, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}

@@ -41,6 +41,7 @@ type kinds struct {
 	arrivals *arrivals
 	timing   Timing
 	tables   *tables
+	facts    facts
 	set      *watchset.Set
 	followed *followed
 	// feed makes the sink for one watch of the whole cluster; narrow makes the sink for all watches of a narrow kind (see Kind.isNarrow) with
@@ -246,7 +247,7 @@ func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, 
 	if state != kindActive || was == kindActive {
 		return nil, news
 	}
-	return k.tables.keysOf(gk), news
+	return k.facts.keysOf(gk), news
 }
 
 // stateOf is how far the watches of a kind are; syncing for a kind that is not watched yet.

@@ -97,10 +97,10 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), labels...)
 	}
 	send(g.pending, e.queue.Len())
-	inTrouble, held := e.troubles.count(), e.tables.countHeld()
+	inTrouble, held := e.troubles.count(), e.facts.countHeld()
 	for _, run := range e.kinds.list() {
 		gk := run.kind.GroupKind()
-		sources, copies := e.tables.countObjects(gk)
+		sources, copies := e.facts.countObjects(gk)
 		send(g.sources, sources, gk.Group, gk.Kind)
 		send(g.copies, copies, gk.Group, gk.Kind)
 		send(g.conflicts, inTrouble[kindReason{gk, v1alpha1.ReasonConflict}], gk.Group, gk.Kind)

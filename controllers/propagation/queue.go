@@ -23,14 +23,16 @@ type key struct {
 	slot propagate.Slot
 }
 
-func namespaceKey(namespace string) key { return key{aNamespace, propagate.Slot{Namespace: namespace}} }
-func tenantKey(root string) key         { return key{aTenant, propagate.Slot{Namespace: root}} }
-func sourceKey(slot propagate.Slot) key { return key{aSource, slot} }
-func slotKey(slot propagate.Slot) key   { return key{aSlot, slot} }
-func slotKeys(slots []propagate.Slot) []key {
+func namespaceKey(namespace string) key     { return key{aNamespace, propagate.Slot{Namespace: namespace}} }
+func tenantKey(root string) key             { return key{aTenant, propagate.Slot{Namespace: root}} }
+func sourceKey(slot propagate.Slot) key     { return key{aSource, slot} }
+func slotKey(slot propagate.Slot) key       { return key{aSlot, slot} }
+func slotKeys(slots []propagate.Slot) []key { return keysFor(slots, slotKey) }
+
+func keysFor(slots []propagate.Slot, keyOf func(propagate.Slot) key) []key {
 	keys := make([]key, len(slots))
 	for i, slot := range slots {
-		keys[i] = slotKey(slot)
+		keys[i] = keyOf(slot)
 	}
 	return keys
 }
@@ -50,15 +52,12 @@ type queue = copying.Queue[key, lane]
 const largeBody = 64 << 10
 
 // newQueue returns a queue that takes the turn of each key from the tables.
-func newQueue(t *tables) *queue { return copying.NewQueue(t.turnOf) }
+func newQueue(f facts) *queue { return copying.NewQueue(f.turnOf) }
 
 // turnOf returns the turn of a key; see copying.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
 // tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
 // may take rights away, so that no flood of other copies keeps a right alive. Class 1 has the other deletions, class 2 the rest.
-func (t *tables) turnOf(k key) copying.Turn[lane] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	world := t.in.world
+func turnOf(world *propagate.World, k key) copying.Turn[lane] {
 	turn := copying.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
 	if k.what != aSlot {
 		return turn

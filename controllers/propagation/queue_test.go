@@ -25,12 +25,12 @@ func testLargeSources(t *testing.T) {
 	kept := newBodies()
 	tb := newTables(f, propagate.Rules{}, kept)
 	tb.setKind(secretKind.GroupKind(), propagate.OptIn, true)
-	q := newQueue(tb)
+	q := newQueue(facts{tb})
 	q.Lead()
 	for i := range sources {
 		from := propagate.Slot{Kind: secretKind.GroupKind(), Namespace: "acme", Name: fmt.Sprint("s", i)}
 		tb.in.world.PutSource(from, &propagate.Source{UID: from.Name, Mode: v1alpha1.ModeUpdate, Content: from.Name, Size: size})
-		q.Add(slotKeys(tb.slotsOf(from))...)
+		q.Add(slotKeys(facts{tb}.slotsOf(from))...)
 	}
 	reads := 0
 	for range children * sources {

@@ -19,7 +19,7 @@ const syncLook = 200 * time.Millisecond
 // any other kind, such as a quota or a network policy. Without this wait, whoever gets rights in a new namespace could make objects before
 // the quota or network policy forbids them.
 type rails struct {
-	tables   *tables
+	facts    facts
 	kinds    *kinds
 	queue    *queue
 	troubles *troubles
@@ -40,7 +40,7 @@ type railHold struct {
 // holdBack says whether an action at slot must wait for rails in its namespace. If so, the slot is queued again when the rails stand, or when
 // the slot has waited for as long as patience says.
 func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
-	if action.Verb != propagate.Create || !propagate.GivesRights(slot) || r.tables.holdsRightsFrom(slot.Namespace, action.Source.Namespace) {
+	if action.Verb != propagate.Create || !propagate.GivesRights(slot) || r.facts.holdsRightsFrom(slot.Namespace, action.Source.Namespace) {
 		return false
 	}
 	missing, waited := r.look(slot.Namespace, slot)
@@ -52,7 +52,7 @@ func (r *rails) holdBack(slot propagate.Slot, action propagate.Action) bool {
 		r.reportImpatience(slot, action, missing)
 		return false
 	}
-	if r.kinds.areSyncing() || r.tables.awaitsSight(slot.Namespace) {
+	if r.kinds.areSyncing() || r.facts.awaitsSight(slot.Namespace) {
 		left = min(left, syncLook)
 	}
 	r.queue.AddAfter(slotKey(slot), left)
@@ -93,10 +93,10 @@ func (r *rails) look(namespace string, bindings ...propagate.Slot) (missing []pr
 // namespace already.
 func (r *rails) findMissing(namespace string) []propagate.Slot {
 	var missing []propagate.Slot
-	if r.kinds.areSyncing() || r.tables.awaitsSight(namespace) {
+	if r.kinds.areSyncing() || r.facts.awaitsSight(namespace) {
 		missing = []propagate.Slot{}
 	}
-	for _, slot := range r.tables.missingRails(namespace) {
+	for _, slot := range r.facts.missingRails(namespace) {
 		if !r.troubles.of(slot).blocked() {
 			missing = append(missing, slot)
 		}
@@ -126,7 +126,7 @@ func (r *rails) note(namespace string, missing, bindings []propagate.Slot) time.
 // noteTried is called after each try to write slot: if slot was the last rail that bindings in its namespace wait for, noteTried queues the
 // bindings.
 func (r *rails) noteTried(slot propagate.Slot) {
-	if !r.isAwaited(slot) || r.tables.missesRail(slot) && !r.troubles.of(slot).blocked() {
+	if !r.isAwaited(slot) || r.facts.missesRail(slot) && !r.troubles.of(slot).blocked() {
 		return
 	}
 	if r.strike(slot) {
@@ -183,7 +183,7 @@ func (r *rails) setForest(c view.Change) {
 // this in a metric.
 func (r *rails) reportImpatience(slot propagate.Slot, action propagate.Action, missing []propagate.Slot) {
 	rightsBeforeRails.Inc()
-	source := r.tables.source(action.Source)
+	source := r.facts.source(action.Source)
 	if source == nil {
 		return
 	}

@@ -4,12 +4,13 @@ import (
 	"sync"
 	"time"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 // removals hold back writes in a namespace until the copies that a move takes away from it are deleted.
 type removals struct {
-	tables   *tables
+	facts    facts
 	queue    *queue
 	troubles *troubles
 	stuck    time.Duration // how long a namespace waits before this is reported
@@ -25,8 +26,8 @@ type removalBarrier struct {
 	reported bool // the barrier has lasted for stuck, and its namespace was reported
 }
 
-func newRemovals(t *tables, q *queue, tr *troubles, stuck time.Duration) *removals {
-	return &removals{tables: t, queue: q, troubles: tr, stuck: stuck, barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
+func newRemovals(f facts, q *queue, tr *troubles, stuck time.Duration) *removals {
+	return &removals{facts: f, queue: q, troubles: tr, stuck: stuck, barriers: map[string]*removalBarrier{}, unanswered: map[string]int{}}
 }
 
 // holdBack says whether an action at slot must wait for removals in its namespace, and if so raises a barrier there. An action waits because
@@ -36,7 +37,7 @@ func (r *removals) holdBack(slot propagate.Slot, action propagate.Action) bool {
 		r.mu.Lock()
 		r.raise(slot.Namespace)
 		r.mu.Unlock()
-		if !waitsForRemoval(r.tables.plan(slot)) { // the copy went between the plan and the barrier: nobody else will release the barrier
+		if !waitsForRemoval(r.facts.plan(slot)) { // the copy went between the plan and the barrier: nobody else will release the barrier
 			r.release(slot.Namespace)
 		}
 		return true
@@ -107,8 +108,8 @@ func (r *removals) during(namespace string, remove func() error) error {
 // releaseIndependent queues the slots in namespace that need not wait for a removal that has failed. The removal is tried again by itself.
 func (r *removals) releaseIndependent(namespace string) {
 	waits := false
-	for _, slot := range r.tables.slotsIn(namespace) {
-		switch action := r.tables.plan(slot); {
+	for _, slot := range r.facts.slotsIn(namespace) {
+		switch action := r.facts.plan(slot); {
 		case waitsForRemoval(action):
 			waits = true
 		case action.Verb == propagate.Create || action.Verb == propagate.Update:
@@ -151,4 +152,9 @@ func (r *removals) namespaces() []string {
 		all = append(all, namespace)
 	}
 	return all
+}
+
+// waitsForRemoval says whether an action is held back because copies must go before.
+func waitsForRemoval(action propagate.Action) bool {
+	return action.Reason == v1alpha1.ReasonWaitingForRemoval
 }

@@ -11,7 +11,7 @@ import (
 
 // removalsOf are removals over tables, with a queue whose keys next returns.
 func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool)) {
-	q := newQueue(tb)
+	q := newQueue(facts{tb})
 	q.Lead()
 	told = &[]string{}
 	tr := &troubles{
@@ -19,7 +19,7 @@ func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool
 		report: func(namespaces ...string) { *told = append(*told, namespaces...) },
 		slots:  map[string]map[propagate.Slot]*trouble{},
 	}
-	return newRemovals(tb, q, tr, 0), told, func() (k key, ok bool) {
+	return newRemovals(facts{tb}, q, tr, 0), told, func() (k key, ok bool) {
 		if q.Len() == 0 {
 			return key{}, false
 		}

@@ -20,10 +20,10 @@ func (e *Engine) Known(namespace string) bool { return e.troubles.isKnown(namesp
 func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	var all []propagate.Trouble
 	for namespace := range namespaces {
-		all = append(all, e.tables.heldAround(namespace)...)
+		all = append(all, e.facts.heldAround(namespace)...)
 		here := e.troubles.in(namespace)
 		if e.removals.isReported(namespace) {
-			for slot, c := range e.tables.leaving(namespace) {
+			for slot, c := range e.facts.leaving(namespace) {
 				all = append(all, propagate.Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From, Text: describeRemoval(c, here[slot])})
 				delete(here, slot)
 			}

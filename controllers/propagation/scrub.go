@@ -32,6 +32,7 @@ const (
 type scrub struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
+	facts    facts
 	tables   *tables
 	kinds    *kinds
 	queue    *queue
@@ -141,7 +142,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	u := unstructured.Unstructured{Object: object}
 	slot := propagate.Slot{Kind: kind.GroupKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 	uid, resourceVersion := string(u.GetUID()), u.GetResourceVersion()
-	c := s.tables.copyToCompare(slot, uid, resourceVersion)
+	c := s.facts.copyToCompare(slot, uid, resourceVersion)
 	if c == nil {
 		return nil
 	}
@@ -150,7 +151,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	if err != nil || wanted.Content != c.Hash.Content {
 		return ignoreRefused(err) // the source has changed: its event queues the slot
 	}
-	rules, _ := s.tables.currentRules()
+	rules, _ := s.facts.rules()
 	found, err := propagate.Render(source, object, rules)
 	if err != nil {
 		return err

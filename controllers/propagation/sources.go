@@ -17,6 +17,7 @@ import (
 // sources read each version of a source once, and verify that missing sources are gone.
 type sources struct {
 	tables   *tables
+	facts    facts
 	kinds    *kinds
 	queue    *queue
 	bodies   *bodies
@@ -30,13 +31,13 @@ type sources struct {
 // checkSource reads a version of a source that was not read yet, or makes sure that a missing source is gone. Then every
 // slot that the source concerns is queued.
 func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
-	known := s.tables.source(slot)
+	known := s.facts.source(slot)
 	var err error
 	switch {
-	case !s.tables.seesSource(slot): // setSight queues this source again when the operator can see its namespace
+	case !s.facts.seesSource(slot): // setSight queues this source again when the operator can see its namespace
 		s.troubles.clearTransient(slot)
 		return
-	case known == nil && s.tables.lossToVerify(slot):
+	case known == nil && s.facts.lossToVerify(slot):
 		err = s.verifyLoss(ctx, slot)
 	case known == nil:
 	case known.Invalid != "":
@@ -50,8 +51,8 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	}
 	s.troubles.clearTransient(slot)
 	s.announceExclusion(slot)
-	slots := s.tables.slotsOf(slot)
-	s.measure.spreadFanout(slot, slots, s.tables.plan)
+	slots := s.facts.slotsOf(slot)
+	s.measure.spreadFanout(slot, slots, s.facts.plan)
 	s.queue.Add(slotKeys(slots)...)
 }
 
@@ -61,7 +62,7 @@ func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, er
 	if mapping == nil {
 		return body{}, fmt.Errorf("%s is not served", slot.Kind)
 	}
-	rules, generation := s.tables.currentRules()
+	rules, generation := s.facts.rules()
 	object, err := s.writer.Object(ctx, mapping.Resource, slot)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
 	if err != nil {
@@ -83,7 +84,7 @@ func (s *sources) bodyOf(ctx context.Context, slot propagate.Slot, content strin
 	if kept, ok := s.bodies.get(slot, content); ok {
 		return kept, nil
 	}
-	_, generation := s.tables.currentRules() // a read that began under other rules must not answer this call
+	_, generation := s.facts.rules() // a read that began under other rules must not answer this call
 	read, err, _ := s.reading.Do(fmt.Sprintf("%d %s", generation, slot), func() (any, error) { return s.readSource(ctx, slot) })
 	if err != nil {
 		return body{}, err
@@ -115,7 +116,7 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	case err != nil:
 		return err
 	default:
-		rules, _ := s.tables.currentRules()
+		rules, _ := s.facts.rules()
 		if _, still := rules.SourceOf(slot, meta, s.kinds.modeOf(slot.Kind)); still {
 			loss = propagate.Doubtful // the watch is behind: its next event brings the source
 		}
@@ -137,7 +138,7 @@ func (s *sources) namespaceGoes(ctx context.Context, slot propagate.Slot) (bool,
 // announceExclusion sends an Event on a source whose owner has set the label propagate, but that is never propagated. No Event is sent on an
 // object that is a source only because its kind is in mode All.
 func (s *sources) announceExclusion(slot propagate.Slot) {
-	known := s.tables.source(slot)
+	known := s.facts.source(slot)
 	if known != nil && known.Excluded != "" && known.Maker == propagate.Labelled && known.Mode != v1alpha1.ModeNone {
 		s.notices.tellSource(slot, known.UID, corev1.EventTypeWarning, v1alpha1.ReasonSourceExcluded, known.Excluded)
 	}

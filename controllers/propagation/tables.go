@@ -7,16 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// tables hold the forest, the sources and the copies as they were last seen, and answer what a slot needs. Their methods never send or queue
-// anything: a method returns the work that follows, as keys or effects.
+// tables hold the forest, the sources and the copies as they were last seen. Their methods change what is there; what only asks is a method of
+// facts. No method sends or queues anything: a method returns the work that follows, as keys or effects.
 type tables struct {
-	// mu guards all contents. Only methods of tables take it, here and in limits.go, queue.go and sight.go. It is the innermost lock: no
-	// method sends a request, or calls anything that takes another lock than that of the bodies, while it is held.
+	// mu guards all contents. Only methods of tables and of facts take it, in this file alone. It is the innermost lock: while it is held, no
+	// method sends a request, or calls anything that takes another lock than that of the bodies.
 	mu sync.Mutex
 	in contents
 }
@@ -32,45 +33,14 @@ func newTables(f *forest.Snapshot, rules propagate.Rules, b *bodies) *tables {
 func (t *tables) setForest(c view.Change) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.in.world.Forest = c.New
-	var keys []key
-	for _, namespace := range c.Namespaces {
-		keys = append(keys, namespaceKey(namespace))
-		for _, slot := range t.in.world.Doubtful(namespace) {
-			t.in.world.SetLoss(slot, propagate.Unverified)
-			keys = append(keys, sourceKey(slot))
-		}
-	}
-	for _, root := range t.in.world.Limits.RootsHeldBack() {
-		keys = append(keys, tenantKey(root))
-	}
-	return keys
-}
-
-// follows says whether the tables have taken this snapshot.
-func (t *tables) follows(f *forest.Snapshot) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.Forest == f
+	return t.in.setForest(c)
 }
 
 // reset forgets all objects of these kinds, and puts other rules in force. What was read by the old rules counts no more.
 func (t *tables) reset(rules propagate.Rules, kinds []schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, gk := range kinds {
-		t.in.world.ForgetKind(gk)
-	}
-	t.in.rules = rules
-	t.in.generation++
-	t.in.bodies.clear(t.in.generation)
-}
-
-// currentRules are the rules in force, and their generation.
-func (t *tables) currentRules() (propagate.Rules, int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.rules, t.in.generation
+	t.in.reset(rules, kinds)
 }
 
 // setKind says how a kind is propagated, and whether all objects of the kind are known. Nothing is planned for a kind that is not synced.
@@ -80,23 +50,19 @@ func (t *tables) setKind(gk schema.GroupKind, mode propagate.KindMode, synced bo
 	t.in.world.SetKind(gk, mode, synced)
 }
 
-// keysOf are the keys of all sources and copies of a kind.
-func (t *tables) keysOf(gk schema.GroupKind) []key {
+// setNarrow marks a kind as narrow; the kind is not seen anywhere yet.
+func (t *tables) setNarrow(gk schema.GroupKind) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sources, copies := t.in.world.KindIn(gk, propagate.Everywhere)
-	keys := make([]key, 0, len(sources)+len(copies))
-	for _, slot := range sources {
-		keys = append(keys, sourceKey(slot))
-	}
-	return append(keys, slotKeys(copies)...)
+	t.in.world.Sights.SetNarrow(gk)
 }
 
-// countObjects are the numbers of sources and of copies of ours.
-func (t *tables) countObjects(gk schema.GroupKind) (sources, copies int) {
+// setSight notes what a watch shows of namespace. When namespace has come into sight, setSight returns the keys of all namespaces and sources
+// whose plans were made without it; for a kind that is not synced it returns nil.
+func (t *tables) setSight(o origin, namespace string, now propagate.Sight) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.Len(gk)
+	return setSight(t.in.world, o, namespace, now)
 }
 
 // putObject takes in an object that a watch has brought.
@@ -122,19 +88,28 @@ func (t *tables) replaceObjects(o origin, objects []*metav1.PartialObjectMetadat
 	})
 }
 
-// plan says what to do at slot now.
-func (t *tables) plan(slot propagate.Slot) propagate.Action {
+// replaceObjectsIn takes in a complete list: of what a watch brings from namespace, exactly these objects existed at resourceVersion. Known
+// objects with a newer resourceVersion, which another watch has shown, stay as they are.
+func (t *tables) replaceObjectsIn(o origin, namespace, resourceVersion string, objects []*metav1.PartialObjectMetadata) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.Plan(slot)
+	return t.in.replaceIn(o, namespace, resourceVersion, objects)
 }
 
-// isSourceOf says whether objects of the namespace called from reach namespace, by the forest that the tables plan by.
-func (t *tables) isSourceOf(from, namespace string) bool {
+// forgetElsewhere is called when a watch of the whole cluster has ended. It drops the objects from namespaces that are not followed: no other
+// watch would show when such an object goes. Nothing is queued, because the objects may still exist.
+func (t *tables) forgetElsewhere(o origin, isFollowed func(namespace string) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sources, ok := t.in.world.Forest.Sources(namespace)
-	return ok && sources.Has(from)
+	t.in.forgetElsewhere(o, isFollowed)
+}
+
+// forgetNamespace drops what a watch has brought from a namespace that the watch no longer shows. Its effects hold keys only where the
+// namespace itself is gone; otherwise the dropped objects may still exist.
+func (t *tables) forgetNamespace(o origin, namespace string) effects {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.in.forgetNamespace(o, namespace)
 }
 
 // planWithCopy returns what to do at slot now, and the copy that stands there; nil if there is none. Where limits hold the copy back,
@@ -149,84 +124,11 @@ func (t *tables) planWithCopy(slot propagate.Slot) (propagate.Action, *propagate
 	return action, t.in.world.Copies.At(slot)
 }
 
-// slotsIn are the slots in namespace that a plan may concern.
-func (t *tables) slotsIn(namespace string) []propagate.Slot {
+// reallot looks again at what the limits of the tree of root hold back: see propagate.Allotter. troubles say why, of those that are held.
+func (t *tables) reallot(root string) (released, held []propagate.Slot, troubles map[propagate.Slot]propagate.Trouble) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.in.world.SlotsIn(namespace)
-}
-
-// slotsOf are the slots that the source at slot may concern.
-func (t *tables) slotsOf(slot propagate.Slot) []propagate.Slot {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.SlotsOf(slot)
-}
-
-// missingRails are the slots in namespace where copies that give no rights are still to be made.
-func (t *tables) missingRails(namespace string) []propagate.Slot {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.MissingRails(namespace)
-}
-
-// missesRail says whether slot is one of the missingRails.
-func (t *tables) missesRail(slot propagate.Slot) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.MissesRail(slot)
-}
-
-// holdsRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from.
-func (t *tables) holdsRightsFrom(namespace, from string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.Copies.GiveRightsFrom(namespace, from)
-}
-
-// leaving are the copies in namespace that are to be removed, or are being removed.
-func (t *tables) leaving(namespace string) map[propagate.Slot]*propagate.Copy {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := map[propagate.Slot]*propagate.Copy{}
-	for _, slot := range t.in.world.SlotsIn(namespace) {
-		c := t.in.world.Copies.At(slot)
-		if c != nil && c.Ours && (c.Terminating || t.in.world.Plan(slot).Verb == propagate.Delete) {
-			all[slot] = c
-		}
-	}
-	return all
-}
-
-// newestIn is the highest resourceVersion of a copy in namespace; "" where there is none.
-func (t *tables) newestIn(namespace string) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	newest := ""
-	for _, slot := range t.in.world.SlotsIn(namespace) {
-		if c := t.in.world.Copies.At(slot); c != nil && (newest == "" || view.Newer(c.ResourceVersion, newest)) {
-			newest = c.ResourceVersion
-		}
-	}
-	return newest
-}
-
-// source returns a duplicate of the Source at slot, which the caller may keep; nil if no source stands there.
-func (t *tables) source(slot propagate.Slot) *propagate.Source {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if known := t.in.world.Sources.At(slot); known != nil {
-		s := *known
-		return &s
-	}
-	return nil
-}
-
-// lossToVerify says whether copies stand whose source at slot is missing, and nobody has looked for it yet.
-func (t *tables) lossToVerify(slot propagate.Slot) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.world.Sources.At(slot) == nil && t.in.world.Copies.HasCopyOf(slot) && t.in.world.Loss(slot) == propagate.Unverified
+	return reallot(t.in.world.Limits, root)
 }
 
 // noteLoss keeps what a live look at a missing source has shown.
@@ -240,30 +142,14 @@ func (t *tables) noteLoss(slot propagate.Slot, loss propagate.Loss) {
 func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.in.world.Sources.At(slot)
-	if generation != t.in.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
-		return
-	}
-	t.in.world.NoteContent(slot, s, read.Content, read.Meta, read.Size)
-	if s.Excluded == "" {
-		s.Excluded = read.Excluded
-	}
+	t.in.noteRead(slot, read, generation)
 }
 
 // noteAnswer takes in the answer to a write of our own, so that the next plan knows of it before the watch brings it.
 func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, known := t.in.rules.CopyOf(slot, meta), t.in.world.Copies.At(slot)
-	c.Digest = t.in.rules.Digest(meta)
-	switch {
-	case known != nil && known.UID == c.UID && view.Newer(known.ResourceVersion, c.ResourceVersion):
-		return // somebody wrote after us, and the watch has brought it
-	case known == nil && view.Newer(t.in.lastSeen[t.in.streamOf(slot.Kind, slot.Namespace)], c.ResourceVersion):
-		return // the watch is past this write, and has shown that the copy is gone
-	}
-	t.in.world.PutCopy(slot, c)
-	t.in.world.NoteWritten(slot.At(c.From), c.Hash.Content)
+	t.in.noteAnswer(slot, meta)
 }
 
 // noteFound takes in a copy of ours that a live look has found where the watch shows none. unlabelled says that its label
@@ -271,12 +157,7 @@ func (t *tables) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetad
 func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetadata, unlabelled bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.in.world.Copies.At(slot) != nil {
-		return
-	}
-	c := t.in.rules.CopyOf(slot, meta)
-	c.Drifted = unlabelled
-	t.in.world.PutCopy(slot, c)
+	t.in.noteFound(slot, meta, unlabelled)
 }
 
 // noteDeleted marks a copy as terminating, because the API server has accepted our DELETE. The tables drop the copy when the watch shows that
@@ -284,20 +165,14 @@ func (t *tables) noteFound(slot propagate.Slot, meta *metav1.PartialObjectMetada
 func (t *tables) noteDeleted(slot propagate.Slot, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.in.world.Copies.At(slot); c != nil && c.UID == uid {
-		c.Terminating = true
-		t.in.world.PutCopy(slot, c)
-	}
+	noteDeleted(t.in.world, slot, uid)
 }
 
 // noteAbsent drops a copy of which the API server says that it doesn't exist.
 func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.in.world.Copies.At(slot); known == nil || known.UID != uid {
-		return effects{}
-	}
-	return t.in.dropCopy(slot)
+	return t.in.noteAbsent(slot, uid)
 }
 
 // noteCompared notes that this version of a copy was read whole, and that the present content of its source asks for no change of the copy,
@@ -305,18 +180,7 @@ func (t *tables) noteAbsent(slot propagate.Slot, uid string) effects {
 func (t *tables) noteCompared(slot propagate.Slot, uid, resourceVersion string, source body) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.in.world.Copies.At(slot); c != nil && c.UID == uid && c.ResourceVersion == resourceVersion {
-		c.Foreign, c.Meta = false, source.Meta
-		t.in.world.PutCopy(slot, c)
-		t.in.world.Copies.SetCompared(slot, source.Content)
-	}
-}
-
-// copyToCompare is the copy at slot if this version of it is the latest and the plan sees nothing to do there; else nil.
-func (t *tables) copyToCompare(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.in.unchanged(slot, uid, resourceVersion)
+	noteCompared(t.in.world, slot, uid, resourceVersion, source)
 }
 
 // markDrifted says that this version of a copy is not what its source says. It returns false if something has happened to
@@ -324,16 +188,176 @@ func (t *tables) copyToCompare(slot propagate.Slot, uid, resourceVersion string)
 func (t *tables) markDrifted(slot propagate.Slot, uid, resourceVersion string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.in.unchanged(slot, uid, resourceVersion)
-	if c == nil {
-		return false
-	}
-	c.Drifted = true
-	t.in.world.PutCopy(slot, c)
-	return true
+	return markDrifted(t.in.world, slot, uid, resourceVersion)
 }
 
-// waitsForRemoval says whether an action is held back because copies must go before.
-func waitsForRemoval(action propagate.Action) bool {
-	return action.Reason == v1alpha1.ReasonWaitingForRemoval
+// facts answer questions about what is in the tables, and change nothing there.
+type facts struct{ of *tables }
+
+// forest is the snapshot that plans are made by.
+func (f facts) forest() *forest.Snapshot {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Forest
+}
+
+// rules are the rules in force, and their generation.
+func (f facts) rules() (propagate.Rules, int) {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.rules, f.of.in.generation
+}
+
+// plan says what to do at slot now.
+func (f facts) plan(slot propagate.Slot) propagate.Action {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Plan(slot)
+}
+
+// turnOf returns the turn of a key in the queue.
+func (f facts) turnOf(k key) copying.Turn[lane] {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return turnOf(f.of.in.world, k)
+}
+
+// slotsIn are the slots in namespace that a plan may concern.
+func (f facts) slotsIn(namespace string) []propagate.Slot {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.SlotsIn(namespace)
+}
+
+// slotsOf are the slots that the source at slot may concern.
+func (f facts) slotsOf(slot propagate.Slot) []propagate.Slot {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.SlotsOf(slot)
+}
+
+// keysOf are the keys of all sources and copies of a kind.
+func (f facts) keysOf(gk schema.GroupKind) []key {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	sources, copies := f.of.in.world.KindIn(gk, propagate.Everywhere)
+	return append(keysFor(sources, sourceKey), slotKeys(copies)...)
+}
+
+// countObjects are the numbers of sources and of copies of ours.
+func (f facts) countObjects(gk schema.GroupKind) (sources, copies int) {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Len(gk)
+}
+
+// source returns a duplicate of the Source at slot, which the caller may keep; nil if no source stands there.
+func (f facts) source(slot propagate.Slot) *propagate.Source {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	if known := f.of.in.world.Sources.At(slot); known != nil {
+		s := *known
+		return &s
+	}
+	return nil
+}
+
+// seesSource says whether the operator can see the place of the source at slot: a source that is missing there doesn't exist.
+func (f facts) seesSource(slot propagate.Slot) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.SeesSource(slot)
+}
+
+// lossToVerify says whether copies stand whose source at slot is missing, and nobody has looked for it yet.
+func (f facts) lossToVerify(slot propagate.Slot) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	w := f.of.in.world
+	return w.Sources.At(slot) == nil && w.Copies.HasCopyOf(slot) && w.Loss(slot) == propagate.Unverified
+}
+
+// copyToCompare is the copy at slot if this version of it is the latest and the plan sees nothing to do there; else nil.
+func (f facts) copyToCompare(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return unchanged(f.of.in.world, slot, uid, resourceVersion)
+}
+
+// missingRails are the slots in namespace where copies that give no rights are still to be made.
+func (f facts) missingRails(namespace string) []propagate.Slot {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.MissingRails(namespace)
+}
+
+// missesRail says whether slot is one of the missingRails.
+func (f facts) missesRail(slot propagate.Slot) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.MissesRail(slot)
+}
+
+// awaitsSight says whether rails of namespace may exist that were not listed yet.
+func (f facts) awaitsSight(namespace string) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.AwaitsSight(namespace)
+}
+
+// holdsRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from.
+func (f facts) holdsRightsFrom(namespace, from string) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Copies.GiveRightsFrom(namespace, from)
+}
+
+// holdsCopies says whether copies stand in namespace that go when it leaves the forest.
+func (f facts) holdsCopies(namespace string) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Copies.HasUpdatedIn(namespace)
+}
+
+// leaving are the copies in namespace that are to be removed, or are being removed.
+func (f facts) leaving(namespace string) map[propagate.Slot]*propagate.Copy {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return leaving(f.of.in.world, namespace)
+}
+
+// newestIn is the highest resourceVersion of a copy in namespace; "" where there is none.
+func (f facts) newestIn(namespace string) string {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return newestIn(f.of.in.world, namespace)
+}
+
+// counts says whether the tree around slot has limits that count the copies of the source at from.
+func (f facts) counts(slot, from propagate.Slot) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	source := f.of.in.world.Sources.At(from)
+	return source != nil && !source.Access && propagate.IsLimited(f.of.in.world.Forest, slot.Namespace)
+}
+
+// holdsBack says whether limits hold something back in the tree around namespace.
+func (f facts) holdsBack(namespace string) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Limits.HoldsBack(namespace)
+}
+
+// heldAround are the sources that limits hold back, of namespace or, where that is a root, of its tree.
+func (f facts) heldAround(namespace string) []propagate.Trouble {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Limits.HeldAround(namespace)
+}
+
+// countHeld are the numbers of copies that limits hold back, by group and kind.
+func (f facts) countHeld() map[string]map[string]int {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Limits.CountHeld()
 }

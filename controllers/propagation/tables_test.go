@@ -76,17 +76,18 @@ func TestTablesKeepWhatIsNewest(t *testing.T) {
 
 func TestTablesReplace(t *testing.T) {
 	tb := tablesOf()
+	known := facts{tb}
 	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
 	tb.putObject(fromCopies, copyOf("a", "acme", "u1", "2"))
 	tb.replaceObjects(fromCopies, nil)
-	if tb.source(secretsIn("acme")) == nil {
+	if known.source(secretsIn("acme")) == nil {
 		t.Fatal("a list of copies says nothing about sources")
 	}
 	if _, c := tb.planWithCopy(secretsIn("a")); c != nil {
 		t.Fatal("the copy is not in the list")
 	}
 	e := tb.replaceObjects(fromSources, nil)
-	if len(e.keys) != 2 || tb.source(secretsIn("acme")) != nil {
+	if len(e.keys) != 2 || known.source(secretsIn("acme")) != nil {
 		t.Fatalf("got %v, want the source gone and looked for", e)
 	}
 }
@@ -94,20 +95,21 @@ func TestTablesReplace(t *testing.T) {
 // A read of a source that began under the old rules may end after a reload: the tables must ignore what it shows.
 func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
 	tb := tablesOf()
+	known := facts{tb}
 	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
-	_, generation := tb.currentRules()
+	_, generation := known.rules()
 	tb.reset(propagate.Rules{}, []schema.GroupKind{secretKind.GroupKind()})
 	tb.setKind(secretKind.GroupKind(), propagate.OptIn, true)
 	old := body{Body: &propagate.Body{Content: "old"}, uid: "s", resourceVersion: "1"}
 	tb.in.bodies.put(secretsIn("acme"), old, generation)
 	tb.noteRead(secretsIn("acme"), old, generation)
 	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
-	if s := tb.source(secretsIn("acme")); s == nil || s.Content != "" {
+	if s := known.source(secretsIn("acme")); s == nil || s.Content != "" {
 		t.Fatalf("got %v, want a source that is yet to be read", s)
 	}
-	_, generation = tb.currentRules()
+	_, generation = known.rules()
 	tb.noteRead(secretsIn("acme"), old, generation)
-	if s := tb.source(secretsIn("acme")); s.Content != "old" {
+	if s := known.source(secretsIn("acme")); s.Content != "old" {
 		t.Fatal("what is read by the rules in force counts")
 	}
 }
@@ -117,13 +119,14 @@ func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
 func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {
 	t.Run("INF-I75", func(t *testing.T) {
 		tb := tablesOf()
+		known := facts{tb}
 		tb.setNarrow(secretKind.GroupKind())
 		tb.putObject(fromSources, object("acme", "s", "5", optedIn))
 		tb.putObject(fromCopies, copyOf("a", "acme", "u1", "6"))
 		old := object("acme", "s", "3", map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone})
 		tb.replaceObjectsIn(fromSources, propagate.Everywhere, "4", []*metav1.PartialObjectMetadata{old})
 		tb.removeObject(fromSources, object("acme", "s", "4", nil))
-		if s := tb.source(secretsIn("acme")); s == nil || s.Mode != v1alpha1.ModeUpdate {
+		if s := known.source(secretsIn("acme")); s == nil || s.Mode != v1alpha1.ModeUpdate {
 			t.Fatalf("got %v, want the newer source", s)
 		}
 		tb.replaceObjectsIn(fromCopies, propagate.Everywhere, "4", nil)
@@ -132,7 +135,7 @@ func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {
 		}
 		tb.replaceObjectsIn(fromCopies, propagate.Everywhere, "7", nil)
 		tb.replaceObjectsIn(fromSources, propagate.Everywhere, "7", nil)
-		if _, c := tb.planWithCopy(secretsIn("a")); c != nil || tb.source(secretsIn("acme")) != nil {
+		if _, c := tb.planWithCopy(secretsIn("a")); c != nil || known.source(secretsIn("acme")) != nil {
 			t.Fatal("what a later list doesn't have is gone")
 		}
 	})
@@ -140,13 +143,14 @@ func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {
 
 func TestTablesForgetWhereNobodyLooks(t *testing.T) {
 	tb := tablesOf()
+	known := facts{tb}
 	tb.setNarrow(secretKind.GroupKind())
 	tb.putObject(fromSources, object("acme", "s", "5", optedIn))
 	tb.putObject(fromSources, object("elsewhere", "e", "6", optedIn))
 	tb.putObject(fromCopies, copyOf("elsewhere", "acme", "u1", "7"))
 	inForest := func(namespace string) bool { return namespace == "acme" }
 	tb.forgetElsewhere(fromSources, inForest)
-	if tb.source(secretsIn("acme")) == nil || tb.source(secretsIn("elsewhere")) != nil {
+	if known.source(secretsIn("acme")) == nil || known.source(secretsIn("elsewhere")) != nil {
 		t.Fatal("nobody would learn that the source elsewhere goes")
 	}
 	if _, c := tb.planWithCopy(secretsIn("elsewhere")); c == nil {

@@ -113,9 +113,9 @@ func (a *Allotter) NoteHeld(slot Slot) {
 	}
 }
 
-// IsLimited says whether limits bound the copies in the tree around namespace.
-func (a *Allotter) IsLimited(namespace string) bool {
-	limits := a.world.Forest.Limits(a.world.Forest.RootOf(namespace))
+// IsLimited says whether limits bound the copies in the tree around namespace, by the forest f.
+func IsLimited(f *forest.Snapshot, namespace string) bool {
+	limits := f.Limits(f.RootOf(namespace))
 	return limits.Copies != nil || limits.Bytes != nil
 }
 
