@@ -146,8 +146,9 @@ type ListedServiceAccount struct {
 	// name of the account.
 	Name string `json:"name"`
 
-	// namespaceUID is the UID of the namespace when the account was listed. Where it is absent, there was none, or it has been in
-	// the tenant's tree since: the account gets nothing until it is off all lists and listed again.
+	// namespaceUID tells which namespace had the name when the account was listed: "sha256:" and the digest of its UID. Where it is
+	// absent, there was none, or it has been in the tenant's tree since: the account gets nothing until it is off all lists and
+	// listed again.
 	// +optional
 	NamespaceUID types.UID `json:"namespaceUID,omitempty"`
 }

@@ -190,7 +190,9 @@ func TestRememberAccounts(t *testing.T) {
 	listed := func(namespace, name string, uid types.UID) v1alpha1.ListedServiceAccount {
 		return v1alpha1.ListedServiceAccount{Namespace: namespace, Name: name, NamespaceUID: uid}
 	}
-	first := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", "uid-ci"), listed("n", "robot", "uid-n"), listed("missing", "x", "")}
+	const digestOfCI, digestOfN = "sha256:effd9df7bd7f190c65dd932262ed20e771ef7ac117e24a4a48e95583135f6154",
+		"sha256:49434037702eb6e1852929842eea17eeba21eebd6528127001de14d6f328ea8c"
+	first := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", digestOfCI), listed("n", "robot", digestOfN), listed("missing", "x", "")}
 	if diff := cmp.Diff(first, grants.RememberAccounts(tenant, nil, inTree, uidOf)); diff != "" {
 		t.Errorf("what is listed first -want +got:\n%s", diff)
 	}
@@ -206,6 +208,18 @@ func TestRememberAccounts(t *testing.T) {
 	}
 	if why := grants.DoubtAccount(account("ci", "deployer"), first, "uid-ci"); why != "" {
 		t.Errorf("ci/deployer is the one that was listed, and yet %q", why)
+	}
+
+	// Earlier versions wrote the UID itself.
+	earlier := []v1alpha1.ListedServiceAccount{listed("ci", "deployer", "uid-ci"), listed("n", "robot", "uid-n"), listed("missing", "x", "")}
+	if diff := cmp.Diff(first, grants.RememberAccounts(tenant, earlier, inTree, uidOf)); diff != "" {
+		t.Errorf("a plain UID becomes its digest -want +got:\n%s", diff)
+	}
+	if why := grants.DoubtAccount(account("ci", "deployer"), earlier, "uid-ci"); why != "" {
+		t.Errorf("ci/deployer is the one that an earlier version listed, and yet %q", why)
+	}
+	if why := grants.DoubtAccount(account("ci", "deployer"), earlier, "another"); why == "" {
+		t.Error("ci/deployer of another namespace is taken for the one that an earlier version listed")
 	}
 
 	everywhere := func(string) bool { return true }

@@ -1,8 +1,11 @@
 package grants
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -10,13 +13,17 @@ import (
 )
 
 // A service account is a name in a namespace, and anybody may take a free namespace name. So a listed account is tied to the
-// namespace that had the name when the account was listed: the namespace's UID is remembered in the status, which only the operator
-// writes.
+// namespace that had the name when the account was listed: a digest of the namespace's UID is remembered in the status, which only
+// the operator writes. Managers read the status, and may list an account of a namespace that they may not see. They must not learn
+// its UID, because the webhooks take the UID as a proof that the sender of a review may read the namespace.
 
-// RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists: the UIDs that remembered holds,
-// and those that uidOf returns for accounts that are new there. An account whose namespace has been in the tree gets an empty UID
-// for good, because the users of the tree could make tokens that outlive the namespace's stay. Accounts that no list holds any more
-// are left out.
+// digestPrefix tells a digest from a UID, which the status held in earlier versions.
+const digestPrefix = "sha256:"
+
+// RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists: the digests that remembered holds,
+// and those of the UIDs that uidOf returns for accounts that are new there. A plain UID in remembered becomes its digest. An account
+// whose namespace has been in the tree gets an empty digest for good, because the users of the tree could make tokens that outlive
+// the namespace's stay. Accounts that no list holds any more are left out.
 func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedServiceAccount, inTree func(namespace string) bool,
 	uidOf func(namespace string) types.UID) []v1alpha1.ListedServiceAccount {
 	var accounts []v1alpha1.ListedServiceAccount
@@ -26,9 +33,9 @@ func RememberAccounts(tenant *v1alpha1.LNamespace, remembered []v1alpha1.ListedS
 		switch {
 		case inTree(s.Namespace):
 		case known >= 0:
-			account.NamespaceUID = remembered[known].NamespaceUID
+			account.NamespaceUID = digestUID(remembered[known].NamespaceUID)
 		default:
-			account.NamespaceUID = uidOf(s.Namespace)
+			account.NamespaceUID = digestUID(uidOf(s.Namespace))
 		}
 		accounts = append(accounts, account)
 	}
@@ -52,11 +59,20 @@ func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 // one; else "".
 func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceAccount, uidNow types.UID) string {
 	known := slices.IndexFunc(remembered, isAccount(account))
-	if known >= 0 && uidNow != "" && remembered[known].NamespaceUID == uidNow {
+	if known >= 0 && uidNow != "" && digestUID(remembered[known].NamespaceUID) == digestUID(uidNow) {
 		return ""
 	}
 	return fmt.Sprintf("%s is suspended, because namespace %s was missing, made anew or in this tenant's tree since the account was listed: "+
 		"take it off all lists, and list it again when this message is gone and the namespace is the one that you mean", account, account.Namespace)
+}
+
+// digestUID returns the digest of a UID, which nobody can guess from it. What is empty or a digest already stays.
+func digestUID(uid types.UID) types.UID {
+	if uid == "" || strings.HasPrefix(string(uid), digestPrefix) {
+		return uid
+	}
+	digest := sha256.Sum256([]byte(uid))
+	return types.UID(digestPrefix + hex.EncodeToString(digest[:]))
 }
 
 func isAccount(s v1alpha1.Subject) func(v1alpha1.ListedServiceAccount) bool {

@@ -18,6 +18,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
@@ -28,7 +29,7 @@ import (
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
-	It("SEC-W5 SEC-W30 SEC-W36 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+	It("SEC-W5 SEC-W30 SEC-W36 SEC-W37 gets answers, no effect and nobody's data", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
 		const value = "of-dave-alone"
@@ -39,6 +40,12 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			namespace := build.Namespace("victim-web")
 			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
 			g.Expect(namespace.Labels).To(HaveKey(v1alpha1.TreeLabel("victim")))
+		}).Should(Succeed())
+		lister := build.Tenant("lister").Managers("alice").UserSubjects(build.ServiceAccount("victim", "robot")).Object()
+		Expect(w.Admin().Create(ctx, lister)).To(Succeed())
+		Eventually(func(g Gomega) {
+			g.Expect(w.As("alice").Get(ctx, client.ObjectKeyFromObject(lister), lister)).To(Succeed())
+			g.Expect(lister.Status.ServiceAccounts).To(ConsistOf(HaveField("NamespaceUID", Not(BeEmpty()))))
 		}).Should(Succeed())
 		mark := f.quiet(ctx)
 		before := f.shape(ctx)
@@ -76,6 +83,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			Expect(code >= 400 || allowed.Response != nil && !allowed.Response.Allowed).To(BeTrue(), "%s: %d %s", what, code, answer)
 		}
 
+		outsider.learnsNoUID(ctx, lister)
 		outsider.bombs(ctx)
 
 		Consistently(func(g Gomega) {
@@ -112,6 +120,29 @@ func (o *outsider) send(ctx context.Context, path string, body io.Reader) (code 
 	text, err := io.ReadAll(response.Body)
 	Expect(err).NotTo(HaveOccurred())
 	return response.StatusCode, string(text)
+}
+
+// learnsNoUID expects that what alice reads in an LNamespace about the namespace of an account that it lists proves nothing to the
+// webhooks, and that the namespace's UID would.
+func (o *outsider) learnsNoUID(ctx context.Context, lister *v1alpha1.LNamespace) {
+	GinkgoHelper()
+	account := lister.Status.ServiceAccounts[0]
+	listed := build.Namespace(account.Namespace)
+	Expect(o.world.Admin().Get(ctx, client.ObjectKeyFromObject(listed), listed)).To(Succeed())
+	text, err := json.Marshal(lister)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(string(text)).NotTo(ContainSubstring(string(listed.UID)))
+	deletion := func(uid types.UID) string {
+		GinkgoHelper()
+		root := build.Root(account.Namespace)
+		root.UID = uid
+		review := forgery{"/validate--v1-namespace", "Namespace", "namespaces", admissionv1.Delete, nil, root, ""}
+		_, answer := o.post(ctx, review.path, review.review())
+		Expect(answer).To(ContainSubstring(`"allowed":false`))
+		return answer
+	}
+	Expect(deletion(account.NamespaceUID)).NotTo(ContainSubstring("victim-web"))
+	Expect(deletion(listed.UID)).To(ContainSubstring("victim-web"), "a review that holds the UID is answered as the admin's would be")
 }
 
 // bombs sends a megabyte that would be many gigabytes if anybody took it for YAML, and a review that never arrives. Memory that a process
