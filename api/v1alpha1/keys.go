@@ -24,7 +24,7 @@ const (
 	TreeLabelSuffix = ".tree." + Domain + "/depth"
 	// AnnotationAncestry on a Namespace is its path, root/child/grandchild.
 	AnnotationAncestry = Domain + "/ancestry"
-	// AnnotationParentUID on a Namespace is the UID of its parent: whether another of that name has come in its place.
+	// AnnotationParentUID on a Namespace is the digest of its parent's UID (DigestUID): whether another of that name has come in its place.
 	AnnotationParentUID = Domain + "/parent-uid"
 	// AnnotationAppliedParent on a Namespace is <uid>:<parent>: the request of a HierarchyConfiguration that was carried
 	// out last.

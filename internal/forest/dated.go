@@ -21,7 +21,7 @@ func (s *Snapshot) WithRequestDated(namespace string, asked time.Time, made map[
 	}
 	dated := *h
 	dated.ParentUID = s.Namespace(*h.Parent).UID
-	if made[*h.Parent].After(asked) && n.Annotations[v1alpha1.AnnotationParentUID] != dated.ParentUID {
+	if made[*h.Parent].After(asked) && !v1alpha1.RecordsUID(n.Annotations[v1alpha1.AnnotationParentUID], dated.ParentUID) {
 		dated.ParentUID = replacedParent
 	}
 	return s.WithHierarchy(&dated)

@@ -41,7 +41,7 @@ func placed(ancestry string) trait {
 		}
 		n.Annotations[v1alpha1.AnnotationAncestry] = ancestry
 		if len(names) > 1 {
-			n.Annotations[v1alpha1.AnnotationParentUID] = "uid-" + names[len(names)-2]
+			n.Annotations[v1alpha1.AnnotationParentUID] = v1alpha1.DigestUID("uid-" + names[len(names)-2])
 		}
 	}
 }

@@ -63,12 +63,12 @@ func TestRequests(t *testing.T) {
 			"the edge, what follows from it and the record of it come in one change",
 			configured("x", asks("team")), namespace("x"), "",
 			patch{keys{parentKey: "team", "org" + treeKey: "2", "team" + treeKey: "1", "x" + treeKey: "0"},
-				keys{ancestryKey: "org/team/x", parentUIDKey: "uid-team", appliedKey: "uid-h:team"}},
+				keys{ancestryKey: "org/team/x", parentUIDKey: v1alpha1.DigestUID("uid-team"), appliedKey: "uid-h:team"}},
 		},
 		"Root": {
 			"a root becomes a child",
 			configured("x", asks("org")), namespace("x", root, placed("x")), "",
-			patch{keys{v1alpha1.LabelType: "-", parentKey: "org", "org" + treeKey: "1"}, keys{ancestryKey: "org/x", parentUIDKey: "uid-org", appliedKey: "uid-h:org"}},
+			patch{keys{v1alpha1.LabelType: "-", parentKey: "org", "org" + treeKey: "1"}, keys{ancestryKey: "org/x", parentUIDKey: v1alpha1.DigestUID("uid-org"), appliedKey: "uid-h:org"}},
 		},
 		"ToARoot": {
 			"\"\" asks for a root",
@@ -87,7 +87,7 @@ func TestRequests(t *testing.T) {
 		"OfAnother": {
 			"the record of an object that is gone doesn't count",
 			configured("x", asks("team")), namespace("x", below("org"), placed("org/x"), annotation(appliedKey, "uid-old:team")), "",
-			patch{keys{parentKey: "team", "org" + treeKey: "2", "team" + treeKey: "1"}, keys{ancestryKey: "org/team/x", parentUIDKey: "uid-team", appliedKey: "uid-h:team"}},
+			patch{keys{parentKey: "team", "org" + treeKey: "2", "team" + treeKey: "1"}, keys{ancestryKey: "org/team/x", parentUIDKey: v1alpha1.DigestUID("uid-team"), appliedKey: "uid-h:team"}},
 		},
 		"OfNoneLeft": {
 			"with the object the record goes, and the place stays",
@@ -149,6 +149,8 @@ func TestParentReplaced(t *testing.T) {
 		"Below":     {"who hangs below waits too", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-first")), namespace("y", below("x"))), "y", v1alpha1.ReasonAncestorHalted},
 		"SamePlace": {"it came back where it was", forestOf(nil, org, namespace("p", below("org")), namespace("x", below("p"), stood("org/p/x", "uid-first"))), "x", ""},
 		"Moved":     {"it is the very same, and was moved", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", "uid-p"))), "x", ""},
+		"Digest":    {"it is the very same, as this version records it", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-p")))), "x", ""},
+		"Other":     {"another one, as this version records it", forestOf(nil, org, mallory, p, namespace("x", below("p"), stood("org/p/x", v1alpha1.DigestUID("uid-first")))), "x", v1alpha1.ReasonParentReplaced},
 		"Placed":    {"x was moved below another parent", forestOf(nil, org, mallory, p, namespace("x", below("mallory"), stood("org/p/x", "uid-first"))), "x", ""},
 		"Accepted":  {"a cluster admin took the ancestry off", forestOf(nil, org, mallory, p, namespace("x", below("p"), annotation(v1alpha1.AnnotationParentUID, "uid-first"))), "x", ""},
 	}

@@ -125,8 +125,8 @@ func (s *Snapshot) cascadingValue(n *Namespace) string {
 	return ""
 }
 
-// deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the parent's UID. An empty path
-// removes them.
+// deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the digest of the parent's UID. An empty
+// path removes them.
 func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
@@ -135,7 +135,7 @@ func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 		return
 	}
 	if len(path) > 1 {
-		n.Annotations[v1alpha1.AnnotationParentUID] = s.Namespace(path[len(path)-2]).UID
+		n.Annotations[v1alpha1.AnnotationParentUID] = v1alpha1.DigestUID(s.Namespace(path[len(path)-2]).UID)
 	}
 	for i, ancestor := range path {
 		n.Labels[v1alpha1.TreeLabel(ancestor)] = strconv.Itoa(len(path) - 1 - i)

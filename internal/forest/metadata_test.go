@@ -53,7 +53,7 @@ func TestDesiredPlace(t *testing.T) {
 		"Deep": {
 			reason: "one tree label for each ancestor and itself, and the path, in one write", of: "c",
 			grown: some(namespace("a", root), namespace("b", below("a")), namespace("c", below("b"))),
-			want:  patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"}, keys{ancestryKey: "a/b/c", parentUIDKey: "uid-b"}},
+			want:  patch{keys{"a" + treeKey: "2", "b" + treeKey: "1", "c" + treeKey: "0"}, keys{ancestryKey: "a/b/c", parentUIDKey: v1alpha1.DigestUID("uid-b")}},
 		},
 		"Settled": {
 			reason: "no write without a difference", of: "b",
@@ -62,7 +62,7 @@ func TestDesiredPlace(t *testing.T) {
 		"Moved": {
 			reason: "old tree labels go as new ones come", of: "b",
 			grown: some(namespace("z", root), namespace("b", below("z"), placed("a/b"))),
-			want:  patch{keys{"a" + treeKey: "-", "z" + treeKey: "1"}, keys{ancestryKey: "z/b", parentUIDKey: "uid-z"}},
+			want:  patch{keys{"a" + treeKey: "-", "z" + treeKey: "1"}, keys{ancestryKey: "z/b", parentUIDKey: v1alpha1.DigestUID("uid-z")}},
 		},
 		"Template": {
 			reason: "a template has no tree labels", grown: some(namespace("t", template, placed("t"))), of: "t",
@@ -184,7 +184,7 @@ func TestNewChildIsCompleteInItsFirstVersion(t *testing.T) {
 			v1alpha1.LabelCreatedBy: "warren", v1alpha1.LabelParent: "r", v1alpha1.LabelBound: "true",
 			"r" + treeKey: "1", "c" + treeKey: "0", "team": "neco", "app": "web", "pod-security.kubernetes.io/enforce": "restricted",
 		},
-		Annotations: keys{ancestryKey: "r/c", parentUIDKey: "uid-r", "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
+		Annotations: keys{ancestryKey: "r/c", parentUIDKey: v1alpha1.DigestUID("uid-r"), "memo": "m", "note": "n", inheritedKey: "@memo,@note,app,pod-security.kubernetes.io/enforce,team"},
 	}
 	child := s.NewChild(sub)
 	if diff := cmp.Diff(want, unaware.NewChild(sub)); diff != "" {

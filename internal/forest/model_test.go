@@ -115,7 +115,7 @@ func (r ruled) end(name string) *forest.Namespace {
 	delete(n.Annotations, parentUIDKey)
 	if path := r.path(name); path != nil {
 		if parent != "" {
-			n.Annotations[parentUIDKey] = r.get(parent).UID
+			n.Annotations[parentUIDKey] = v1alpha1.DigestUID(r.get(parent).UID)
 		}
 		for i, ancestor := range path {
 			n.Labels[ancestor+treeKey] = fmt.Sprint(len(path) - 1 - i)

@@ -126,7 +126,7 @@ func (s *Snapshot) climbToRoot(n *Namespace) ([]string, Halt) {
 		if len(path) > MaxDepth {
 			return nil, Halt{v1alpha1.ReasonDepthExceeded, "a tree is at most 128 deep"}
 		}
-		if was := at.Annotations[v1alpha1.AnnotationParentUID]; was != "" && was != up.UID {
+		if was := at.Annotations[v1alpha1.AnnotationParentUID]; was != "" && !v1alpha1.RecordsUID(was, up.UID) {
 			strangers = append(strangers, at)
 		}
 		path = append(path, up.Name)

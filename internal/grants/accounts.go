@@ -1,11 +1,8 @@
 package grants
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,9 +13,6 @@ import (
 // namespace that had the name when the account was listed: a digest of the namespace's UID is remembered in the status, which only
 // the operator writes. Managers read the status, and may list an account of a namespace that they may not see. They must not learn
 // its UID, because the webhooks take the UID as a proof that the sender of a review may read the namespace.
-
-// digestPrefix tells a digest from a UID, which the status held in earlier versions.
-const digestPrefix = "sha256:"
 
 // RememberAccounts returns status.serviceAccounts for the service accounts that the tenant lists: the digests that remembered holds,
 // and those of the UIDs that uidOf returns for accounts that are new there. A plain UID in remembered becomes its digest. An account
@@ -59,21 +53,14 @@ func ServiceAccounts(tenant *v1alpha1.LNamespace) []v1alpha1.Subject {
 // one; else "".
 func DoubtAccount(account v1alpha1.Subject, remembered []v1alpha1.ListedServiceAccount, uidNow types.UID) string {
 	known := slices.IndexFunc(remembered, isAccount(account))
-	if known >= 0 && uidNow != "" && digestUID(remembered[known].NamespaceUID) == digestUID(uidNow) {
+	if known >= 0 && uidNow != "" && v1alpha1.RecordsUID(string(remembered[known].NamespaceUID), string(uidNow)) {
 		return ""
 	}
 	return fmt.Sprintf("%s is suspended, because namespace %s was missing, made anew or in this tenant's tree since the account was listed: "+
 		"take it off all lists, and list it again when this message is gone and the namespace is the one that you mean", account, account.Namespace)
 }
 
-// digestUID returns the digest of a UID, which nobody can guess from it. What is empty or a digest already stays.
-func digestUID(uid types.UID) types.UID {
-	if uid == "" || strings.HasPrefix(string(uid), digestPrefix) {
-		return uid
-	}
-	digest := sha256.Sum256([]byte(uid))
-	return types.UID(digestPrefix + hex.EncodeToString(digest[:]))
-}
+func digestUID(uid types.UID) types.UID { return types.UID(v1alpha1.DigestUID(string(uid))) }
 
 func isAccount(s v1alpha1.Subject) func(v1alpha1.ListedServiceAccount) bool {
 	return func(known v1alpha1.ListedServiceAccount) bool {

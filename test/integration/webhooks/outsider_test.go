@@ -29,7 +29,7 @@ import (
 )
 
 var _ = Describe("Whoever reaches the webhooks' port", func() {
-	It("SEC-W5 SEC-W30 SEC-W36 SEC-W37 gets answers, no effect and nobody's data", func(ctx SpecContext) {
+	It("SEC-W5 SEC-W30 SEC-W36 SEC-W37 SEC-W38 gets answers, no effect and nobody's data", func(ctx SpecContext) {
 		w := start(ctx, devcluster.Options{})
 		f := furnish(ctx, w)
 		const value = "of-dave-alone"
@@ -40,6 +40,7 @@ var _ = Describe("Whoever reaches the webhooks' port", func() {
 			namespace := build.Namespace("victim-web")
 			g.Expect(w.Admin().Get(ctx, client.ObjectKeyFromObject(namespace), namespace)).To(Succeed())
 			g.Expect(namespace.Labels).To(HaveKey(v1alpha1.TreeLabel("victim")))
+			g.Expect(namespace.Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationParentUID, Not(BeEmpty())))
 		}).Should(Succeed())
 		lister := build.Tenant("lister").Managers("alice").UserSubjects(build.ServiceAccount("victim", "robot")).Object()
 		Expect(w.Admin().Create(ctx, lister)).To(Succeed())
@@ -122,16 +123,20 @@ func (o *outsider) send(ctx context.Context, path string, body io.Reader) (code 
 	return response.StatusCode, string(text)
 }
 
-// learnsNoUID expects that what alice reads in an LNamespace about the namespace of an account that it lists proves nothing to the
-// webhooks, and that the namespace's UID would.
+// learnsNoUID expects that what an LNamespace says about the namespace of an account that it lists, and what a child says about its
+// parent, proves nothing to the webhooks, and that the namespace's UID would.
 func (o *outsider) learnsNoUID(ctx context.Context, lister *v1alpha1.LNamespace) {
 	GinkgoHelper()
 	account := lister.Status.ServiceAccounts[0]
 	listed := build.Namespace(account.Namespace)
 	Expect(o.world.Admin().Get(ctx, client.ObjectKeyFromObject(listed), listed)).To(Succeed())
-	text, err := json.Marshal(lister)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(string(text)).NotTo(ContainSubstring(string(listed.UID)))
+	child := build.Namespace("victim-web")
+	Expect(o.world.Admin().Get(ctx, client.ObjectKeyFromObject(child), child)).To(Succeed())
+	for _, object := range []client.Object{lister, child} {
+		text, err := json.Marshal(object)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).NotTo(ContainSubstring(string(listed.UID)), object.GetName())
+	}
 	deletion := func(uid types.UID) string {
 		GinkgoHelper()
 		root := build.Root(account.Namespace)
@@ -142,6 +147,7 @@ func (o *outsider) learnsNoUID(ctx context.Context, lister *v1alpha1.LNamespace)
 		return answer
 	}
 	Expect(deletion(account.NamespaceUID)).NotTo(ContainSubstring("victim-web"))
+	Expect(deletion(types.UID(child.Annotations[v1alpha1.AnnotationParentUID]))).NotTo(ContainSubstring("victim-web"))
 	Expect(deletion(listed.UID)).To(ContainSubstring("victim-web"), "a review that holds the UID is answered as the admin's would be")
 }
 
