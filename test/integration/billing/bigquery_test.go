@@ -28,7 +28,7 @@ var _ = Describe("a ledger in BigQuery", Ordered, func() {
 	var e *exporter
 	var store *billing.Store
 	var key, config string
-	BeforeAll(func(ctx SpecContext) {
+	BeforeAll(func() {
 		var err error
 		server, err = fakebigquery.Start()
 		Expect(err).NotTo(HaveOccurred())
