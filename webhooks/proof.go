@@ -84,7 +84,7 @@ func checkIdentity(s *forest.Snapshot, k kind, req admission.Request) error {
 		return nil // the forest holds no ResourceDistributions; the handler asks the API server
 	}
 	if known := knownUID(s, k, &old); known == "" || known != string(old.UID) {
-		return notYet(strings.ToLower(k.name) + " " + old.Name + " is not known yet in this form; try again")
+		return notYet("the operator has not seen this version of " + strings.ToLower(k.name) + " " + old.Name + " yet; try again in a second")
 	}
 	return nil
 }

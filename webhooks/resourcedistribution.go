@@ -68,7 +68,7 @@ func (v *distributionValidator) known(ctx context.Context, old *v1alpha1.Resourc
 		return unread("ResourceDistribution "+old.Name, err)
 	}
 	if err != nil || object.UID != old.UID {
-		return notYet("resourcedistribution " + old.Name + " is not known yet in this form; try again")
+		return notYet("the operator has not seen this version of resourcedistribution " + old.Name + " yet; try again in a second")
 	}
 	return nil
 }

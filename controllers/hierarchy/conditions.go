@@ -48,7 +48,7 @@ func haltedCondition(s *forest.Snapshot, name string) finding {
 	if halt := s.Place(name).Halt; halt.Reason != "" {
 		return finding{v1alpha1.ConditionHalted, metav1.ConditionTrue, halt.Reason, halt.Message}
 	}
-	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "every namespace between this one and the root of its tree is there, or it is in no tree"}
+	return finding{v1alpha1.ConditionHalted, metav1.ConditionFalse, v1alpha1.ReasonActive, "nothing above this namespace is missing, so it is not halted"}
 }
 
 func parentApplied(s *forest.Snapshot, name, rejected string) finding {

@@ -3,11 +3,9 @@ package propagation
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -35,45 +33,6 @@ func (k *kinds) degradeLate(ctx context.Context, run *kindRun) {
 			k.degrade(run)
 		}
 	}
-}
-
-// degrade makes a kind Degraded that is still syncing, and says so once.
-func (k *kinds) degrade(run *kindRun) {
-	k.mu.Lock()
-	late := run.state == kindSyncing
-	if late {
-		run.state = kindDegraded
-		ctrl.Log.WithName("propagation").Info(run.describeDegraded(k.timing.Degraded))
-	}
-	k.mu.Unlock()
-	if late {
-		k.report()
-	}
-}
-
-// noteFailure keeps why a kind can't be listed or watched.
-func (k *kinds) noteFailure(run *kindRun, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	run.failure = err
-}
-
-// describeBlind is a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
-func (k *kinds) describeBlind() []string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var all []string
-	for _, run := range k.runs {
-		switch run.state {
-		case kindDegraded:
-			all = append(all, run.describeDegraded(k.timing.Degraded))
-		case kindForbidden:
-			all = append(all, fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it by a "+
-				"ClusterRoleBinding%s", run.mapping.Resource.GroupResource(), run.adviseScope()))
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // adviseScope returns the end of a sentence that advises scope Auto for a kind that is forbidden cluster-wide; "" for a kind of RBAC, which

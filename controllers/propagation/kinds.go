@@ -2,6 +2,7 @@ package propagation
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -290,4 +291,62 @@ func (k *kinds) mappingOf(gk schema.GroupKind) *meta.RESTMapping {
 		return run.mapping
 	}
 	return nil
+}
+
+// degrade makes a kind Degraded that is still syncing, and says so once.
+func (k *kinds) degrade(run *kindRun) {
+	k.mu.Lock()
+	late := run.state == kindSyncing
+	if late {
+		run.state = kindDegraded
+		ctrl.Log.WithName("propagation").Info(run.describeDegraded(k.timing.Degraded))
+	}
+	k.mu.Unlock()
+	if late {
+		k.report()
+	}
+}
+
+// noteFailure keeps why a kind can't be listed or watched.
+func (k *kinds) noteFailure(run *kindRun, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	run.failure = err
+}
+
+// describeBlind is a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
+func (k *kinds) describeBlind() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []string
+	for _, run := range k.runs {
+		switch run.state {
+		case kindDegraded:
+			all = append(all, run.describeDegraded(k.timing.Degraded))
+		case kindForbidden:
+			all = append(all, fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it by a "+
+				"ClusterRoleBinding%s", run.mapping.Resource.GroupResource(), run.adviseScope()))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// narrowFeeds returns the sinks of all narrow kinds that were served, by resource.
+func (k *kinds) narrowFeeds() map[schema.GroupResource][]*narrowFeed {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := map[schema.GroupResource][]*narrowFeed{}
+	for _, run := range k.runs {
+		if len(run.narrow) > 0 {
+			all[run.mapping.Resource.GroupResource()] = run.narrow
+		}
+	}
+	return all
+}
+
+func (k *kinds) feedsOf(run *kindRun) []*narrowFeed {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return run.narrow
 }

@@ -179,3 +179,19 @@ func (f *narrowFeed) tell(namespace string) {
 	}
 	f.troubles.tellAround(namespace)
 }
+
+// unseen returns why the operator can see nothing in namespace; the zero Status where the operator sees the objects there, or is about to
+// list them.
+func (f *narrowFeed) unseen(namespace string) watchset.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, looked := f.states[namespace]
+	wide := f.states[propagate.Everywhere]
+	switch {
+	case wide.State == watchset.Synced, now.State == watchset.Synced:
+		return watchset.Status{}
+	case !looked && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own
+		return wide
+	}
+	return now
+}

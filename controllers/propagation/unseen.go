@@ -7,30 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // The functions of this file say where, and why, the operator can't see the objects of a narrow kind; see Kind.isNarrow.
-
-// unseen returns why the operator can see nothing in namespace; the zero Status where the operator sees the objects there, or is about to
-// list them.
-func (f *narrowFeed) unseen(namespace string) watchset.Status {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	now, looked := f.states[namespace]
-	wide := f.states[propagate.Everywhere]
-	switch {
-	case wide.State == watchset.Synced, now.State == watchset.Synced:
-		return watchset.Status{}
-	case !looked && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own
-		return wide
-	}
-	return now
-}
 
 // unseenIn returns the states of all followed namespaces in which the operator sees nothing.
 func (f *narrowFeed) unseenIn() map[string]watchset.State {
@@ -86,25 +67,6 @@ func (k *kinds) countUnseen(run *kindRun) map[watchset.State]int {
 		counts[state]++
 	}
 	return counts
-}
-
-// narrowFeeds returns the sinks of all narrow kinds that were served, by resource.
-func (k *kinds) narrowFeeds() map[schema.GroupResource][]*narrowFeed {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	all := map[schema.GroupResource][]*narrowFeed{}
-	for _, run := range k.runs {
-		if len(run.narrow) > 0 {
-			all[run.mapping.Resource.GroupResource()] = run.narrow
-		}
-	}
-	return all
-}
-
-func (k *kinds) feedsOf(run *kindRun) []*narrowFeed {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return run.narrow
 }
 
 // seeCopies says whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API server doesn't serve there are no

@@ -2,6 +2,7 @@ package subnamespace
 
 import (
 	"context"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -12,36 +13,78 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
+// waitingRoom keeps trees within their limits: it knows which namespaces are being created, and which SubNamespaces wait.
+type waitingRoom struct {
+	snapshot func() *forest.Snapshot
+
+	mu       sync.Mutex        // guards all below; the innermost lock but that of the view
+	underWay map[string]string // namespaces that are being created → the root of the tree against whose limits they count
+	lines    *lines            // the SubNamespaces that limits hold back
+	full     map[string]full   // by root: the last answer that its tree has no room
+}
+
+func newWaitingRoom(snapshot func() *forest.Snapshot) *waitingRoom {
+	return &waitingRoom{snapshot: snapshot, underWay: map[string]string{}, lines: newLines(), full: map[string]full{}}
+}
+
+// waitForDepth puts a SubNamespace in the line of those that would exceed the limit of depth of the tree of root.
+func (w *waitingRoom) waitForDepth(root string, sub *v1alpha1.SubNamespace) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lines.waitForDepth(root, waiterOf(sub))
+}
+
+// leave takes a SubNamespace out of its line, and returns the root in whose line it stood, or "".
+func (w *waitingRoom) leave(key types.NamespacedName) (root string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.leave(key)
+}
+
+// isEmpty says whether no limit holds any SubNamespace back.
+func (w *waitingRoom) isEmpty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.isEmpty()
+}
+
+// waitingIn returns the SubNamespaces that limits of the tree of root hold back.
+func (w *waitingRoom) waitingIn(root string) []types.NamespacedName {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lines.of(root)
+}
+
 // reserve takes a place in the tree for a namespace that is about to be created, so that the tree never holds one too many. Older
 // SubNamespaces that wait in line come first. release gives the place back once the namespace is in the view, or couldn't be
 // created; it is nil where there is no room, and v then says why.
-func (r *Reconciler) reserve(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.Index.Snapshot()
+func (w *waitingRoom) reserve(sub *v1alpha1.SubNamespace) (release func(), v verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.snapshot()
 	place := s.Place(sub.Namespace)
 	if !place.InTree() {
 		return nil, verdict{reason: v1alpha1.ReasonCreating, message: "the parent namespace has just changed: the operator decides again in a moment"}
 	}
-	root, w := place.Path[0], waiterOf(sub)
+	root, waiter := place.Path[0], waiterOf(sub)
 	reserved := 0
-	for name, under := range r.room {
+	for name, under := range w.underWay {
 		if under == root && s.Namespace(name) == nil {
 			reserved++
 		}
 	}
-	if why := r.noRoom(s, root, reserved, r.lines.ahead(root, w)+1); why != "" {
-		r.lines.waitForRoom(root, w)
+	if why := w.noRoom(s, root, reserved, w.lines.ahead(root, waiter)+1); why != "" {
+		w.lines.waitForRoom(root, waiter)
 		v = blocked(forest.Obstacle{Reason: v1alpha1.ReasonLimitExceeded, Message: why})
 		v.inLine = true
 		return nil, v
 	}
-	r.lines.leave(w.key)
-	r.room[sub.Name] = root
+	w.lines.leave(waiter.key)
+	w.underWay[sub.Name] = root
 	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.room, sub.Name)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.underWay, sub.Name)
 	}, verdict{}
 }
 
@@ -54,15 +97,15 @@ type full struct {
 
 // noRoom says why there is no room, as forest.Snapshot.NoRoom does. It walks the tree once for all that ask about the same
 // snapshot: where there is no room for some number, there is none for more. The caller holds the lock.
-func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
-	if last := r.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
+func (w *waitingRoom) noRoom(s *forest.Snapshot, root string, reserved, adding int) string {
+	if last := w.full[root]; last.snapshot == s && last.reserved == reserved && last.adding <= adding {
 		return last.text
 	}
 	text := s.NoRoom(root, reserved, adding)
 	if text == "" {
-		delete(r.full, root)
+		delete(w.full, root)
 	} else {
-		r.full[root] = full{s, reserved, adding, text}
+		w.full[root] = full{s, reserved, adding, text}
 	}
 	return text
 }
@@ -70,10 +113,7 @@ func (r *Reconciler) noRoom(s *forest.Snapshot, root string, reserved, adding in
 // leaveLine takes a SubNamespace that no limit holds back any more out of its line, and requeues those behind it: nothing in the
 // forest need have changed, so no event would.
 func (r *Reconciler) leaveLine(key types.NamespacedName) {
-	r.mu.Lock()
-	root := r.lines.leave(key)
-	r.mu.Unlock()
-	if root != "" {
+	if root := r.waiting.leave(key); root != "" {
 		r.lookAgainInLine(root)
 	}
 }
@@ -84,10 +124,7 @@ func (r *Reconciler) lookAgainInLine(root string) {
 	if q == nil {
 		return // the controller has not started, and reconciles everything when it does
 	}
-	r.mu.Lock()
-	keys := r.lines.of(root)
-	r.mu.Unlock()
-	for _, key := range keys {
+	for _, key := range r.waiting.waitingIn(root) {
 		(*q).Add(reconcile.Request{NamespacedName: key})
 	}
 }
@@ -101,17 +138,11 @@ func (r *Reconciler) listen(_ context.Context, q queue) error {
 
 // listWaiting returns the SubNamespaces that wait for limits of the trees that a change concerns.
 func (r *Reconciler) listWaiting(c view.Change) (waiting []types.NamespacedName) {
-	r.mu.Lock()
-	nobody := r.lines.isEmpty()
-	r.mu.Unlock()
-	if nobody { // a SubNamespace that joins a line later is judged by the newest snapshot once more
+	if r.waiting.isEmpty() { // a SubNamespace that joins a line later is judged by the newest snapshot once more
 		return nil
 	}
-	concerned := c.New.ConcernedBy(c.Old, c.Namespaces)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for root := range concerned {
-		waiting = append(waiting, r.lines.of(root)...)
+	for root := range c.New.ConcernedBy(c.Old, c.Namespaces) {
+		waiting = append(waiting, r.waiting.waitingIn(root)...)
 	}
 	return waiting
 }

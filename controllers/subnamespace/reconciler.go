@@ -44,10 +44,9 @@ type Reconciler struct {
 	queue   atomic.Pointer[queue] // nil until the controller runs
 	refused apianswer.Refusals    // by parent/name: why the namespace could not be created
 
-	mu      sync.Mutex        // guards all below
-	room    map[string]string // namespaces that are being created → the root of the tree against whose limits they count
-	lines   *lines            // the SubNamespaces that limits hold back
-	full    map[string]full   // by root: the last answer that its tree has no room
+	waiting *waitingRoom
+
+	mu      sync.Mutex        // guards written
 	written map[string]string // by parent/name: resourceVersions of own writes that the cache has not shown yet
 }
 
@@ -66,10 +65,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-// reset makes the maps, empty.
+// reset makes what the reconciler remembers, empty.
 func (r *Reconciler) reset() {
-	r.room, r.lines, r.full = map[string]string{}, newLines(), map[string]full{}
-	r.written = map[string]string{}
+	r.waiting, r.written = newWaitingRoom(r.Index.Snapshot), map[string]string{}
 }
 
 // Reconcile brings one SubNamespace and its namespace to what they should be, and reports.
@@ -148,9 +146,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 	place := r.Index.Snapshot().Place(sub.Namespace)
 	switch {
 	case v.tooDeep && place.InTree():
-		r.mu.Lock()
-		r.lines.waitForDepth(place.Path[0], waiterOf(sub))
-		r.mu.Unlock()
+		r.waiting.waitForDepth(place.Path[0], sub)
 		if !r.Index.Snapshot().DepthObstacle(sub.Namespace).Exists() {
 			r.lookAgainInLine(place.Path[0]) // the limit was raised after the SubNamespace was judged and before it joined the line
 		}
@@ -167,7 +163,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	if wait := r.refused.Wait(key, asked); wait > 0 {
 		return createFailed(sub, r.refused.Of(key)), wait
 	}
-	release, v := r.reserve(sub)
+	release, v := r.waiting.reserve(sub)
 	if release == nil {
 		return v, 0
 	}

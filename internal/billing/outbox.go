@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -33,9 +32,6 @@ type Outbox struct {
 	path    string
 	maxRows int
 	clock   clock.PassiveClock
-
-	// mu makes Put's count and insert one step.
-	mu sync.Mutex
 }
 
 // Queued is an event in the outbox.
@@ -58,7 +54,7 @@ func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.Passi
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // writers would only wait for each other in SQLite
+	db.SetMaxOpenConns(1) // writers would only wait for each other in SQLite; so every transaction is one step
 	if _, err := db.ExecContext(ctx, outboxTables+usageTable); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening billing outbox %s: %w", path, err), db.Close())
 	}
@@ -70,8 +66,6 @@ func (o *Outbox) Close() error { return o.db.Close() }
 
 // Put queues all of these events or none. An event that is queued already keeps its place.
 func (o *Outbox) Put(ctx context.Context, events ...Event) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	return o.within(ctx, "queueing events", func(tx *sql.Tx) error {
 		for _, event := range events {
 			event = event.Sealed()

@@ -16,8 +16,6 @@ CREATE INDEX IF NOT EXISTS outbox_usage_order ON outbox_usage (final, covered_fr
 // rows wait than the outbox may hold, it deletes the oldest pieces whole and returns the number of their rows: the ledger then
 // covers nothing of their time.
 func (o *Outbox) PutUsage(ctx context.Context, finished, current []Usage) (givenUp int64, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	err = o.within(ctx, "keeping hours", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM outbox_usage WHERE final = 0`); err != nil {
 			return err

@@ -65,6 +65,12 @@ func (m *measurer) Start(ctx context.Context) error {
 	}
 }
 
+// hold takes mu for a source, and returns what frees it.
+func (m *measurer) hold() (free func()) {
+	m.mu.Lock()
+	return m.mu.Unlock
+}
+
 // now returns the time for the meter's next call. While a watch fails, now returns the time at which the failure began, because
 // changes are missed meanwhile; if that lasts, the meter covers none of that time. The caller holds mu.
 func (m *measurer) now() time.Time {

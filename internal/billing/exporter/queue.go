@@ -42,3 +42,9 @@ func (q *queue) take() []change {
 	q.changes = nil
 	return taken
 }
+
+func (q *queue) isEmpty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.changes) == 0
+}

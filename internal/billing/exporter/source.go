@@ -62,8 +62,7 @@ func (s *source) note(ctx context.Context, doing string, err error, follows bool
 	if ctx.Err() != nil {
 		return
 	}
-	s.by.mu.Lock()
-	defer s.by.mu.Unlock()
+	defer s.by.hold()()
 	switch {
 	case err != nil:
 		s.failure = fmt.Errorf("%s %s: %w", doing, s.kind, err)
@@ -74,8 +73,7 @@ func (s *source) note(ctx context.Context, doing string, err error, follows bool
 
 // Add implements cache.ReflectorStore.
 func (s *source) Add(object any) error {
-	s.by.mu.Lock()
-	defer s.by.mu.Unlock()
+	defer s.by.hold()()
 	s.set(object)
 	return nil
 }
@@ -85,16 +83,14 @@ func (s *source) Update(object any) error { return s.Add(object) }
 
 // Delete implements cache.ReflectorStore.
 func (s *source) Delete(object any) error {
-	s.by.mu.Lock()
-	defer s.by.mu.Unlock()
+	defer s.by.hold()()
 	s.by.meter.Set(s.id(object), billing.Reservation{}, s.by.now())
 	return nil
 }
 
 // Replace implements cache.ReflectorStore. What is not in the list is gone.
 func (s *source) Replace(objects []any, _ string) error {
-	s.by.mu.Lock()
-	defer s.by.mu.Unlock()
+	defer s.by.hold()()
 	there := make(map[string]bool, len(objects))
 	for _, object := range objects {
 		there[s.set(object)] = true

@@ -173,9 +173,7 @@ func (t *tracker) save(ctx context.Context) {
 func (t *tracker) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.queue.mu.Lock()
-	defer t.queue.mu.Unlock()
-	return t.cluster != nil && len(t.queue.changes) == 0 && len(t.unsaved) == 0 && !t.lost
+	return t.cluster != nil && t.queue.isEmpty() && len(t.unsaved) == 0 && !t.lost
 }
 
 // tenants returns all tenants; the UIDs of those with changes that the outbox hasn't taken, which are all if lost is set; and why

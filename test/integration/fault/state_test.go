@@ -36,7 +36,7 @@ var kinds = []schema.GroupVersionKind{
 
 // What differs between two runs of one story.
 var (
-	uid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	uid      = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|sha256:[0-9a-f]{64}`) // or its digest
 	moment   = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	volatile = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"}
 )
