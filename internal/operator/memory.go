@@ -9,6 +9,9 @@ import (
 const (
 	// minGarbage is the heap growth, in bytes, that never triggers a collection, however small the live heap is.
 	minGarbage = 64 << 20
+	// minFreed is how many bytes must have been allocated at rest before they are collected and given back. Thousands of watches allocate
+	// little by little, and their stacks shrink by half at each collection.
+	minFreed = 2 << 20
 	// minPercent and maxPercent bound the garbage in percent of the live heap. GOMEMLIMIT bounds live heap and garbage together.
 	minPercent, maxPercent = 100, 400
 )
@@ -16,7 +19,7 @@ const (
 // newMemoryKeeper lets the heap grow during a burst of work, so that garbage is collected less often, and returns the freed memory when
 // the burst is over.
 func newMemoryKeeper(interval time.Duration) memory.Keeper {
-	return memory.Keeper{Interval: interval, QuietAllocs: 8 << 20, MinFreed: 8 << 20, GarbagePercent: func() int {
+	return memory.Keeper{Interval: interval, QuietAllocs: 8 << 20, MinFreed: minFreed, GarbagePercent: func() int {
 		return garbagePercent(memory.ReadMetric("/gc/heap/live:bytes"), memory.ReadMetric("/gc/scan/stack:bytes")+memory.ReadMetric("/gc/scan/globals:bytes"))
 	}}
 }
