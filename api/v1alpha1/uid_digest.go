@@ -22,5 +22,5 @@ func DigestUID(uid string) string {
 
 // RecordsUID says whether recorded is the digest of uid or, as earlier versions wrote it, uid itself.
 func RecordsUID(recorded, uid string) bool {
-	return recorded == uid || strings.HasPrefix(recorded, uidDigestPrefix) && recorded == DigestUID(uid)
+	return recorded == uid || recorded == DigestUID(uid)
 }
