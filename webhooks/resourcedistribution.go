@@ -21,6 +21,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/authorizer"
 	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // distributionValidator judges those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
@@ -54,7 +55,7 @@ func (v *distributionValidator) ValidateDelete(ctx context.Context, rd *v1alpha1
 		return nil, err
 	}
 	if copies := rd.Status.Current + rd.Status.Outdated; copies > 0 && rd.Spec.DeletionPolicy != v1alpha1.DeletionOrphan {
-		return admission.Warnings{fmt.Sprintf("this removes the copy from %s", namespaceCount(int(copies)))}, nil
+		return admission.Warnings{"this removes the copy from " + text.Count(int(copies), "namespace", "namespaces")}, nil
 	}
 	return nil, nil
 }

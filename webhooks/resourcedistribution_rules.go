@@ -10,6 +10,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // maxAsked is for how many namespaces the authorizer is asked one by one; for more, the user needs the right to write everywhere.
@@ -117,16 +118,9 @@ func (c distributionChange) warnings() []string {
 		}
 	}
 	if leaving > 0 {
-		all = append(all, "this removes the copy from "+namespaceCount(leaving))
+		all = append(all, "this removes the copy from "+text.Count(leaving, "namespace", "namespaces"))
 	}
 	return all
-}
-
-func namespaceCount(n int) string {
-	if n == 1 {
-		return "1 namespace"
-	}
-	return fmt.Sprintf("%d namespaces", n)
 }
 
 // firstNames joins at most ten names.

@@ -201,10 +201,10 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(s)
 	case s.Failed > 0:
 		first := s.FailedNamespaces[0]
-		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s", countOf(s.Failed, "namespace"), first.Name, first.Message)
+		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s", text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
 	case len(s.NotFound) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound, fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
-			countOf(int32(len(r.NotFound)), "namespace"), isOrAre(len(r.NotFound))+" missing", strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
+			text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing", strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
 	case s.Missing > 0, s.Outdated > int32(r.Held), removing, unmarked:
 		return metav1.ConditionFalse, v1alpha1.ReasonProgressing, fmt.Sprintf("%d of %d copies are current", s.Current, s.Targets)
 	case s.Targets == 0:
@@ -232,20 +232,13 @@ func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) s
 		strings.ToLower(d.Template.Kind.Kind)+"s", d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
 }
 
-func countOf(n int32, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // TakenIn returns the sentence that so many namespaces have somebody else's object in the slot of a copy.
 func (t *Template) TakenIn(namespaces int) string {
 	have := "have"
 	if namespaces == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", countOf(int32(namespaces), "namespace"), have, t.Kind.Kind, t.Name)
+	return fmt.Sprintf("%s already %s a %s %s that the operator did not write", text.Count(namespaces, "namespace", "namespaces"), have, t.Kind.Kind, t.Name)
 }
 
 func isOrAre(n int) string {

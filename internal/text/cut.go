@@ -1,4 +1,4 @@
-// Package text shortens the messages of conditions and Events, and makes texts harmless that other people have written.
+// Package text shortens the messages of conditions and Events, counts in them, and makes texts harmless that other people have written.
 package text
 
 import "strings"

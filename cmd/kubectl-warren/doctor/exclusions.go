@@ -14,6 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // exclusion is why an object of a kind in mode All isn't copied, or not to every namespace below.
@@ -53,7 +54,7 @@ func (l leftOut) describe() []string {
 	var sentences []string
 	for why := byLabel; why < unsoundSource; why++ {
 		if names := l[why]; len(names) > 0 {
-			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], counted(len(names), "object", "objects")), forest.Few(names)))
+			sentences = append(sentences, fmt.Sprintf("%s: %s", fmt.Sprintf(leftOutTexts[why], text.Count(len(names), "object", "objects")), forest.Few(names)))
 		}
 	}
 	return sentences
@@ -107,11 +108,4 @@ func excludedBy(source *propagate.Source, object client.Object) (why exclusion, 
 		return byConfiguration, source.Excluded == propagate.ByConfiguration
 	}
 	return bySelector, source.Selector != nil
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // kindFound is what the cluster shows of a propagated kind whose mode is All or Remove, or that isn't served.
@@ -114,7 +115,7 @@ func judgeKinds(found []kindFound) Check {
 		case one.unserved:
 			unserved = append(unserved, gk)
 		case propagate.KindMode(one.Mode) == propagate.Remove && one.copies > 0:
-			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, counted(one.copies, "copy", "copies"), one.kept))
+			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, text.Count(one.copies, "copy", "copies"), one.kept))
 		case propagate.KindMode(one.Mode) == propagate.Remove:
 			removed = append(removed, gk)
 		default:
