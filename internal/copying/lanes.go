@@ -15,7 +15,7 @@ type Turn[L comparable] struct {
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
-	weigh   func(K, int) // is called with the weight of a key that comes
+	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out; of the turn tenant, class and weight are set
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -26,9 +26,15 @@ type tenant[K, L comparable] struct {
 	size    int
 }
 
+// entry is a key that waits, and the weight of its work.
+type entry[K any] struct {
+	key    K
+	weight int
+}
+
 // lane holds the keys that share turns.
 type lane[K any] struct {
-	keys         []K
+	keys         []entry[K]
 	length, left int // in keys: of each turn, and of what is left of the present one
 }
 
@@ -66,8 +72,8 @@ func (r *ring[N, M]) pass(leaves bool) {
 	r.turns = append(r.turns, name)
 }
 
-func newLanes[K, L comparable](turnOf func(K) Turn[L], weigh func(K, int)) *lanes[K, L] {
-	return &lanes[K, L]{turnOf: turnOf, weigh: weigh}
+func newLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *lanes[K, L] {
+	return &lanes[K, L]{turnOf: turnOf, handOut: handOut}
 }
 
 // Touch implements workqueue.Queue. A key that waits keeps its turn.
@@ -76,10 +82,9 @@ func (q *lanes[K, L]) Touch(K) {}
 // Push implements workqueue.Queue.
 func (q *lanes[K, L]) Push(k K) {
 	turn := q.turnOf(k)
-	q.weigh(k, turn.Weight)
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
-	of.keys = append(of.keys, k)
+	of.keys = append(of.keys, entry[K]{k, turn.Weight})
 	of.length = max(1, turn.Length)
 	t.size++
 	q.size++
@@ -90,14 +95,19 @@ func (q *lanes[K, L]) Len() int { return q.size }
 
 // Pop implements workqueue.Queue. It is called only when Len is not 0.
 func (q *lanes[K, L]) Pop() K {
+	turn := Turn[L]{Tenant: q.tenants.turns[0]}
 	t := q.tenants.first()
-	k := t.pop()
+	e, class := t.pop()
 	q.tenants.pass(t.size == 0)
 	q.size--
-	return k
+	if turn.Class, turn.Weight = class, e.weight; q.handOut != nil {
+		q.handOut(e.key, turn)
+	}
+	return e.key
 }
 
-func (t *tenant[K, L]) pop() K {
+// pop takes the next key, and says of which class it is.
+func (t *tenant[K, L]) pop() (entry[K], int) {
 	t.size--
 	for i := range t.classes {
 		class := &t.classes[i]
@@ -105,22 +115,22 @@ func (t *tenant[K, L]) pop() K {
 			continue
 		}
 		of := class.first()
-		k := of.pop()
+		e := of.pop()
 		if of.left == 0 || len(of.keys) == 0 {
 			class.pass(len(of.keys) == 0)
 		}
-		return k
+		return e, i
 	}
 	panic("pop of a tenant without keys")
 }
 
 // pop takes the next key, and counts the turn.
-func (l *lane[K]) pop() K {
+func (l *lane[K]) pop() entry[K] {
 	if l.left == 0 {
 		l.left = l.length
 	}
 	l.left--
-	k := l.keys[0]
+	e := l.keys[0]
 	l.keys = l.keys[1:]
-	return k
+	return e
 }

@@ -32,7 +32,7 @@ func TestLanes(t *testing.T) {
 					turn.Length = 3
 				}
 				return turn
-			}, func(string, int) {})
+			}, nil)
 			for word := range strings.FieldsSeq(test.pushed) {
 				q.Push(word)
 			}

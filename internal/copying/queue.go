@@ -14,20 +14,21 @@ import (
 
 // Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
 // turns, and so do the lanes L within a tenant; see Turn. Of the work that sends many bytes (Turn.Weight), no more than maxWeight is under
-// way at once, or a single key that weighs more.
+// way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for its copies, and heavy work makes
+// way for the others (see shares).
 type Queue[K, L comparable] struct {
 	delaying workqueue.TypedDelayingInterface[K]
 	leading  atomic.Bool
 	working  atomic.Int64 // how many keys are worked on
-	weights  *weights[K, L]
+	shares   *shares[K, L]
 }
 
 // NewQueue returns the queue of a standby. turnOf says where a key waits. It is called under the queue's lock when the key comes, and must
 // not call the queue.
 func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
-	w := newWeights(turnOf)
-	return &Queue[K, L]{weights: w, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf, w.note)}),
+	s := newShares(turnOf)
+	return &Queue[K, L]{shares: s, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf, s.note)}),
 	})}
 }
 
@@ -57,28 +58,38 @@ func (q *Queue[K, L]) WorkOne(work func(K)) bool {
 		if shutdown {
 			return false
 		}
-		if weight, begun := q.weights.begin(k); begun {
-			q.workOn(k, weight, work)
+		if of, begun := q.shares.begin(k); begun {
+			q.workOn(k, of, work)
 			return true
 		}
-		q.delaying.Done(k) // the key is set aside in weights until there is room
+		q.delaying.Done(k) // the key is set aside in shares until there is room
 	}
 }
 
-func (q *Queue[K, L]) workOn(k K, weight int, work func(K)) {
+func (q *Queue[K, L]) workOn(k K, of share, work func(K)) {
 	q.working.Add(1)
 	defer q.working.Add(-1)
+	begun := time.Now()
 	defer func() {
-		for _, ready := range q.weights.end(weight) {
-			q.delaying.Add(ready)
+		if rest := q.shares.rest(of, time.Since(begun)); rest > 0 {
+			time.AfterFunc(rest, func() { q.end(of) })
+			return
 		}
+		q.end(of)
 	}()
 	defer q.delaying.Done(k)
 	work(k)
 }
 
+// end gives back what work that is done has taken of the shares, and queues what may have room now.
+func (q *Queue[K, L]) end(of share) {
+	for _, ready := range q.shares.end(of) {
+		q.delaying.Add(ready)
+	}
+}
+
 // Len counts the keys that wait, without those whose delay (see AddAfter) is not over.
-func (q *Queue[K, L]) Len() int { return q.delaying.Len() + q.weights.count() }
+func (q *Queue[K, L]) Len() int { return q.delaying.Len() + q.shares.count() }
 
 // IsIdle says whether no key waits or is worked on, without those whose delay (see AddAfter) is not over.
 func (q *Queue[K, L]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }

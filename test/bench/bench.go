@@ -13,6 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -72,10 +73,15 @@ func (b *bench) startOperator(ctx context.Context) error {
 
 // waitForIdle waits until the operator has nothing left to do and has written nothing for a second.
 func (b *bench) waitForIdle(ctx context.Context) error {
-	return waitFor(ctx, "an idle operator", func(ctx context.Context) (bool, error) {
+	var pending float64
+	var writes []audit.Request
+	err := waitFor(ctx, "an idle operator", func(ctx context.Context) (bool, error) {
 		m, err := b.Operator.Metrics(ctx)
-		if err != nil || m.Value("warren_propagation_pending_actions", nil) > 0 {
+		if err != nil {
 			return false, err
+		}
+		if pending = m.Value("warren_propagation_pending_actions", nil); pending > 0 {
+			return false, nil
 		}
 		mark, err := b.Mark(ctx)
 		if err != nil {
@@ -86,9 +92,13 @@ func (b *bench) waitForIdle(ctx context.Context) error {
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
-		writes, err := b.Writes(ctx, mark)
+		writes, err = b.Writes(ctx, mark)
 		return len(writes) == 0, err
 	})
+	if err != nil {
+		return fmt.Errorf("%w; %.0f keys wait, and the writes of the last second are %v", err, pending, writes[:min(len(writes), 5)])
+	}
+	return nil
 }
 
 // newSecret is a source of one KiB that isn't one yet.

@@ -66,7 +66,7 @@ func main() {
 	noisy := flag.Bool("noisy", false, "measure instead what a tenant that floods costs the others")
 	informers := flag.Bool("informers", false, "measure instead what informers by namespace cost, beside those of controller-runtime, and how soon they follow RBAC")
 	hold := flag.Bool("hold", false, "hold the informers that standard input names, for -informers")
-	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope those up to B6, and B11")
+	only := flag.String("only", "", "the budgets to measure, such as B1,B2; empty: all; with -mode All those up to B7, and B11; with -scope those up to B6, and B11; with -noisy the numbers of the floods, such as 3")
 	flag.Parse()
 	if err := s.chooseKinds(*kinds); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -90,7 +90,7 @@ func main() {
 	case *migration:
 		measure = func() (bool, error) { return part{measure: measureMigration, webhooks: true}.measureAlone(ctx, s) }
 	case *noisy:
-		measure = func() (bool, error) { return part{measure: measureNoise}.measureAlone(ctx, s) }
+		measure = func() (bool, error) { return runNoisy(ctx, s, *only) }
 	case *informers:
 		measure = func() (bool, error) { return part{measure: measureInformers}.measureAlone(ctx, s) }
 	case *access:

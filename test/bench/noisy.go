@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,25 +33,53 @@ func (s scale) probes() int {
 	return 40
 }
 
-// measureNoise measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in
-// another tree, beside that at rest right before, and the requests that the operator makes once it has met the flood.
-func measureNoise(ctx context.Context, b *bench) ([]result, error) {
-	if err := b.startOperator(ctx); err != nil {
-		return nil, err
+// runNoisy measures what each way in which one tenant may flood the operator costs the others: the time from a Secret to its copy in another
+// tree, beside that at rest right before, and the requests that the operator makes once it has met the flood. It prints the figures of each
+// flood at once. Only lists the numbers of the floods, from 1; without any all are measured.
+func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
+	chosen, err := chooseFloods(only)
+	if err != nil {
+		return false, err
 	}
-	if err := b.plantTree(ctx, 1); err != nil {
-		return nil, err
-	}
-	var results []result
-	for i, f := range floods() {
-		f.bench, f.root = b, fmt.Sprintf("noise-%d", i)
-		r, err := f.measure(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+	ok := true
+	p := part{measure: func(ctx context.Context, b *bench) ([]result, error) {
+		if err := b.startOperator(ctx); err != nil {
+			return nil, err
 		}
-		results = append(results, r...)
+		if err := b.plantTree(ctx, 1); err != nil {
+			return nil, err
+		}
+		for i, f := range chosen {
+			f.bench, f.root = b, fmt.Sprintf("noise-%d", i)
+			results, err := f.measure(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", f.name, err)
+			}
+			for _, r := range results {
+				ok = s.tell(r) && ok
+			}
+		}
+		return nil, nil
+	}}
+	_, err = p.on(ctx, s)
+	return ok, err
+}
+
+// chooseFloods returns the floods with these numbers, or all.
+func chooseFloods(only string) ([]*flood, error) {
+	all := floods()
+	if only == "" {
+		return all, nil
 	}
-	return results, nil
+	var chosen []*flood
+	for _, number := range strings.Split(only, ",") {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || n > len(all) {
+			return nil, fmt.Errorf("-noisy -only %s: %q is no flood; they are numbered from 1 to %d", only, number, len(all))
+		}
+		chosen = append(chosen, all[n-1])
+	}
+	return chosen, nil
 }
 
 // flood is one way in which a tenant may flood the operator.
@@ -95,11 +124,7 @@ func (f *flood) measure(ctx context.Context) ([]result, error) {
 		stop()
 		return nil, err
 	}
-	if err := f.waitUntilMet(ctx); err != nil {
-		stop()
-		return nil, err
-	}
-	asked, err := f.countRequests(ctx)
+	asked, err := f.countSteadyRequests(ctx)
 	stop()
 	if err := <-ended; err != nil {
 		return nil, err
@@ -188,20 +213,20 @@ func awaitCopy(ctx context.Context, copies watch.Interface, name string) error {
 	}
 }
 
-// waitUntilMet waits until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for good.
-func (f *flood) waitUntilMet(ctx context.Context) error {
+// countSteadyRequests counts until the operator asks for little, or for five minutes: what it asks for then is what the flood costs for good.
+func (f *flood) countSteadyRequests(ctx context.Context) (asked float64, err error) {
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
-		asked, err := f.countRequests(ctx)
-		if err != nil || asked <= noisyRequests {
-			return err
+		if asked, err = f.countRequests(ctx); err != nil || asked <= noisyRequests {
+			break
 		}
 	}
-	return ctx.Err()
+	return asked, err
 }
 
-// countRequests counts what the operator asks of the API server in a second, over ten of them.
+// countRequests counts what the operator asks of the API server in a second, over a time in which every obstacle is looked at again: they are
+// looked at all at once, 45 s apart at most.
 func (f *flood) countRequests(ctx context.Context) (float64, error) {
-	window := 10 * time.Second
+	window := 50 * time.Second
 	if f.scale.small {
 		window = 3 * time.Second
 	}

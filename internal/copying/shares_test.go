@@ -1,0 +1,236 @@
+package copying
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Keys are words: the first letter is the tenant, and capital letters weigh a MiB each.
+func wordTurn(word string) Turn[string] {
+	heavy := 0
+	for _, letter := range word {
+		if letter >= 'A' && letter <= 'Z' {
+			heavy += 1 << 20
+		}
+	}
+	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy}
+}
+
+// workers starts so many workers, which work on the keys of a queue until the test ends.
+func workers(t *testing.T, q *Queue[string, string], count int, work func(string)) {
+	t.Helper()
+	var all sync.WaitGroup
+	for range count {
+		all.Go(func() {
+			for q.WorkOne(work) {
+			}
+		})
+	}
+	t.Cleanup(func() {
+		q.ShutDown()
+		all.Wait()
+	})
+}
+
+func TestShares(t *testing.T) {
+	t.Run("PROP-Q7 heavy keys wait for one another, and light ones for none of them", func(t *testing.T) {
+		q := NewQueue(wordTurn)
+		q.Lead()
+		var underWay, most atomic.Int64
+		release, light := make(chan struct{}), make(chan string, 1)
+		var done sync.WaitGroup
+		workers(t, q, 8, func(word string) {
+			defer done.Done()
+			weight := int64(wordTurn(word).Weight)
+			if weight == 0 {
+				light <- word
+				return
+			}
+			now := underWay.Add(weight)
+			for was := most.Load(); now > was && !most.CompareAndSwap(was, now); was = most.Load() {
+			}
+			<-release
+			underWay.Add(-weight)
+		})
+		done.Add(41)
+		for i := range 40 {
+			q.Add("aXYZ"[:2+i%3] + strings.Repeat("-", i)) // of one to three MiB
+		}
+		q.Add("z")
+		if got := <-light; got != "z" {
+			t.Errorf("%q was worked on", got)
+		}
+		if q.IsIdle() {
+			t.Error("the queue is idle while heavy keys are set aside")
+		}
+		close(release)
+		done.Wait()
+		if most.Load() > maxWeight {
+			t.Errorf("%d bytes were under way at once, more than %d", most.Load(), maxWeight)
+		}
+	})
+	t.Run("PROP-Q7 what weighs more than there is room for is worked on alone", func(t *testing.T) {
+		s := newShares(wordTurn)
+		for _, word := range []string{"aABCDE", "bA"} {
+			s.note(word, wordTurn(word))
+		}
+		of, begun := s.begin("aABCDE")
+		if _, second := s.begin("bA"); !begun || second || s.count() != 1 {
+			t.Errorf("begun: %t and %t, %d set aside", begun, second, s.count())
+		}
+		if ready := s.end(of); !slices.Equal(ready, []string{"bA"}) {
+			t.Errorf("%v are ready", ready)
+		}
+	})
+	t.Run("PROP-Q7 tenants take turns among what is set aside", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShares(wordTurn)
+			begun := handOut(s, "aXXX", "aX1", "aX2", "aX3", "aX4", "aX1", "bX")
+			if len(begun) != 1 {
+				t.Fatalf("%v have begun", begun)
+			}
+			time.Sleep(sharedFor)
+			if ready := s.end(begun[0]); !slices.Equal(ready, []string{"aX1", "bX", "aX2"}) {
+				t.Errorf("%v are ready", ready)
+			}
+		})
+	})
+	t.Run("PROP-Q7 what has become a deletion waits for nothing", func(t *testing.T) {
+		deleted := false
+		s := newShares(func(word string) Turn[string] {
+			turn := wordTurn(word)
+			if deleted {
+				turn.Weight = 0
+			}
+			return turn
+		})
+		for _, word := range []string{"aXXX", "bX"} {
+			s.note(word, wordTurn(word))
+		}
+		_, _ = s.begin("aXXX")
+		deleted = true
+		if of, begun := s.begin("bX"); !begun || of.weight != 0 {
+			t.Errorf("begun: %t, with weight %d", begun, of.weight)
+		}
+	})
+	t.Run("PROP-Q7 nothing is lost when the queue ends", func(t *testing.T) {
+		q := NewQueue(wordTurn)
+		q.Lead()
+		for _, word := range []string{"aXXX", "bXXX", "c"} {
+			q.Add(word)
+		}
+		q.ShutDown()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for q.WorkOne(func(string) {}) {
+			}
+		}()
+		select {
+		case <-ended:
+		case <-time.After(time.Minute):
+			t.Error("the workers don't end")
+		}
+	})
+}
+
+// Keys of class 2 are words: the first letter is the tenant; those that begin with a dot have none. Capital letters weigh a MiB each.
+func copyTurn(word string) Turn[string] {
+	turn := wordTurn(word)
+	if turn.Class = 2; word[0] == '.' {
+		turn.Tenant = ""
+	}
+	return turn
+}
+
+// handOut notes that all keys have work, hands them out, and returns what those take that begin.
+func handOut(s *shares[string, string], words ...string) (begun []share) {
+	for _, word := range words {
+		s.lately.note(s.turnOf(word).Tenant, time.Now())
+	}
+	for _, word := range words {
+		s.note(word, s.turnOf(word))
+		if of, ok := s.begin(word); ok {
+			begun = append(begun, of)
+		}
+	}
+	return begun
+}
+
+func TestSharedWorkers(t *testing.T) {
+	t.Run("PROP-Q8 a tenant has all workers while no other has work", func(t *testing.T) {
+		if got := len(handOut(newShares(copyTurn), "a1", "a2", "a3", "a4")); got != 4 {
+			t.Errorf("%d keys have begun", got)
+		}
+	})
+	t.Run("PROP-Q8 tenants share the workers, and each has its own", func(t *testing.T) {
+		s := newShares(copyTurn)
+		begun := handOut(s, "a1", "a2", "a3", "a4", "b1", "b2", "b3")
+		if len(begun) != 2*sharedWorkers || s.count() != 3 {
+			t.Fatalf("%v have begun, %d are set aside", begun, s.count())
+		}
+		if ready := s.end(begun[0]); !slices.Equal(ready, []string{"a3"}) {
+			t.Errorf("%v are ready", ready)
+		}
+		if ready := s.end(begun[3]); !slices.Equal(ready, []string{"b3"}) {
+			t.Errorf("%v are ready", ready)
+		}
+	})
+	t.Run("PROP-Q8 what takes rights away, and what belongs to no tenant, waits for nobody", func(t *testing.T) {
+		s := newShares(func(word string) Turn[string] {
+			turn := copyTurn(word)
+			if strings.HasSuffix(word, "!") {
+				turn.Class = 0
+			}
+			return turn
+		})
+		if got := len(handOut(s, "a1", "a2", "b1", "a!", "a!!", ".1", ".2", ".3")); got != 8 {
+			t.Errorf("%d keys have begun", got)
+		}
+	})
+	t.Run("PROP-Q8 the workers are the tenant's again when the others have had no work for a while", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newShares(copyTurn)
+			begun := handOut(s, "b1", "a1", "a2", "a3", "a4", "a5")
+			time.Sleep(sharedFor)
+			if ready := s.end(begun[1]); !slices.Equal(ready, []string{"a3", "a4", "a5"}) {
+				t.Errorf("%v are ready", ready)
+			}
+		})
+	})
+	t.Run("PROP-Q8 heavy work makes way for other tenants, one body at a time, and rests in between", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := NewQueue(func(word string) Turn[string] {
+				turn := copyTurn(word)
+				turn.Class = 0 // the number of workers is not what is looked at
+				return turn
+			})
+			q.Lead()
+			var mu sync.Mutex
+			var begun []time.Duration
+			start := time.Now()
+			workers(t, q, 8, func(word string) {
+				if word == "z" {
+					return
+				}
+				mu.Lock()
+				begun = append(begun, time.Since(start))
+				mu.Unlock()
+				time.Sleep(100 * time.Millisecond)
+			})
+			q.Add("z", "aX1", "aX2", "aX3")
+			time.Sleep(time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			each := (1 + restFactor) * 100 * time.Millisecond
+			if want := []time.Duration{0, each, 2 * each}; !slices.Equal(begun, want) {
+				t.Errorf("heavy work began after %v, want %v", begun, want)
+			}
+		})
+	})
+}
