@@ -56,10 +56,12 @@ func newQueue(f facts) *queue { return copying.NewQueue(f.turnOf) }
 
 // turnOf returns the turn of a key; see copying.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
 // tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
-// may take rights away, so that no flood of other copies keeps a right alive. Class 1 has the other deletions, class 2 the rest.
+// may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions, class 2 the rest.
 func turnOf(world *propagate.World, k key) copying.Turn[lane] {
 	turn := copying.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
 	if k.what != aSlot {
+		// A look at a source costs a read; one at a namespace, or at the limits of a tree, asks nothing of the API server.
+		turn.Urgent = k.what != aSource || propagate.GivesRights(k.slot)
 		return turn
 	}
 	action := world.Plan(k.slot)
@@ -72,7 +74,7 @@ func turnOf(world *propagate.World, k key) copying.Turn[lane] {
 	}
 	switch {
 	case propagate.GivesRights(k.slot) && action.Verb != propagate.Create:
-		turn.Class, turn.Weight = 0, 0
+		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
 	case action.Verb == propagate.Delete:
 		turn.Class = 1
 	}

@@ -10,12 +10,14 @@ type Turn[L comparable] struct {
 	Length int
 	// Weight is how many bytes the work sends, where they are many; else 0. See Queue.
 	Weight int
+	// Urgent work waits for no room, whatever other tenants have to do: it takes rights away, or asks nothing of the API server.
+	Urgent bool
 }
 
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
-	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out; of the turn tenant, class and weight are set
+	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out; of the turn tenant, weight and urgency are set
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -26,10 +28,22 @@ type tenant[K, L comparable] struct {
 	size    int
 }
 
-// entry is a key that waits, and the weight of its work.
+// first returns the key that Pop would return. It is called only when Len is not 0.
+func (q *lanes[K, L]) first() K {
+	t := q.tenants.first()
+	for i := range t.classes {
+		if class := &t.classes[i]; len(class.turns) > 0 {
+			return class.first().keys[0].key
+		}
+	}
+	panic("a tenant without keys")
+}
+
+// entry is a key that waits, and what of its turn is asked for again when it is handed out.
 type entry[K any] struct {
 	key    K
 	weight int
+	urgent bool
 }
 
 // lane holds the keys that share turns.
@@ -84,7 +98,7 @@ func (q *lanes[K, L]) Push(k K) {
 	turn := q.turnOf(k)
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
-	of.keys = append(of.keys, entry[K]{k, turn.Weight})
+	of.keys = append(of.keys, entry[K]{k, turn.Weight, turn.Urgent})
 	of.length = max(1, turn.Length)
 	t.size++
 	q.size++
@@ -95,19 +109,17 @@ func (q *lanes[K, L]) Len() int { return q.size }
 
 // Pop implements workqueue.Queue. It is called only when Len is not 0.
 func (q *lanes[K, L]) Pop() K {
-	turn := Turn[L]{Tenant: q.tenants.turns[0]}
-	t := q.tenants.first()
-	e, class := t.pop()
+	name, t := q.tenants.turns[0], q.tenants.first()
+	e := t.pop()
 	q.tenants.pass(t.size == 0)
 	q.size--
-	if turn.Class, turn.Weight = class, e.weight; q.handOut != nil {
-		q.handOut(e.key, turn)
+	if q.handOut != nil {
+		q.handOut(e.key, Turn[L]{Tenant: name, Weight: e.weight, Urgent: e.urgent})
 	}
 	return e.key
 }
 
-// pop takes the next key, and says of which class it is.
-func (t *tenant[K, L]) pop() (entry[K], int) {
+func (t *tenant[K, L]) pop() entry[K] {
 	t.size--
 	for i := range t.classes {
 		class := &t.classes[i]
@@ -119,7 +131,7 @@ func (t *tenant[K, L]) pop() (entry[K], int) {
 		if of.left == 0 || len(of.keys) == 0 {
 			class.pass(len(of.keys) == 0)
 		}
-		return e, i
+		return e
 	}
 	panic("pop of a tenant without keys")
 }

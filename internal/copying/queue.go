@@ -14,7 +14,7 @@ import (
 
 // Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
 // turns, and so do the lanes L within a tenant; see Turn. Of the work that sends many bytes (Turn.Weight), no more than maxWeight is under
-// way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for its copies, and heavy work makes
+// way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for what isn't urgent, and heavy work makes
 // way for the others (see shares).
 type Queue[K, L comparable] struct {
 	delaying workqueue.TypedDelayingInterface[K]

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// sharedWorkers is how many workers write copies of one tenant while other tenants have work, too. An API server with two cores answers the
+	// sharedWorkers is how many workers read sources and write copies of one tenant while other tenants have work, too. An API server with two cores answers the
 	// others more slowly by half meanwhile; with sixteen it took six times as long.
 	sharedWorkers = 2
 	// maxWeight is how many bytes of heavy work may be under way at once: two bodies of the largest kind. With sixteen such bodies under way, an
@@ -21,36 +21,39 @@ const (
 	sharedFor = 5 * time.Second
 )
 
-// share is what the work of a key takes of what all tenants share.
+// share is what the work of a key takes of what all tenants have together.
 type share struct {
 	tenant  string
-	limited bool // sharedWorkers holds: the work writes a copy of a tenant, and takes no rights away
+	limited bool // sharedWorkers holds: the work is a tenant's, and neither urgent nor heavy
 	weight  int  // in bytes; 0 if it isn't heavy
 }
 
 // shareOf returns what the work of a key with that turn takes.
 func shareOf[L comparable](turn Turn[L]) share {
-	return share{tenant: turn.Tenant, limited: turn.Tenant != "" && turn.Class > 0, weight: turn.Weight}
+	return share{tenant: turn.Tenant, limited: turn.Tenant != "" && !turn.Urgent && turn.Weight == 0, weight: turn.Weight}
 }
 
 // shares keep one tenant from taking all workers, or the whole API server, while other tenants have work. They set keys aside until there is
-// room. A worker never waits for room, so the keys of others never wait behind these.
+// room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these.
 type shares[K, L comparable] struct {
 	turnOf func(K) Turn[L]
 
 	mu       sync.Mutex              // guards all below; the queue is never called while it is held
-	of       map[K]share             // keys that are handed out and have not begun
+	came     map[K]share             // keys that were handed out and have not begun
 	crowded  map[string]*lanes[K, L] // by tenant, keys that wait for one of its workers
 	heavy    *lanes[K, L]            // keys that wait until there is room for their weight
 	isAside  map[K]bool              // the keys in crowded and in heavy
-	workers  map[string]int          // by tenant, how many limited keys are worked on
-	underWay int                     // the weight of what is worked on, in bytes
+	reserved map[K]share             // keys that were set aside, have room now, and have not begun
+	workers  map[string]int          // by tenant, how many limited keys are worked on or reserved
+	bodies   int                     // how many heavy keys are worked on or reserved
+	underWay int                     // their weight, in bytes
 	lately   lately
 }
 
 func newShares[K, L comparable](turnOf func(K) Turn[L]) *shares[K, L] {
 	return &shares[K, L]{
-		turnOf: turnOf, of: map[K]share{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes(turnOf, nil), isAside: map[K]bool{}, workers: map[string]int{},
+		turnOf: turnOf, came: map[K]share{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes(turnOf, nil),
+		isAside: map[K]bool{}, reserved: map[K]share{}, workers: map[string]int{},
 	}
 }
 
@@ -58,7 +61,7 @@ func newShares[K, L comparable](turnOf func(K) Turn[L]) *shares[K, L] {
 func (s *shares[K, L]) note(k K, turn Turn[L]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of[k] = shareOf(turn)
+	s.came[k] = shareOf(turn)
 	s.lately.note(turn.Tenant, time.Now())
 }
 
@@ -66,52 +69,59 @@ func (s *shares[K, L]) note(k K, turn Turn[L]) {
 func (s *shares[K, L]) begin(k K) (of share, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of = s.of[k]
-	delete(s.of, k)
-	if s.isCrowded(of) || !s.hasRoom(of) {
+	of = s.came[k]
+	delete(s.came, k)
+	if held, ok := s.reserved[k]; ok {
+		delete(s.reserved, k)
+		return held, true
+	}
+	if !s.hasRoom(of) {
 		of = shareOf(s.turnOf(k)) // by now the key's work may be a deletion, which has no weight, or may take rights away
 	}
-	switch {
-	case s.isCrowded(of):
-		if s.crowded[of.tenant] == nil {
-			s.crowded[of.tenant] = newLanes(s.turnOf, nil)
-		}
-		s.setAside(s.crowded[of.tenant], k)
-	case !s.hasRoom(of):
-		s.setAside(s.heavy, k)
-	default:
-		s.underWay += of.weight
-		if of.limited {
-			s.workers[of.tenant]++
-		}
+	if s.hasRoom(of) {
+		s.take(of)
 		return of, true
+	}
+	if !s.isAside[k] {
+		s.isAside[k] = true
+		s.lineOf(of).Push(k)
 	}
 	return share{}, false
 }
 
-func (s *shares[K, L]) setAside(where *lanes[K, L], k K) {
-	if !s.isAside[k] {
-		s.isAside[k] = true
-		where.Push(k)
+// lineOf returns where keys wait that take so much.
+func (s *shares[K, L]) lineOf(of share) *lanes[K, L] {
+	if !of.limited {
+		return s.heavy
 	}
+	if s.crowded[of.tenant] == nil {
+		s.crowded[of.tenant] = newLanes(s.turnOf, nil)
+	}
+	return s.crowded[of.tenant]
 }
 
-// isCrowded says whether as many workers as a tenant may have write its copies.
-func (s *shares[K, L]) isCrowded(of share) bool {
-	return of.limited && s.workers[of.tenant] >= sharedWorkers && s.lately.anyBut(of.tenant, time.Now())
-}
-
-// hasRoom says whether work of that weight may begin. Where nothing heavy is under way there is room for everything.
+// hasRoom says whether work that takes so much may begin. Where nothing heavy is under way there is room for every weight.
 func (s *shares[K, L]) hasRoom(of share) bool {
-	return of.weight == 0 || s.underWay == 0 || s.underWay+of.weight <= s.room(of.tenant)
+	shared := s.lately.anyBut(of.tenant, time.Now())
+	switch {
+	case of.limited:
+		return !shared || s.workers[of.tenant] < sharedWorkers
+	case of.weight == 0 || s.bodies == 0:
+		return true
+	case shared:
+		return s.bodies < sharedWorkers && s.underWay+of.weight <= sharedWeight
+	}
+	return s.underWay+of.weight <= maxWeight
 }
 
-// room is how many bytes may be under way when a tenant's heavy work begins.
-func (s *shares[K, L]) room(tenant string) int {
-	if s.lately.anyBut(tenant, time.Now()) {
-		return sharedWeight
+func (s *shares[K, L]) take(of share) {
+	if of.limited {
+		s.workers[of.tenant]++
 	}
-	return maxWeight
+	if of.weight > 0 {
+		s.bodies++
+		s.underWay += of.weight
+	}
 }
 
 // rest returns how long what heavy work took stays taken once the work is done, if it lasted so long.
@@ -124,41 +134,45 @@ func (s *shares[K, L]) rest(of share, lasted time.Duration) time.Duration {
 	return restFactor * lasted
 }
 
-// end gives back what work that is done has taken, and returns the keys that may have room now.
+// end gives back what work that is done has taken, and returns the keys that may begin now.
 func (s *shares[K, L]) end(of share) (ready []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of.limited {
-		ready = s.leave(of.tenant)
+		if s.workers[of.tenant]--; s.workers[of.tenant] == 0 {
+			delete(s.workers, of.tenant)
+		}
+		if ready = s.reserve(s.lineOf(of)); s.lineOf(of).Len() == 0 {
+			delete(s.crowded, of.tenant)
+		}
 	}
 	if of.weight > 0 {
+		s.bodies--
 		s.underWay -= of.weight
-		for room := s.room(of.tenant) - s.underWay; room > 0 && s.heavy.Len() > 0; {
-			k := s.heavy.Pop()
-			delete(s.isAside, k)
-			ready = append(ready, k)
-			room -= s.turnOf(k).Weight
-		}
+		ready = append(ready, s.reserve(s.heavy)...)
 	}
 	return ready
 }
 
-// leave counts a worker of a tenant less, and returns the next key of the tenant: all of them where no other tenant has work any longer.
-func (s *shares[K, L]) leave(tenant string) (ready []K) {
-	if s.workers[tenant]--; s.workers[tenant] == 0 {
-		delete(s.workers, tenant)
-	}
-	waiting := s.crowded[tenant]
-	if waiting == nil {
-		return nil
-	}
-	for waiting.Len() > 0 && (len(ready) == 0 || !s.lately.anyBut(tenant, time.Now())) {
-		k := waiting.Pop()
+// reserve returns the keys that wait there, in order, as far as there is room, which is theirs from now on. Where the tenant has all workers
+// again, nothing is reserved: each of its keys looks for room itself, for another tenant may have work by then.
+func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
+	for waiting.Len() > 0 {
+		k := waiting.first()
+		of := shareOf(s.turnOf(k))
+		if !s.hasRoom(of) {
+			if s.lineOf(of) == waiting {
+				break
+			}
+			s.lineOf(of).Push(waiting.Pop()) // what the key takes has changed since it was set aside
+			continue
+		}
+		if waiting.Pop(); !of.limited || s.lately.anyBut(of.tenant, time.Now()) {
+			s.take(of)
+			s.reserved[k] = of
+		}
 		delete(s.isAside, k)
 		ready = append(ready, k)
-	}
-	if waiting.Len() == 0 {
-		delete(s.crowded, tenant)
 	}
 	return ready
 }

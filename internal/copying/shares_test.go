@@ -1,6 +1,7 @@
 package copying
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,7 @@ func wordTurn(word string) Turn[string] {
 			heavy += 1 << 20
 		}
 	}
-	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy}
+	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
 }
 
 // workers starts so many workers, which work on the keys of a queue until the test ends.
@@ -118,6 +119,39 @@ func TestShares(t *testing.T) {
 			t.Errorf("begun: %t, with weight %d", begun, of.weight)
 		}
 	})
+	t.Run("PROP-Q7 what has become a deletion while it waited makes nothing after it wait", func(t *testing.T) {
+		deleted := false
+		s := newShares(func(word string) Turn[string] {
+			turn := wordTurn(word)
+			if deleted {
+				turn.Weight = 0
+			}
+			return turn
+		})
+		begun := handOut(s, "aXXX", "bX1", "bX2", "bX3", "bX4", "bX5")
+		deleted = true
+		if ready := s.end(begun[0]); len(ready) != 5 || s.count() != 0 {
+			t.Errorf("%v are ready, %d are set aside", ready, s.count())
+		}
+	})
+	t.Run("PROP-Q7 what has become large while it waited makes nothing after it wait", func(t *testing.T) {
+		large := ""
+		s := newShares(func(word string) Turn[string] {
+			turn := copyTurn(word)
+			if word == large {
+				turn.Weight = maxWeight
+			}
+			return turn
+		})
+		begun := handOut(s, "b1", "aXXX", "a1", "a2", "a3", "a4")
+		large = "a3"
+		if ready := s.end(begun[2]); !slices.Equal(ready, []string{"a4"}) || s.count() != 1 {
+			t.Errorf("%v are ready, %d are set aside", ready, s.count())
+		}
+		if ready := s.end(begun[1]); !slices.Equal(ready, []string{"a3"}) || s.count() != 0 {
+			t.Errorf("%v are ready, %d are set aside", ready, s.count())
+		}
+	})
 	t.Run("PROP-Q7 nothing is lost when the queue ends", func(t *testing.T) {
 		q := NewQueue(wordTurn)
 		q.Lead()
@@ -139,10 +173,10 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// Keys of class 2 are words: the first letter is the tenant; those that begin with a dot have none. Capital letters weigh a MiB each.
+// Keys of copies are words: the first letter is the tenant; those that begin with a dot have none. Capital letters weigh a MiB each.
 func copyTurn(word string) Turn[string] {
 	turn := wordTurn(word)
-	if turn.Class = 2; word[0] == '.' {
+	if turn.Class, turn.Urgent = 2, false; word[0] == '.' {
 		turn.Tenant = ""
 	}
 	return turn
@@ -185,7 +219,7 @@ func TestSharedWorkers(t *testing.T) {
 		s := newShares(func(word string) Turn[string] {
 			turn := copyTurn(word)
 			if strings.HasSuffix(word, "!") {
-				turn.Class = 0
+				turn.Urgent = true
 			}
 			return turn
 		})
@@ -207,7 +241,7 @@ func TestSharedWorkers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := NewQueue(func(word string) Turn[string] {
 				turn := copyTurn(word)
-				turn.Class = 0 // the number of workers is not what is looked at
+				turn.Urgent = true // the number of workers is not what is looked at
 				return turn
 			})
 			q.Lead()
@@ -233,4 +267,53 @@ func TestSharedWorkers(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Whatever the turns of keys become while they wait, each key is worked on, and none is left behind.
+func TestSharesLoseNothing(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			var mu sync.Mutex // guards random and done
+			q := NewQueue(func(key int) Turn[int] {
+				mu.Lock()
+				defer mu.Unlock()
+				turn := Turn[int]{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: key % 5, Urgent: random.IntN(5) == 0}
+				if random.IntN(3) == 0 {
+					turn.Weight = 1 + random.IntN(maxWeight)
+				}
+				return turn
+			})
+			q.Lead()
+			done := map[int]bool{}
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					for q.WorkOne(func(key int) {
+						time.Sleep(time.Duration(key%7) * time.Millisecond)
+						mu.Lock()
+						defer mu.Unlock()
+						done[key] = true
+					}) {
+					}
+				})
+			}
+			for key := range 100 {
+				q.Add(key, key/2)
+				if key%30 == 0 {
+					time.Sleep(sharedFor / 2)
+				}
+			}
+			time.Sleep(time.Minute)
+			q.ShutDown()
+			all.Wait()
+			if len(done) != 100 || !q.IsIdle() {
+				t.Errorf("seed %d: %d keys of 100 were worked on, %d wait", seed, len(done), q.Len())
+			}
+			s := q.shares
+			if len(s.came)+len(s.crowded)+len(s.isAside)+len(s.reserved)+len(s.workers)+s.bodies+s.underWay != 0 {
+				t.Errorf("seed %d: the shares still hold %v", seed, s)
+			}
+		})
+	}
 }

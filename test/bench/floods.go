@@ -17,33 +17,36 @@ import (
 // floods are the ways in which a tenant may flood the operator, with nothing but what users and managers may do.
 func floods() []*flood {
 	return []*flood{
-		{name: "1,000 Terminating Secrets in the way of copies", begin: beginHeld, end: endHeld},
-		{name: "500 sources with long selectors that match nothing", begin: beginSelecting},
-		{name: "20 Secrets of 1 MiB to 100 namespaces", begin: beginLarge},
-		{name: "1,000 copies that a policy refuses, each with a text of its own", begin: beginRefused, end: endRefused},
-		{name: "500 SubNamespaces that wait for room", begin: beginWaiting, end: endWaiting},
-		{name: "100 namespaces that ask for parents that don't exist", begin: beginAsking, end: endAsking},
-		{name: "labels of 200 SubNamespaces that change five times a second", begin: beginRelabelling, goOn: relabel},
-		{name: "a list of sudoers that changes five times a second", begin: beginToggling, goOn: toggle},
+		{name: "1,000 Terminating Secrets in the way of copies", prepare: prepareHeld, begin: beginHeld, end: endHeld},
+		{name: "500 sources with long selectors that match nothing", prepare: prepareChildren, begin: beginSelecting},
+		{name: "20 Secrets of 1 MiB to 100 namespaces", prepare: prepareChildren, begin: beginLarge},
+		{name: "1,000 copies that a policy refuses, each with a text of its own", prepare: prepareRefused, begin: beginRefused, end: endRefused},
+		{name: "500 SubNamespaces that wait for room", prepare: prepareFull, begin: beginWaiting, end: endWaiting},
+		{name: "100 namespaces that ask for parents that don't exist", prepare: prepareChildren, begin: beginAsking, end: endAsking},
+		{name: "labels of 200 SubNamespaces that change five times a second", prepare: prepareLabelled, goOn: relabel},
+		{name: "a list of sudoers that changes five times a second", prepare: prepareSudoers, goOn: toggle},
 	}
 }
 
-func beginHeld(ctx context.Context, f *flood) error {
-	if err := f.plant(ctx, f.size(100)); err != nil {
+// prepareChildren makes the root of a flood and a hundred namespaces below it.
+func prepareChildren(ctx context.Context, f *flood) error {
+	return f.makeTree(ctx, f.root, f.child, f.size(100))
+}
+
+func prepareHeld(ctx context.Context, f *flood) error {
+	if err := prepareChildren(ctx, f); err != nil {
 		return err
 	}
-	err := f.inEach(ctx, f.size(100), 10, func(ctx context.Context, namespace string, i int) error {
+	return f.inEach(ctx, f.size(100), 10, func(ctx context.Context, namespace string, i int) error {
 		held := build.Held(build.Secret(namespace, fmt.Sprintf("flood-%d", i), "x"))
 		if err := f.Admin().Create(ctx, held); err != nil {
 			return err
 		}
 		return f.Admin().Delete(ctx, held)
 	})
-	if err != nil {
-		return err
-	}
-	return f.putSources(ctx, 10, "x")
 }
+
+func beginHeld(ctx context.Context, f *flood) error { return f.putSources(ctx, 10, "x") }
 
 func endHeld(ctx context.Context, f *flood) error {
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -53,16 +56,10 @@ func endHeld(ctx context.Context, f *flood) error {
 }
 
 func beginSelecting(ctx context.Context, f *flood) error {
-	if err := f.plant(ctx, f.size(100)); err != nil {
-		return err
-	}
 	return f.putSources(ctx, f.size(500), "x", v1alpha1.AnnotationSelect, longSelector())
 }
 
 func beginLarge(ctx context.Context, f *flood) error {
-	if err := f.plant(ctx, f.size(100)); err != nil {
-		return err
-	}
 	return f.putSources(ctx, 20, strings.Repeat("x", 1<<20-1<<10))
 }
 
@@ -73,8 +70,8 @@ func (f *flood) refusal(namespace string) (*admissionv1.ValidatingAdmissionPolic
 	return policy, binding
 }
 
-func beginRefused(ctx context.Context, f *flood) error {
-	if err := f.plant(ctx, f.size(100)); err != nil {
+func prepareRefused(ctx context.Context, f *flood) error {
+	if err := prepareChildren(ctx, f); err != nil {
 		return err
 	}
 	// One policy and one binding are enough for all children: the binding selects them by their parent.
@@ -86,13 +83,12 @@ func beginRefused(ctx context.Context, f *flood) error {
 	if err := f.Admin().Create(ctx, binding); err != nil {
 		return err
 	}
-	if err := waitFor(ctx, "the policy to be in force", func(ctx context.Context) (bool, error) {
+	return waitFor(ctx, "the policy to be in force", func(ctx context.Context) (bool, error) {
 		return f.Admin().Create(ctx, build.Secret(f.child(0), "probe", "x"), client.DryRunAll) != nil, nil
-	}); err != nil {
-		return err
-	}
-	return f.putSources(ctx, 10, "x")
+	})
 }
+
+func beginRefused(ctx context.Context, f *flood) error { return f.putSources(ctx, 10, "x") }
 
 func endRefused(ctx context.Context, f *flood) error {
 	policy, binding := f.refusal(f.root)
@@ -113,12 +109,11 @@ func (f *flood) plantTenant(ctx context.Context, tenant *v1alpha1.LNamespace) er
 	})
 }
 
-func beginWaiting(ctx context.Context, f *flood) error {
-	if err := f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object()); err != nil {
-		return err
-	}
-	return f.putSubs(ctx, f.size(500))
+func prepareFull(ctx context.Context, f *flood) error {
+	return f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object())
 }
+
+func beginWaiting(ctx context.Context, f *flood) error { return f.putSubs(ctx, f.size(500)) }
 
 // putSubs makes so many SubNamespaces in the root of a flood.
 func (f *flood) putSubs(ctx context.Context, count int) error {
@@ -132,9 +127,6 @@ func endWaiting(ctx context.Context, f *flood) error {
 }
 
 func beginAsking(ctx context.Context, f *flood) error {
-	if err := f.plant(ctx, f.size(100)); err != nil {
-		return err
-	}
 	return inParallel(ctx, f.size(100), func(ctx context.Context, i int) error {
 		hc := build.Hierarchy(f.child(i))
 		patch := fmt.Sprintf(`{"apiVersion":%q,"kind":"HierarchyConfiguration","metadata":{"namespace":%q,"name":%q},"spec":{"parent":"nowhere-%d"}}`,
@@ -149,7 +141,7 @@ func endAsking(ctx context.Context, f *flood) error {
 	})
 }
 
-func beginRelabelling(ctx context.Context, f *flood) error {
+func prepareLabelled(ctx context.Context, f *flood) error {
 	if err := f.plantTenant(ctx, build.Tenant(f.root).Object()); err != nil {
 		return err
 	}
@@ -165,7 +157,7 @@ func relabel(ctx context.Context, f *flood, n int) error {
 	return f.Admin().Patch(ctx, build.SubNamespace(f.root, f.child(n%f.size(200))), patch)
 }
 
-func beginToggling(ctx context.Context, f *flood) error {
+func prepareSudoers(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Users("alice").Sudoers(sudoer).Object())
 }
 
