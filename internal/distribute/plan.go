@@ -1,3 +1,7 @@
+// Package distribute plans what must be written so that every target of a ResourceDistribution has its copy: targets, conflicts,
+// roll-out. The package is pure: it computes actions from the distribution, the forest of namespaces, the copies and the obstacles,
+// and makes no requests. A slot is the place of one object: kind, namespace and name. A copy is the object that the operator writes
+// into a target's slot; an obstacle is somebody else's object there.
 package distribute
 
 import (

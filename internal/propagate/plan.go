@@ -1,3 +1,12 @@
+// Package propagate plans what must be written so that copies follow their sources. It is pure: a World of forest, sources and copies goes
+// in, actions come out.
+//
+// The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears
+// the label inherited-from. A slot is the place (kind, namespace, name) of one copy, whether or not the copy exists. An access copy is a copy
+// of a RoleBinding by which the operator hands out the access of a tenant. A rail is a copy of any kind but RoleBinding, such as a quota or a
+// network policy; rails keep in bounds what rights allow. A narrow kind is watched only where the operator's RBAC allows; the sight of such a
+// kind says in which namespaces the operator sees its objects. A namespace is halted while its way to a root is broken, as by a missing
+// parent or a cycle: nothing is given there.
 package propagate
 
 import (

@@ -4,7 +4,25 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// Slot is the place of one copy, whether or not the copy exists.
+type Slot struct {
+	Kind      schema.GroupKind
+	Namespace string
+	Name      string
+}
+
+// String is how logs name a slot.
+func (s Slot) String() string { return s.Kind.Kind + " " + s.Namespace + "/" + s.Name }
+
+// At is the slot of the same kind and name in another namespace.
+func (s Slot) At(namespace string) Slot {
+	s.Namespace = namespace
+	return s
+}
 
 // SlotsIn returns the slots in namespace that a plan may concern, by kind and name: slots where a copy stands, and slots that a source
 // reaches.
