@@ -21,7 +21,7 @@ import (
 // hierarchyValidator judges HierarchyConfigurations. The webhook isn't called for deletions: an outage must not block the deletion
 // of a namespace with its contents, and deleting the object doesn't move the namespace.
 type hierarchyValidator struct {
-	world
+	liveView
 	ask    authorizer.Asker
 	config func() *config.OperatorConfiguration
 }

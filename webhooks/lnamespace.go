@@ -16,7 +16,7 @@ import (
 
 // tenantValidator judges LNamespaces.
 type tenantValidator struct {
-	world
+	liveView
 	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string
@@ -57,7 +57,7 @@ func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.Us
 		problems = append(problems, billingAllowed(*lns.Spec.Billing, billingFor(defaults, user.Username, user.Groups))...)
 	}
 	if most := c.Tenants.MaxPerCreator; most > 0 {
-		s := v.forest.Snapshot()
+		s := v.view.Snapshot()
 		who := s.CountsFor(user.Username)
 		has, err := v.madeFor(ctx, s, who)
 		if err != nil {
@@ -108,7 +108,7 @@ func (v *tenantValidator) ValidateDelete(ctx context.Context, lns *v1alpha1.LNam
 	if err != nil {
 		return nil, err
 	}
-	s := v.forest.Snapshot().WithTenant(forest.TenantOf(lns))
+	s := v.view.Snapshot().WithTenant(forest.TenantOf(lns))
 	var f findings
 	inSightOf(ctx, v.ask, user, []string{lns.Name}, func(g *sight) { f = validateTenantDeletion(s, lns, g) })
 	if len(f.problems) > 0 {

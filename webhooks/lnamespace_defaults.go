@@ -20,7 +20,7 @@ import (
 // tenantDefaults fills in who runs a new LNamespace and who pays for it. It writes the JSON patch itself, because a Defaulter of
 // controller-runtime marshals the whole object again, with every zero value that the requester left out.
 type tenantDefaults struct {
-	world
+	liveView
 	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string

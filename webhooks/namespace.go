@@ -16,7 +16,7 @@ import (
 
 // namespaceValidator judges Namespaces whose Warren keys change.
 type namespaceValidator struct {
-	world
+	liveView
 	ask authorizer.Asker
 }
 
@@ -58,7 +58,7 @@ func (v *namespaceValidator) ValidateDelete(ctx context.Context, n *corev1.Names
 		return nil, err
 	}
 	old := forest.NamespaceOf(n)
-	s := v.forest.Snapshot().WithNamespace(old)
+	s := v.view.Snapshot().WithNamespace(old)
 	var f findings
 	inSightOf(ctx, v.ask, user, []string{n.Name}, func(g *sight) { f = validateNamespaceDeletion(s, old, g) })
 	if owned, err := v.owned(ctx, s, old); err != nil {

@@ -27,7 +27,7 @@ import (
 // distributionValidator judges those aspects of ResourceDistributions that the admission policy warren-distribution can't, because
 // they need the namespaces, the configuration, the authorizer or a dry run.
 type distributionValidator struct {
-	world
+	liveView
 	ask               authorizer.Asker
 	config            func() *config.OperatorConfiguration
 	operatorNamespace string
@@ -91,7 +91,7 @@ func (v *distributionValidator) judge(ctx context.Context, old, now *v1alpha1.Re
 	if err != nil {
 		return nil, err
 	}
-	change := distributionChange{forest: v.forest.Snapshot(), settings: v.settings(), now: distribute.Read(now, v.settings())}
+	change := distributionChange{forest: v.view.Snapshot(), settings: v.settings(), now: distribute.Read(now, v.settings())}
 	if old != nil {
 		change.old = distribute.Read(old, v.settings())
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// Forest is the shared view of all namespaces, which every replica keeps.
-type Forest interface {
+// View is the shared view of all namespaces, which every replica keeps.
+type View interface {
 	Snapshot() *forest.Snapshot
 	// Synced says whether all namespaces that exist are in the snapshot.
 	Synced() bool
@@ -29,7 +29,7 @@ type Forest interface {
 
 // Options hold what the handlers need.
 type Options struct {
-	Index Forest
+	View View
 	// Config returns the configuration in force.
 	Config func() *config.OperatorConfiguration
 	// Namespace is the namespace that the operator runs in.
@@ -74,23 +74,23 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 		hc, err := hierarchyOf(ctx, o.Live, namespace)
 		return hc != nil, err
 	}}
-	world := world{forest: o.Index, live: o.Live}
+	view := liveView{view: o.View, live: o.Live}
 	return map[string]*admission.Webhook{
 		PathLNamespaceDefaults: o.guarded("lnamespaces-default", kindLNamespace, &tenantDefaults{
-			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
+			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, decoder: admission.NewDecoder(scheme),
 		}),
 		PathLNamespaces: o.guarded("lnamespaces", kindLNamespace, admission.WithValidator(scheme, &tenantValidator{
-			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
+			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace,
 		}).Handler),
 		PathSubNamespaceDefaults: o.guarded("subnamespaces-default", kindSubNamespace, admission.HandlerFunc(giveFinalizer)),
-		PathSubNamespaces:        o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{world: world, ask: ask}).Handler),
+		PathSubNamespaces:        o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{liveView: view, ask: ask}).Handler),
 		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", kindHierarchy, admission.WithValidator(scheme, &hierarchyValidator{
-			world: world, ask: ask, config: o.Config,
+			liveView: view, ask: ask, config: o.Config,
 		}).Handler),
 		PathDistributions: o.guarded("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
-			world: world, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
+			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,
 		}).Handler),
-		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{world: world, ask: ask}).Handler),
+		PathNamespaces: o.guarded("namespaces", kindNamespace, admission.WithValidator(scheme, &namespaceValidator{liveView: view, ask: ask}).Handler),
 	}
 }
 
@@ -98,10 +98,10 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 // It counts the answers.
 func (o Options) guarded(name string, k kind, handler admission.Handler) *admission.Webhook {
 	return &admission.Webhook{Handler: counted(name, admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
-		if !o.Index.Synced() {
+		if !o.View.Synced() {
 			return answer(notYet("the namespaces of this cluster are not known yet; try again"))
 		}
-		if err := checkReview(o.Index.Snapshot(), k, req); err != nil {
+		if err := checkReview(o.View.Snapshot(), k, req); err != nil {
 			return answer(err)
 		}
 		return handler.Handle(ctx, req)

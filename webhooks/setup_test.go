@@ -23,7 +23,7 @@ func TestUnready(t *testing.T) {
 		webhooks.PathHierarchyConfiguration: build.Hierarchy("payments"),
 		webhooks.PathDistributions:          &v1alpha1.ResourceDistribution{},
 	}
-	for path := range webhooks.Handlers(scheme(), webhooks.Options{Index: c}) {
+	for path := range webhooks.Handlers(scheme(), webhooks.Options{View: c}) {
 		r := c.as(t, alice, path, nil, objects[path])
 		refused(503, "not known yet").check(t, path, r)
 		if r.Result == nil || r.Result.Details == nil || r.Result.Details.RetryAfterSeconds != 1 {

@@ -11,7 +11,7 @@ import (
 
 // subValidator judges SubNamespaces.
 type subValidator struct {
-	world
+	liveView
 	ask authorizer.Asker
 }
 

@@ -19,7 +19,7 @@ import (
 // accountRecorder writes into the status of LNamespaces which namespaces their service accounts live in.
 type accountRecorder struct {
 	live   client.Reader
-	forest Forest
+	view   View
 	report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 }
 
@@ -36,7 +36,7 @@ func (r *accountRecorder) rememberAccounts(ctx context.Context, tenant *v1alpha1
 		return before, err
 	}
 	remember := func(remembered []v1alpha1.ListedServiceAccount) []v1alpha1.ListedServiceAccount {
-		return grants.RememberAccounts(tenant, remembered, belongsTo(r.forest, tenant), func(namespace string) types.UID { return uids[namespace] })
+		return grants.RememberAccounts(tenant, remembered, belongsTo(r.view, tenant), func(namespace string) types.UID { return uids[namespace] })
 	}
 	if slices.Equal(remember(before), before) {
 		return before, nil
@@ -76,8 +76,8 @@ func (r *accountRecorder) uidsOfNew(ctx context.Context, tenant *v1alpha1.LNames
 	return uids, nil
 }
 
-func belongsTo(forest Forest, tenant *v1alpha1.LNamespace) func(namespace string) bool {
-	return func(namespace string) bool { return forest.BelongsTo(namespace, tenant.Name) }
+func belongsTo(view View, tenant *v1alpha1.LNamespace) func(namespace string) bool {
+	return func(namespace string) bool { return view.BelongsTo(namespace, tenant.Name) }
 }
 
 // Listing returns requests for the tenants that list service accounts of these namespaces. The manager's cache of LNamespaces must

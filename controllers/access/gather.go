@@ -93,13 +93,13 @@ func (r *Reconciler) forgetTenant(tenant string) {
 func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
 	f := &facts{
 		deleting: !tenant.DeletionTimestamp.IsZero(),
-		own:      r.Forest.Owns(tenant.Name, tenant.UID),
+		own:      r.View.Owns(tenant.Name, tenant.UID),
 		settings: r.Config(),
 		mode:     r.modes.currentMode(),
 	}
 	var accounts []v1alpha1.ListedServiceAccount
 	accounts, f.unremembered = r.accounts.rememberAccounts(ctx, tenant)
-	f.input = planInput(r.Forest, tenant, accounts, f.settings, f.mode)
+	f.input = planInput(r.View, tenant, accounts, f.settings, f.mode)
 	f.objects = grants.For(tenant, f.input)
 	var err error
 	if f.actual, err = r.readActual(ctx, tenant, f.objects); err != nil {
@@ -123,16 +123,16 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 }
 
 // planInput returns what the desired objects depend on. accounts is what the status records of the listed service accounts.
-func planInput(forest Forest, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
+func planInput(view View, tenant *v1alpha1.LNamespace, accounts []v1alpha1.ListedServiceAccount, settings Settings, mode grants.Mode) grants.Facts {
 	return grants.Facts{
 		Mode:            mode.Told,
 		Forms:           mode.Forms,
 		UserClusterRole: settings.UserClusterRole,
 		Refused: grants.Refusals(tenant, grants.Surroundings{
 			OperatorNamespace: settings.OperatorNamespace,
-			InTree:            belongsTo(forest, tenant),
+			InTree:            belongsTo(view, tenant),
 			Doubt: func(account v1alpha1.Subject) string {
-				return grants.DoubtAccount(account, accounts, forest.UID(account.Namespace))
+				return grants.DoubtAccount(account, accounts, view.UID(account.Namespace))
 			},
 		}),
 	}

@@ -29,7 +29,7 @@ import (
 // ClusterRoleBindings are watched. RoleBindings would be too many to watch, so all of them are listed from time to time, and before
 // a tenant's sudoers get their first right. One such pass over all RoleBindings is called a look (groupscan.go).
 type groups struct {
-	forest  Forest
+	view    View
 	timing  Timing
 	live    client.Reader
 	ours    client.Reader // the manager's cache: ClusterRoleBindings with the label of access objects
@@ -63,9 +63,9 @@ func holderOf(binding grants.Object) holder {
 	return holder{key: grants.KeyOf(binding), uid: binding.GetUID()}
 }
 
-func newGroups(forest Forest, ours, live client.Reader, timing Timing) *groups {
+func newGroups(view View, ours, live client.Reader, timing Timing) *groups {
 	return &groups{
-		forest: forest, ours: ours, live: live, timing: timing, recheck: make(chan struct{}, 1), table: newHolderTable(),
+		view: view, ours: ours, live: live, timing: timing, recheck: make(chan struct{}, 1), table: newHolderTable(),
 	}
 }
 
@@ -83,7 +83,7 @@ func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, d
 	if err != nil {
 		return groupState{}, err
 	}
-	return g.table.judgeTenant(tenant.Name, granted, holders, g.forest), nil
+	return g.table.judgeTenant(tenant.Name, granted, holders, g.view), nil
 }
 
 // requestRecheck asks for another read of the RoleBindings that stop the first grants of tenants. It doesn't block.

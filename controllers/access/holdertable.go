@@ -34,14 +34,14 @@ func newHolderTable() *holderTable {
 // judgeTenant returns what foreign bindings mean for the sudo of a tenant that lists sudoers: those of clusterWide, and the
 // RoleBindings that the last look found. It records the RoleBindings that stop the first grant, and requests a look if none has
 // finished for the tenant.
-func (t *holderTable) judgeTenant(tenant string, granted bool, clusterWide []holder, forest Forest) groupState {
+func (t *holderTable) judgeTenant(tenant string, granted bool, clusterWide []holder, view View) groupState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inTree := func(namespace string) bool { return forest.InTree(namespace, tenant) }
+	inTree := func(namespace string) bool { return view.InTree(namespace, tenant) }
 	var state groupState
 	for _, h := range append(clusterWide, t.found[v1alpha1.SudoersGroup(tenant)]...) {
 		switch {
-		case granted && h.givesMore(tenant, forest):
+		case granted && h.givesMore(tenant, view):
 			state.gifts = append(state.gifts, h)
 		case !granted && grants.StopsGrant(tenant, h.key.Namespace, h.leftover, inTree):
 			state.inTheWay = append(state.inTheWay, h)
@@ -58,8 +58,8 @@ func (t *holderTable) judgeTenant(tenant string, granted bool, clusterWide []hol
 }
 
 // givesMore says whether a binding gives the tenant's sudoers something outside of their tree.
-func (h holder) givesMore(tenant string, forest Forest) bool {
-	return !h.leftover && (h.key.Namespace == "" || !forest.BelongsTo(h.key.Namespace, tenant))
+func (h holder) givesMore(tenant string, view View) bool {
+	return !h.leftover && (h.key.Namespace == "" || !view.BelongsTo(h.key.Namespace, tenant))
 }
 
 // requestLook requests a look for the tenant. The caller holds the lock.

@@ -48,11 +48,11 @@ func wokenOnce(t *holderTable) (woken bool) {
 }
 
 func TestHolderTable(t *testing.T) {
-	table, forest := newHolderTable(), trees{"shop": "shop"}
+	table, view := newHolderTable(), trees{"shop": "shop"}
 	if _, needless := table.beginLook(); !needless {
 		t.Error("a look is made although no tenant has a sudoer")
 	}
-	if state := table.judgeTenant("shop", false, nil, forest); !state.pending || !wokenOnce(table) {
+	if state := table.judgeTenant("shop", false, nil, view); !state.pending || !wokenOnce(table) {
 		t.Errorf("the first sudoer doesn't wait for a look: %+v", state)
 	}
 
@@ -63,7 +63,7 @@ func TestHolderTable(t *testing.T) {
 	if told := table.noteFailedLook(asked, forbiddenList()); !slices.Equal(told, []string{"shop"}) {
 		t.Errorf("the tenant doesn't learn that the look was refused: %v", told)
 	}
-	if state := table.judgeTenant("shop", false, nil, forest); !state.pending || state.forbidden == "" {
+	if state := table.judgeTenant("shop", false, nil, view); !state.pending || state.forbidden == "" {
 		t.Errorf("the tenant can't say why it waits: %+v", state)
 	}
 	asked, _ = table.beginLook()
@@ -76,27 +76,27 @@ func TestHolderTable(t *testing.T) {
 	if told := table.noteLook(asked, map[string][]holder{"shop-sudoers": {outside, inside}}); !slices.Equal(told, []string{"shop"}) {
 		t.Errorf("the tenant that waited isn't told of the look: %v", told)
 	}
-	state := table.judgeTenant("shop", false, nil, forest)
+	state := table.judgeTenant("shop", false, nil, view)
 	if state.pending || state.forbidden != "" || !slices.Contains(state.inTheWay, outside) {
 		t.Errorf("a binding from before the first grant isn't in its way: %+v", state)
 	}
 	if !slices.Contains(table.inTheWay()["shop"], outside) {
 		t.Errorf("nobody looks at that binding again: %v", table.inTheWay())
 	}
-	if state := table.judgeTenant("shop", true, nil, forest); !slices.Equal(state.gifts, []holder{outside}) {
+	if state := table.judgeTenant("shop", true, nil, view); !slices.Equal(state.gifts, []holder{outside}) {
 		t.Errorf("after the first grant, a binding outside of the tree is no gift: %+v", state)
 	}
 	table.dropHolder("shop-sudoers", outside)
-	if state := table.judgeTenant("shop", true, nil, forest); len(state.gifts) > 0 {
+	if state := table.judgeTenant("shop", true, nil, view); len(state.gifts) > 0 {
 		t.Errorf("a binding that went is still a gift: %+v", state)
 	}
-	table.judgeTenant("club", false, nil, forest)
+	table.judgeTenant("club", false, nil, view)
 	asked, _ = table.beginLook()
 	if told := table.noteFailedLook(asked, forbiddenList()); !slices.Equal(told, []string{"club"}) {
 		t.Errorf("a refusal after a look that was let through isn't told: %v", told)
 	}
 	table.forgetTenant("shop")
-	if state := table.judgeTenant("shop", false, nil, forest); !state.pending {
+	if state := table.judgeTenant("shop", false, nil, view); !state.pending {
 		t.Errorf("after the last sudoer left, the next doesn't count as the first: %+v", state)
 	}
 }

@@ -23,7 +23,7 @@ const unavailable = "the API server doesn't offer constrained impersonation, whi
 // everywhere. It is a source of the controller, which waits until the first mode is known.
 type modes struct {
 	objects *objectStore
-	forest  Forest
+	view    View
 	config  func() Settings
 	probe   func(context.Context) grants.Answer
 	timing  Timing
@@ -38,7 +38,7 @@ type modes struct {
 
 func newModes(r *Reconciler) *modes {
 	return &modes{
-		objects: r.objects, forest: r.Forest, config: r.Config, probe: r.Probe, timing: r.Timing,
+		objects: r.objects, view: r.View, config: r.Config, probe: r.Probe, timing: r.Timing,
 		wake: make(chan struct{}, 1), begun: make(chan struct{}),
 	}
 }

@@ -31,8 +31,8 @@ func newRecent(lasts time.Duration) *recent {
 	return &recent{lasts: lasts, writes: map[grants.Key]write{}, highest: map[string]string{}}
 }
 
-// observe notes that the watch has brought object.
-func (r *recent) observe(object client.Object) {
+// noteSeen notes that the watch has brought object.
+func (r *recent) noteSeen(object client.Object) {
 	key := grants.KeyOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,8 +30,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/grants"
 )
 
-// Forest answers questions about namespaces that access depends on.
-type Forest interface {
+// View answers questions about namespaces that access depends on.
+type View interface {
 	// Owns says whether the Namespace root is the one that the LNamespace with this UID made or adopted.
 	Owns(root string, uid types.UID) bool
 	// InTree says whether namespace is root or a descendant of it.
@@ -94,11 +94,11 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// Forest is asked only after Changes has synced.
-	Forest Forest
-	// Changes requeues a tenant when an answer of Forest about it may have changed: its root came, went or changed hands, or a
-	// namespace joined or left its tree. A Forest that fills up in the background needs a source.SyncingSource here: nothing is
-	// reconciled before the source has synced, and an empty Forest would have all access taken back for a moment after a restart.
+	// View is asked only after Changes has synced.
+	View View
+	// Changes requeues a tenant when an answer of View about it may have changed: its root came, went or changed hands, or a
+	// namespace joined or left its tree. A View that fills up in the background needs a source.SyncingSource here: nothing is
+	// reconciled before the source has synced, and an empty View would have all access taken back for a moment after a restart.
 	Changes source.Source
 	// AwaitsRails says whether rights in the root are to wait for the copies of a template that limit these rights there (such as
 	// quotas and network policies). It says so for a limited time only. If it is nil, grants never wait.

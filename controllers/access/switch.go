@@ -49,10 +49,10 @@ func (m *modes) checkInPlace(ctx context.Context, mode grants.Mode) error {
 // checkSwitched returns nil if the tenant's rules and its root don't need the old form any more. granted is the binding of its
 // sudoers; nil if it has none.
 func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, mode grants.Mode) (grants.Object, error) {
-	if !tenant.DeletionTimestamp.IsZero() || !m.forest.Owns(tenant.Name, tenant.UID) {
+	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
 	}
-	objects := grants.For(tenant, planInput(m.forest, tenant, tenant.Status.ServiceAccounts, m.config(), mode))
+	objects := grants.For(tenant, planInput(m.view, tenant, tenant.Status.ServiceAccounts, m.config(), mode))
 	granted, err := m.objects.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
 		return nil, err // without sudoers, the switch interrupts nobody
@@ -102,7 +102,7 @@ func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Objec
 		page = &rbacv1.RoleBindingList{ListMeta: page.ListMeta}
 	}
 	for tenant, binding := range granted {
-		for _, namespace := range m.forest.Living(tenant) {
+		for _, namespace := range m.view.Living(tenant) {
 			if namespace != tenant && (there[namespace] == nil || !grants.SameSubjects(there[namespace], binding)) {
 				return fmt.Errorf("RoleBinding %s/%s", namespace, grants.SudoOnBinding)
 			}

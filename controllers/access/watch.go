@@ -68,8 +68,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 }
 
 func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
-	if r.Forest == nil || r.Changes == nil || r.Config == nil || r.Report == nil || r.Events == nil {
-		return errors.New("setting up the access controller: Forest, Changes, Config, Report and Events are required")
+	if r.View == nil || r.Changes == nil || r.Config == nil || r.Report == nil || r.Events == nil {
+		return errors.New("setting up the access controller: View, Changes, Config, Report and Events are required")
 	}
 	if r.Client == nil {
 		r.Client = mgr.GetClient()
@@ -83,7 +83,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	if r.Workers == 0 {
 		r.Workers = 4
 	}
-	r.groups = newGroups(r.Forest, r.Client, r.Live, r.Timing)
+	r.groups = newGroups(r.View, r.Client, r.Live, r.Timing)
 	watcher, err := metadata.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return fmt.Errorf("making a client for what stands in the way of tenants: %w", err)
@@ -96,7 +96,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	}
 	r.objects = &objectStore{client: r.Client, live: r.Live, recent: newRecent(r.Timing.Recent)}
 	r.modes = newModes(r)
-	r.accounts = &accountRecorder{live: r.Live, forest: r.Forest, report: r.Report}
+	r.accounts = &accountRecorder{live: r.Live, view: r.View, report: r.Report}
 	r.leaving, r.clock = &leavingTenants{}, &revocationClock{}
 	r.steps = &stepRunner{objects: r.objects, leaving: r.leaving, clock: r.clock}
 	r.announcer = &announcer{events: r.Events}
@@ -123,7 +123,7 @@ func indexFields(mgr ctrl.Manager) error {
 	return nil
 }
 
-// specChanged lets through updates that change the lists of an LNamespace, and notes when they came, so that revocations can be
+// specChanged lets through updates that change the spec of an LNamespace, and notes when they came, so that revocations can be
 // timed.
 func specChanged(clock *revocationClock) predicate.Predicate {
 	return predicate.Funcs{
@@ -146,7 +146,7 @@ func notCopied(object client.Object) bool {
 // changed, it requeues only the tenants whose ownership has, because otherwise a pair of n tenants would cost n² requests.
 func handleObjects(seen *recent) handler.EventHandler {
 	all := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request {
-		seen.observe(object)
+		seen.noteSeen(object)
 		return tenantsOf(object)
 	})
 	return handler.Funcs{
@@ -157,7 +157,7 @@ func handleObjects(seen *recent) handler.EventHandler {
 				all.Update(ctx, e, queue)
 				return
 			}
-			seen.observe(e.ObjectNew)
+			seen.noteSeen(e.ObjectNew)
 			for _, tenant := range tenants {
 				queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
 			}

@@ -48,7 +48,7 @@ type Controller struct {
 // facts are the state that the plans of all runs share.
 type facts struct {
 	settings *atomic.Pointer[Settings]
-	index    *view.View
+	view     *view.View
 	runs     *runs
 	kinds    *kinds
 	copies   *copyTable
@@ -70,14 +70,14 @@ func New(o Options, s Settings) (*Controller, error) {
 	}
 	settings := &atomic.Pointer[Settings]{}
 	settings.Store(&s)
-	f := &facts{settings: settings, index: o.Index, runs: newRuns(), kinds: &kinds{}, copies: newCopyTable(nameIn(o.Index))}
+	f := &facts{settings: settings, view: o.View, runs: newRuns(), kinds: &kinds{}, copies: newCopyTable(nameIn(o.View))}
 	q := newQueue(f.runs, o.Timing.Pace)
-	seen, told, repairs := &observer{client}, &events{o.Events}, copying.NewRepairs()
-	l := &lookout{settings: settings, index: o.Index, observer: seen, queue: q, limit: o.Timing.List}
+	w, told, repairs := &watcher{client}, &events{o.Events}, copying.NewRepairs()
+	l := &lookout{settings: settings, view: o.View, watcher: w, queue: q, limit: o.Timing.List}
 	return &Controller{
 		Options: o, facts: f, queue: q,
 		watches: &watches{
-			settings: settings, timing: o.Timing, mapper: o.Mapper, observer: seen, objects: objects,
+			settings: settings, timing: o.Timing, mapper: o.Mapper, watcher: w, objects: objects,
 			runs: f.runs, kinds: f.kinds, copies: f.copies, queue: q,
 		},
 		reviews: &reviews{facts: f, timing: o.Timing, queue: q, lookout: l, statuses: &statuses{o.Timing, q, writer, told}},
@@ -91,9 +91,9 @@ func New(o Options, s Settings) (*Controller, error) {
 
 // nameIn returns a function that returns the forest's own string for a namespace's name, so that equal names share memory; the
 // given string if the forest lacks it.
-func nameIn(index *view.View) func(namespace string) string {
+func nameIn(v *view.View) func(namespace string) string {
 	return func(namespace string) string {
-		if n := index.Snapshot().Namespace(namespace); n != nil {
+		if n := v.Snapshot().Namespace(namespace); n != nil {
 			return n.Name
 		}
 		return namespace
@@ -119,10 +119,10 @@ func (watching) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (w watching) Start(ctx context.Context) error {
-	if err := w.Index.WaitForSync(ctx); err != nil {
+	if err := w.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	w.Index.Subscribe(w.queueAffected)
+	w.View.Subscribe(w.queueAffected)
 	w.watches.run(ctx) // until ctx is done
 	return nil
 }

@@ -31,8 +31,8 @@ func newObstacleWatch() *obstacleWatch {
 // lookout finds obstacles: others' objects in the slots of copies.
 type lookout struct {
 	settings *atomic.Pointer[Settings]
-	index    *view.View
-	observer *observer
+	view     *view.View
+	watcher  *watcher
 	queue    *queue
 	limit    time.Duration // of the request that lists
 }
@@ -49,7 +49,7 @@ func choice(d *distribute.Distribution) metav1.ListOptions {
 func (l *lookout) list(ctx context.Context, d *distribute.Distribution, resource schema.GroupVersionResource) (map[string]*distribute.Obstacle, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.limit)
 	defer cancel()
-	list, err := l.observer.client.Resource(resource).List(ctx, choice(d))
+	list, err := l.watcher.client.Resource(resource).List(ctx, choice(d))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) 
 	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
 	source := opted && mode != v1alpha1.ModeNone
 	if !opted && l.settings.Load().Covered(gk) {
-		source = l.index.Snapshot().Place(meta.Namespace).InTree()
+		source = l.view.Snapshot().Place(meta.Namespace).InTree()
 	}
 	return distribute.ReadObstacle(meta, source)
 }
@@ -78,7 +78,7 @@ func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) 
 // begin starts the watch w on d's obstacles, until w is cancelled.
 func (l *lookout) begin(r *run, d *distribute.Distribution, resource schema.GroupVersionResource, w *obstacleWatch) {
 	to := &obstacleFeed{lookout: l, run: r, kind: d.Template.Kind.GroupKind(), watch: w}
-	go l.observer.observe(w.ctx, resource, choice(d), to)
+	go l.watcher.listAndWatch(w.ctx, resource, choice(d), to)
 }
 
 // obstacleFeed is the sink of the watch on one distribution's obstacles.

@@ -34,7 +34,7 @@ func (v *reviews) review(ctx context.Context, name string) {
 		return
 	}
 	found := distribute.Review{Admitted: admitted}
-	kind, ready := v.observe(d, &found)
+	kind, ready := v.findKind(d, &found)
 	if !ready {
 		return
 	}
@@ -64,10 +64,10 @@ func (v *reviews) review(ctx context.Context, name string) {
 	}
 }
 
-// observe returns the kind of d's copies, and whether a review is possible: everything was listed, or found.Unobserved says why the
+// findKind returns the kind of d's copies, and whether a review is possible: everything was listed, or found.Unobserved says why the
 // copies can't be.
-func (v *reviews) observe(d *distribute.Distribution, found *distribute.Review) (k kind, ready bool) {
-	if !v.runs.isSynced() || !v.index.Synced() {
+func (v *reviews) findKind(d *distribute.Distribution, found *distribute.Review) (k kind, ready bool) {
+	if !v.runs.isSynced() || !v.view.Synced() {
 		return k, false
 	}
 	if d.Problem != "" {
@@ -91,7 +91,7 @@ func (v *reviews) observe(d *distribute.Distribution, found *distribute.Review) 
 // judge judges all targets of d, after a list of obstacles where one is due. ok is false if that list has failed or the
 // distribution has changed; its next review is queued then.
 func (v *reviews) judge(ctx context.Context, r *run, d *distribute.Distribution, resource schema.GroupVersionResource) (j judgement, ok bool) {
-	snapshot := v.index.Snapshot()
+	snapshot := v.view.Snapshot()
 	j, next := r.judge(v.facts, snapshot, d, false)
 	if next == mustLook {
 		if !v.look(ctx, r, d, resource) {

@@ -173,7 +173,7 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 	}
 	w = work{run: r, distribution: d, slot: d.Template.Slot(namespace), resource: kind.resource}
 	w.copy = f.copies.find(w.slot)
-	if _, w.action = r.in.planAt(f.index.Snapshot(), f.settings.Load().Protected, namespace, w.copy); w.action.Verb == distribute.Nothing {
+	if _, w.action = r.in.planAt(f.view.Snapshot(), f.settings.Load().Protected, namespace, w.copy); w.action.Verb == distribute.Nothing {
 		r.troubles.clear(namespace)
 		return w, false
 	}

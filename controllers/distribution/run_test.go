@@ -26,11 +26,11 @@ func newReviewed(t *testing.T) (*Controller, *run) {
 		Settings: distribute.Settings{Kinds: []schema.GroupVersionKind{secrets}, Protected: func(string) bool { return false }},
 		Covered:  func(schema.GroupKind) bool { return false },
 	}
-	c, err := New(Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Index: view.New(forest.Rules{}), Timing: DefaultTiming()}, settings)
+	c, err := New(Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, View: view.New(forest.Rules{}), Timing: DefaultTiming()}, settings)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Index.Observe(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "d1", UID: "1", ResourceVersion: "1"}})
+	c.View.Observe(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "d1", UID: "1", ResourceVersion: "1"}})
 	c.facts.runs.setSynced(true)
 	c.facts.kinds.setState(c.facts.kinds.reset(settings.Kinds)[0], kindActive)
 	r := newRun(readDistribution(1, settings), v1alpha1.ResourceDistributionStatus{})
@@ -96,7 +96,7 @@ func TestAStatusSpeaksOfWhatWasReviewed(t *testing.T) {
 
 func TestAReviewLooksBeforeItJudges(t *testing.T) {
 	c, r := newReviewed(t)
-	d, snapshot := r.distribution(), c.Index.Snapshot()
+	d, snapshot := r.distribution(), c.View.Snapshot()
 	if _, next := r.judge(c.facts, snapshot, d, false); next != mustLook {
 		t.Fatalf("got step %d, want a look for obstacles before the first copy is made", next)
 	}

@@ -27,7 +27,7 @@ type Settings struct {
 type Options struct {
 	Config      *rest.Config
 	Mapper      meta.RESTMapper
-	Index       *view.View
+	View        *view.View
 	Events      record.EventRecorder
 	Concurrency int
 	// Unprotected says whether the admission policy that keeps others from changing locked copies is missing.

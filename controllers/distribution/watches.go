@@ -21,7 +21,7 @@ type watches struct {
 	settings *atomic.Pointer[Settings]
 	timing   Timing
 	mapper   meta.RESTMapper
-	observer *observer
+	watcher  *watcher
 	objects  rest.Interface // ResourceDistributions
 	runs     *runs
 	kinds    *kinds
@@ -63,7 +63,7 @@ func (w *watches) restart() {
 // copies go on, so that the copies that stay are unlocked.
 func (w *watches) watchDefinition(ctx context.Context) {
 	f := &definitionFeed{watches: w, ctx: ctx, distributions: &distributionFeed{w.settings, w.runs, w.copies, w.queue}}
-	w.observer.observe(ctx, definitions, metav1.ListOptions{FieldSelector: "metadata.name=" + distributions.Resource + "." + v1alpha1.Domain}, f)
+	w.watcher.listAndWatch(ctx, definitions, metav1.ListOptions{FieldSelector: "metadata.name=" + distributions.Resource + "." + v1alpha1.Domain}, f)
 	f.stop()
 	f.kinds.Wait()
 }
@@ -98,7 +98,7 @@ func (f *definitionFeed) start() {
 	ctx, cancel := context.WithCancel(f.ctx)
 	f.cancel = cancel
 	f.watches.runs.setServed(true, time.Now())
-	f.objects.Go(func() { observeDistributions(ctx, f.watches.objects, f.distributions) })
+	f.objects.Go(func() { watchDistributions(ctx, f.watches.objects, f.distributions) })
 	if !f.started {
 		f.started = true
 		f.watches.startKinds(f.ctx, &f.kinds)
@@ -150,7 +150,7 @@ func (w *watches) watchKind(ctx context.Context, k *kind) {
 		if err == nil {
 			w.kinds.setResource(k, mapping.Resource)
 			watching, vanished := context.WithCancel(ctx)
-			w.observer.observe(watching, mapping.Resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelDistributedBy}, &copyFeed{w, k, vanished})
+			w.watcher.listAndWatch(watching, mapping.Resource, metav1.ListOptions{LabelSelector: v1alpha1.LabelDistributedBy}, &copyFeed{w, k, vanished})
 			vanished()
 		} else if !meta.IsNoMatchError(err) {
 			ctrl.Log.WithName("distribution").Error(err, "looking for a kind", "kind", k.GroupKind().String())

@@ -70,7 +70,7 @@ func (r *round) labelSlot(ctx context.Context, slot propagate.Slot) {
 
 // isManaged says whether namespace is a root, a sub-namespace or a template, where labelled objects are sources.
 func (r *round) isManaged(namespace string) bool {
-	f := r.Index.Snapshot()
+	f := r.View.Snapshot()
 	n := f.Namespace(namespace)
 	kind := f.KindOf(n)
 	return (kind == forest.Root || kind == forest.SubNamespace || kind == forest.Template) && !n.Terminating

@@ -56,7 +56,7 @@ func DefaultTiming() Timing {
 type Options struct {
 	Config *rest.Config
 	Mapper meta.RESTMapper
-	Index  *view.View
+	View   *view.View
 	Events record.EventRecorder
 	Timing Timing
 	// Informers are the options of the watches; their metrics must have no registerer that another set uses.
@@ -95,7 +95,7 @@ func (l *Labeller) Reconfigure(s Settings) {
 
 // SetupWithManager runs the labeller with mgr.
 func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
-	l.Index.Subscribe(func(c view.Change) {
+	l.View.Subscribe(func(c view.Change) {
 		if r := l.current.Load(); r != nil {
 			r.add(r.tables.in(c.Namespaces)...)
 		}
@@ -108,7 +108,7 @@ func (l *Labeller) NeedLeaderElection() bool { return true }
 
 // Start implements manager.Runnable. It runs one round for each configuration.
 func (l *Labeller) Start(ctx context.Context) error {
-	if err := l.Index.WaitForSync(ctx); err != nil {
+	if err := l.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
 	for ctx.Err() == nil {

@@ -23,7 +23,7 @@ var managedBy = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.OperatorName
 // SubNamespace that is no longer required stays. Where the API server refuses one, requireChildren returns how long to wait before
 // the next try.
 func (r *Reconciler) requireChildren(ctx context.Context, parent string) (again time.Duration, err error) {
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	h, n := s.Hierarchy(parent), s.Namespace(parent)
 	missing := s.MissingChildren(parent)
 	if len(missing) == 0 {

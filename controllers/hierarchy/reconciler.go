@@ -33,7 +33,7 @@ import (
 type Reconciler struct {
 	Client      client.Client
 	Namespaces  *namespaces.Writer
-	Index       *view.View
+	View        *view.View
 	Events      record.EventRecorder
 	Concurrency int
 	// RetryMax caps the back-off after refusals of the API server.
@@ -49,7 +49,7 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
-		WatchesRawSource(r.Index.Source(r.listConcerned)).
+		WatchesRawSource(r.View.Source(r.listConcerned)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
 }
@@ -110,7 +110,7 @@ func (r *Reconciler) noteRefusal(ctx context.Context, of *apianswer.Refusals, na
 	if news {
 		log.FromContext(ctx).Info("the API server refuses a write; it is tried again with growing delays, and at once when the namespace or what it asks for changes",
 			"refusal", err.Error())
-		r.Index.Touch(namespace) // so that the statuses of its SubNamespace and its HierarchyConfiguration report the refusal
+		r.View.Touch(namespace) // so that the statuses of its SubNamespace and its HierarchyConfiguration report the refusal
 	}
 	return again
 }
@@ -118,7 +118,7 @@ func (r *Reconciler) noteRefusal(ctx context.Context, of *apianswer.Refusals, na
 // clearRefusal forgets a refusal, and has the statuses updated if there was one.
 func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	if of.Clear(namespace) {
-		r.Index.Touch(namespace)
+		r.View.Touch(namespace)
 	}
 }
 
@@ -127,15 +127,15 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 // operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what the API
 // server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
-	if r.Index.Snapshot().Hierarchy(name) != nil {
+	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
 	}
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	request := s.Request(name)
 	if request.Asked && len(request.Obstacles) == 0 {
 		r.moving.Lock()
 		defer r.moving.Unlock()
-		s = r.Index.Snapshot()
+		s = r.View.Snapshot()
 		request = s.Request(name)
 	}
 	if len(request.Obstacles) > 0 || len(s.UnmetChildren(name)) > 0 {

@@ -36,7 +36,7 @@ const mostChildren = 1000
 // HierarchyConfiguration.
 type Reporter struct {
 	Client client.Client
-	Index  *view.View
+	View   *view.View
 	Events record.EventRecorder
 	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
 	Rejected func(namespace string) string
@@ -65,7 +65,7 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy-report").
 		For(&v1alpha1.HierarchyConfiguration{}).
-		WatchesRawSource(r.Index.Source(r.listReported)).
+		WatchesRawSource(r.View.Source(r.listReported)).
 		WatchesRawSource(source.Func(r.listen)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
@@ -124,7 +124,7 @@ func (r *Reporter) listReported(c view.Change) []reconcile.Request {
 
 // Reconcile brings the status of one HierarchyConfiguration up to date.
 func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	n := s.Namespace(req.Namespace)
 	if req.Name != v1alpha1.HierarchyConfigurationName || n == nil || n.Terminating || s.Protected(n.Name) {
 		r.last.Delete(req.Namespace)

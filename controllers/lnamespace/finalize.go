@@ -32,7 +32,7 @@ func (r *Reconciler) finalizeTenant(ctx context.Context, lns *v1alpha1.LNamespac
 		r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceReleased), "the kind LNamespace is being removed; namespace "+lns.Name+" stays")
 		return r.removeFinalizer(ctx, lns)
 	}
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	if why := s.HeldByChildren(lns.Name); s.Owns(lns.Name, string(lns.UID)) && why != "" {
 		return r.reportVerdict(ctx, lns, r.warnOnce(lns, v1alpha1.ReasonChildrenExist, why))
 	}
@@ -86,7 +86,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, lns *v1alpha1.LNamespa
 }
 
 func (r *Reconciler) reportVerdict(ctx context.Context, lns *v1alpha1.LNamespace, v verdict) (ctrl.Result, error) {
-	if err := r.Report.Report(ctx, lns, v.writeTo(lns, r.Index.Snapshot())); err != nil {
+	if err := r.Report.Report(ctx, lns, v.writeTo(lns, r.View.Snapshot())); err != nil {
 		return apianswer.AfterWrite(err)
 	}
 	return ctrl.Result{RequeueAfter: v.again}, nil

@@ -40,7 +40,7 @@ type Reconciler struct {
 	// Live reads from the API server, without a cache.
 	Live       client.Reader
 	Namespaces *namespaces.Writer
-	Index      *view.View
+	View       *view.View
 	Events     record.EventRecorder
 	// Reserved says whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
@@ -72,7 +72,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("lnamespace").
 		For(&v1alpha1.LNamespace{}).
-		WatchesRawSource(r.Index.Source(Concerned)).
+		WatchesRawSource(r.View.Source(Concerned)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Concurrency,
 			// Refusals are reported and not returned, so an error that is returned means an outage.
@@ -129,7 +129,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return apianswer.AfterWrite(err)
 	}
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	report, labels := v.writeTo(lns, s), judgeBillingLabels(s, lns)
 	r.announceBillingLabels(lns, labels)
 	err = r.Report.Report(ctx, lns, func(status *v1alpha1.LNamespaceStatus) {
@@ -156,15 +156,15 @@ type verdict struct {
 // ensureRoot creates or adopts the root namespace, or says why it can't be had now.
 func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
-	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.Index.Snapshot().Owns(lns.Name, tenant.UID) {
+	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
-		if s := r.Index.Snapshot(); s.MadeBefore(tenant) >= most {
+		if s := r.View.Snapshot(); s.MadeBefore(tenant) >= most {
 			return r.warnOnce(lns, v1alpha1.ReasonLimitExceeded, fmt.Sprintf("%s has %d of %d LNamespaces, and this one is younger: "+
 				"its namespace is made when there is room; delete another one, or ask a cluster admin to raise tenants.maxPerCreator", s.CountsFor(tenant.Creator), most, most)), nil
 		}
 	}
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	n := s.Namespace(lns.Name)
 	switch {
 	case n == nil && r.Reserved(lns.Name):
@@ -240,7 +240,7 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 	}
 	r.refusals.Clear(key)
 	r.Events.Event(lns, corev1.EventTypeNormal, string(v1alpha1.ReasonNamespaceCreated), "namespace "+root.Name+" was created")
-	return r.reportOwned(lns, r.Index.Snapshot()), nil
+	return r.reportOwned(lns, r.View.Snapshot()), nil
 }
 
 // reportRefusal returns the verdict that the API server refuses to create the root. The next try comes after again, which grows up

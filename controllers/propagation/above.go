@@ -27,7 +27,7 @@ var errBehind = errors.New("the watch of Namespaces is behind")
 // is older than the newest Namespace that the watch has brought needs no read; after a move that the watch has brought, this is true of every
 // copy.
 type above struct {
-	index interface {
+	view interface {
 		Snapshot() *forest.Snapshot
 		SeenVersion() string
 		Observe(metav1.Object)
@@ -54,8 +54,8 @@ const behindRetry = time.Second
 // mostLooks bounds above.looks, in namespaces: those that have moved and whose copies have not all been deleted yet.
 const mostLooks = 1000
 
-func newAbove(index *view.View, f facts, w *copying.Writer) *above {
-	return &above{index: index, facts: f, writer: w, looks: lru.New(mostLooks)}
+func newAbove(v *view.View, f facts, w *copying.Writer) *above {
+	return &above{view: v, facts: f, writer: w, looks: lru.New(mostLooks)}
 }
 
 // confirm returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source,
@@ -63,8 +63,8 @@ func newAbove(index *view.View, f facts, w *copying.Writer) *above {
 // errBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace that is newer
 // than in the forest is entered in the view.
 func (a *above) confirm(ctx context.Context, slot propagate.Slot, from, version string) error {
-	seen := a.index.SeenVersion()
-	s := a.index.Snapshot()
+	seen := a.view.SeenVersion()
+	s := a.view.Snapshot()
 	sources, ok := s.Sources(slot.Namespace)
 	switch {
 	case ok && sources.Has(from) && !isAbove(a.facts.forest(), from, slot.Namespace):
@@ -117,7 +117,7 @@ func (a *above) compare(ctx context.Context, s *forest.Snapshot, names []string)
 			return err
 		case string(live.UID) != known.UID || live.ResourceVersion != known.ResourceVersion:
 			result = errBehind
-			a.index.Observe(live)
+			a.view.Observe(live)
 		}
 	}
 	return result

@@ -49,7 +49,7 @@ func TestConfirm(t *testing.T) {
 		}
 		tables := newTables(x.Snapshot(), propagate.Rules{}, newBodies())
 		tables.in.world.PutCopy(slot, &propagate.Copy{Ours: true, From: "new", ResourceVersion: "10", Hash: propagate.Hash{Mode: v1alpha1.ModeUpdate}})
-		return &above{index: seenTo{x, "5"}, facts: facts{tables}, writer: c, looks: lru.New(mostLooks)}, c, x
+		return &above{view: seenTo{x, "5"}, facts: facts{tables}, writer: c, looks: lru.New(mostLooks)}, c, x
 	}
 
 	t.Run("PROP-V6 a copy that is older than what the watch has brought goes without a look", func(t *testing.T) {

@@ -58,7 +58,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}
-	observer, err := newMetadataObserver(o.Config)
+	watcher, err := newMetadataWatcher(o.Config)
 	if err != nil {
 		return nil, fmt.Errorf("making the client for watches: %w", err)
 	}
@@ -72,14 +72,14 @@ func New(o Options, s Settings) (*Engine, error) {
 	e := &Engine{Options: o, settings: &atomic.Pointer[Settings]{}, measure: newMeasure(), set: set}
 	e.settings.Store(&s)
 	b, r := newBodies(), newRepairs()
-	e.tables = newTables(o.Index.Snapshot(), s.Rules, b)
+	e.tables = newTables(o.View.Snapshot(), s.Rules, b)
 	e.facts = facts{e.tables}
-	e.followed = newFollowed(o.Index.Snapshot, e.facts.holdsCopies)
+	e.followed = newFollowed(o.View.Snapshot, e.facts.holdsCopies)
 	e.queue = newQueue(e.facts)
 	e.troubles = newTroubles(o, e.queue)
 	e.removals = newRemovals(e.facts, e.queue, e.troubles, o.Timing.Stuck)
 	e.kinds = &kinds{
-		mapper: o.Mapper, observer: observer, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, facts: e.facts, report: e.troubles.tellEverywhere,
+		mapper: o.Mapper, watcher: watcher, arrivals: newArrivals(), timing: o.Timing, tables: e.tables, facts: e.facts, report: e.troubles.tellEverywhere,
 		set: set, followed: e.followed,
 	}
 	e.followed.sees = e.kinds.seeCopies
@@ -97,7 +97,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	e.limits = &limits{e.tables, e.facts, e.kinds, e.queue, e.troubles, n}
 	e.copies = &copies{
 		settings: e.settings, timing: o.Timing, tables: e.tables, facts: e.facts, kinds: e.kinds, queue: e.queue, sources: e.sources, writer: w,
-		removals: e.removals, above: newAbove(o.Index, e.facts, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,
+		removals: e.removals, above: newAbove(o.View, e.facts, w), rails: e.rails, limits: e.limits, repairs: r, troubles: e.troubles, notices: n,
 		measure: e.measure,
 	}
 	e.scrub = &scrub{
@@ -112,7 +112,7 @@ func (e *Engine) SetupWithManager(mgr ctrl.Manager) error {
 	if err := metrics.Registry.Register(newGauges(e)); err != nil {
 		return fmt.Errorf("registering metrics: %w", err)
 	}
-	e.Index.Subscribe(e.followed.noteLeft)
+	e.View.Subscribe(e.followed.noteLeft)
 	if err := mgr.Add(watching{e}); err != nil {
 		return err
 	}
@@ -127,15 +127,15 @@ func (watching) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (w watching) Start(ctx context.Context) error {
-	if err := w.Index.WaitForSync(ctx); err != nil {
+	if err := w.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	w.Index.Subscribe(w.setForest)
+	w.View.Subscribe(w.setForest)
 	var informers sync.WaitGroup
 	informers.Go(func() { _ = w.set.Start(ctx) }) // it fails only when it is started twice
 	informers.Go(func() { w.followed.run(ctx) })
 	w.kinds.start(ctx, w.settings.Load().Kinds)
-	w.kinds.observer.Observe(ctx, definitions, "", w.kinds.arrivals) // until ctx is done
+	w.kinds.watcher.ListAndWatch(ctx, definitions, "", w.kinds.arrivals) // until ctx is done
 	w.kinds.stop()
 	informers.Wait()
 	return nil
@@ -214,7 +214,7 @@ func (e *Engine) setForest(c view.Change) {
 // AwaitsRails says whether whoever is to get rights in namespace has to wait for rails there; in a root, rails are the copies from its
 // templates. The answer is true, too, for the moment until the engine has taken in the latest snapshot of the forest.
 func (e *Engine) AwaitsRails(namespace string) bool {
-	return e.Index.Snapshot() != e.facts.forest() || e.rails.isWaiting(namespace)
+	return e.View.Snapshot() != e.facts.forest() || e.rails.isWaiting(namespace)
 }
 
 // Reconfigure puts other settings in force: every kind is watched anew.
@@ -243,14 +243,14 @@ func (e *Engine) HoldsCopies(namespace string) bool {
 // UnobservedIn returns a sentence for each kind whose copies in namespace can't be judged now, because the operator can't see the copies
 // there, or the sources in a namespace above.
 func (e *Engine) UnobservedIn(namespace string) []string {
-	above, _ := e.Index.Snapshot().Sources(namespace)
+	above, _ := e.View.Snapshot().Sources(namespace)
 	return append(e.Unobserved(), e.kinds.describeUnseen(namespace, above.Names)...)
 }
 
 // Ready is a readiness check: the engine knows all namespaces, sources and copies that existed at its start. A kind that
 // is not served, that may not be listed, or that is Degraded, is left out.
 func (e *Engine) Ready(*http.Request) error {
-	if !e.Index.Synced() {
+	if !e.View.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")
 	}
 	for _, kind := range e.settings.Load().Kinds {

@@ -38,7 +38,7 @@ func (s kindState) isBlind() bool { return s == kindForbidden || s == kindDegrad
 // kinds watch every configured kind whenever the API server serves it.
 type kinds struct {
 	mapper   meta.RESTMapper
-	observer Observer
+	watcher  Watcher
 	arrivals *arrivals
 	timing   Timing
 	tables   *tables
@@ -168,18 +168,18 @@ func (k *kinds) watchServed(ctx context.Context, run *kindRun, mapping *meta.RES
 		roles = []role{sourcesAndCopies}
 	}
 	k.setServed(run, mapping, roles)
-	var observers sync.WaitGroup
+	var watching sync.WaitGroup
 	if run.kind.isNarrow() {
 		for _, f := range k.beginNarrow(run, roles, cancel) {
-			observers.Go(func() { k.observeNarrow(ctx, mapping.Resource, f) })
+			watching.Go(func() { k.watchNarrow(ctx, mapping.Resource, f) })
 		}
 		roles = nil
 	}
 	for _, r := range roles {
 		sink := k.feed(run, r, cancel)
-		observers.Go(func() { k.observer.Observe(ctx, mapping.Resource, selectors[r], sink) })
+		watching.Go(func() { k.watcher.ListAndWatch(ctx, mapping.Resource, selectors[r], sink) })
 	}
-	observers.Wait()
+	watching.Wait()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return run.synced

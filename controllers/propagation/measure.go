@@ -116,7 +116,7 @@ func (m *measure) spreadMoves(namespace string, slots []propagate.Slot, plan fun
 	m.mu.Lock()
 	ended := m.moves.looked(namespace, slots, plan)
 	m.mu.Unlock()
-	observeMoves(ended)
+	recordMoves(ended)
 }
 
 // endSlot notes that a slot has its answer, whatever it is, and reports the fan-outs and moves that this ends.
@@ -124,7 +124,7 @@ func (m *measure) endSlot(slot propagate.Slot) {
 	m.mu.Lock()
 	ended, moved := m.fanouts.answered(slot), m.moves.answered(slot)
 	m.mu.Unlock()
-	observeMoves(moved)
+	recordMoves(moved)
 	for _, way := range ended {
 		fanoutSeconds.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, way.verb).Observe(time.Since(way.since).Seconds())
 	}

@@ -29,8 +29,8 @@ type narrowFeed struct {
 	complete bool // every namespace that is to be watched has had a state
 }
 
-// observeNarrow watches a narrow kind until ctx is done.
-func (k *kinds) observeNarrow(ctx context.Context, resource schema.GroupVersionResource, f *narrowFeed) {
+// watchNarrow watches a narrow kind until ctx is done.
+func (k *kinds) watchNarrow(ctx context.Context, resource schema.GroupVersionResource, f *narrowFeed) {
 	selector, err := labels.Parse(selectors[f.role])
 	if err != nil {
 		panic(err) // the selectors are constants

@@ -48,7 +48,7 @@ type Settings struct {
 type Options struct {
 	Config      *rest.Config
 	Mapper      meta.RESTMapper
-	Index       *view.View
+	View        *view.View
 	Events      record.EventRecorder
 	Concurrency int
 	Timing      Timing

@@ -50,7 +50,7 @@ func newTroubles(o Options, q *queue) *troubles {
 	if report == nil {
 		report = func(...string) {}
 	}
-	return &troubles{queue: q, timing: o.Timing, snapshot: o.Index.Snapshot, report: report, slots: map[string]map[propagate.Slot]*trouble{}}
+	return &troubles{queue: q, timing: o.Timing, snapshot: o.View.Snapshot, report: report, slots: map[string]map[propagate.Slot]*trouble{}}
 }
 
 // of is the trouble of a slot; the zero value if it has none.

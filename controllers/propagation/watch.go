@@ -14,14 +14,14 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 )
 
-// Observer watches the cluster for the engine, which knows nothing else of how that is done.
-type Observer interface {
-	// Observe lists and then watches the metadata of the objects of resource that match selector, in all namespaces, until ctx is done. A
+// Watcher watches the cluster for the engine, which knows nothing else of how that is done.
+type Watcher interface {
+	// ListAndWatch lists and then watches the metadata of the objects of resource that match selector, in all namespaces, until ctx is done. A
 	// list or a watch that fails is reported to sink.Lost, and tried again with a back-off.
-	Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink)
+	ListAndWatch(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink)
 }
 
-// Sink takes the events of one Observe. Calls come one at a time.
+// Sink takes the events of one ListAndWatch. Calls come one at a time.
 type Sink interface {
 	// Replace says that exactly these objects exist.
 	Replace(all []*metav1.PartialObjectMetadata)
@@ -33,17 +33,17 @@ type Sink interface {
 	Lost(err error)
 }
 
-// metadataObserver watches with reflectors on metadata alone, cluster-wide.
-type metadataObserver struct{ client metadata.Interface }
+// metadataWatcher watches with reflectors on metadata alone, cluster-wide.
+type metadataWatcher struct{ client metadata.Interface }
 
-func newMetadataObserver(cfg *rest.Config) (*metadataObserver, error) {
+func newMetadataWatcher(cfg *rest.Config) (*metadataWatcher, error) {
 	m, err := metadata.NewForConfig(copying.OverHTTP1(cfg))
-	return &metadataObserver{m}, err
+	return &metadataWatcher{m}, err
 }
 
-// Observe implements Observer.
-func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink) {
-	getter := o.client.Resource(resource)
+// ListAndWatch implements Watcher.
+func (w *metadataWatcher) ListAndWatch(ctx context.Context, resource schema.GroupVersionResource, selector string, sink Sink) {
+	getter := w.client.Resource(resource)
 	kept := &store{sink: sink}
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -66,7 +66,7 @@ func (o *metadataObserver) Observe(ctx context.Context, resource schema.GroupVer
 			return w, nil
 		},
 	}
-	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{}, kept,
+	r := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, w.client), &metav1.PartialObjectMetadata{}, kept,
 		cache.ReflectorOptions{Name: resource.String() + " " + selector})
 	r.RunWithContext(ctx)
 }

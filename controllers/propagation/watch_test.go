@@ -52,14 +52,14 @@ func TestAListCountsWithItsWatchAlone(t *testing.T) {
 		}))
 		defer server.Close()
 		defer close(done)
-		observer, err := newMetadataObserver(&rest.Config{Host: server.URL})
+		watcher, err := newMetadataWatcher(&rest.Config{Host: server.URL})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		sink := &counter{}
-		running.Go(func() { observer.Observe(ctx, secretKind.GroupVersion().WithResource("secrets"), "", sink) })
+		running.Go(func() { watcher.ListAndWatch(ctx, secretKind.GroupVersion().WithResource("secrets"), "", sink) })
 		defer running.Wait()
 		defer cancel()
 		becomes := func(what string, is func() bool) {

@@ -34,7 +34,7 @@ const leavePause = time.Second
 // protected and terminating namespaces stay as they are.
 type Reconciler struct {
 	Client client.Client
-	Index  *view.View
+	View   *view.View
 	// Enabled says that the operator is to bind its role; the file's propagation.bindOwnRole.
 	Enabled bool
 	// OperatorNamespace is the namespace of the service account that is bound.
@@ -49,7 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetLabels()[v1alpha1.LabelAccess] == v1alpha1.AccessOperator })
 	err := ctrl.NewControllerManagedBy(mgr).Named("sight").
 		Watches(&rbacv1.RoleBinding{}, handler.EnqueueRequestsFromMapFunc(requestNamespace), builder.WithPredicates(ours)).
-		WatchesRawSource(r.Index.Source(requestChanged)).
+		WatchesRawSource(r.View.Source(requestChanged)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
 	if err != nil {
@@ -105,7 +105,7 @@ const (
 )
 
 func (r *Reconciler) judgeNeed(namespace string) need {
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	n, place := s.Namespace(namespace), s.Place(namespace)
 	switch {
 	case n == nil || n.Terminating || s.Protected(namespace):

@@ -22,7 +22,7 @@ func (r *Reconciler) finalize(ctx context.Context, sub *v1alpha1.SubNamespace) (
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
 		return ctrl.Result{}, nil
 	}
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	child := s.Namespace(sub.Name)
 	reason, message := s.KeepsNamespace(sub.Namespace, sub.Name)
 	if reason == "" {

@@ -18,7 +18,7 @@ func oneEach() *Reconciler {
 			Name: root, UID: "1", ResourceVersion: "1", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot},
 		}})
 	}
-	r := &Reconciler{Index: x}
+	r := &Reconciler{View: x}
 	r.reset()
 	return r
 }

@@ -33,7 +33,7 @@ type Reconciler struct {
 	// Live reads from the API server, without a cache.
 	Live       client.Reader
 	Namespaces *namespaces.Writer
-	Index      *view.View
+	View       *view.View
 	Events     record.EventRecorder
 	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
 	Rejected    func(namespace string) string
@@ -59,7 +59,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("subnamespace").
 		For(&v1alpha1.SubNamespace{}).
-		WatchesRawSource(r.Index.Source(r.concerned)).
+		WatchesRawSource(r.View.Source(r.concerned)).
 		WatchesRawSource(source.Func(r.listen)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage()}).
 		Complete(r)
@@ -67,7 +67,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // reset makes what the reconciler remembers, empty.
 func (r *Reconciler) reset() {
-	r.waiting, r.written = newWaitingRoom(r.Index.Snapshot), map[string]string{}
+	r.waiting, r.written = newWaitingRoom(r.View.Snapshot), map[string]string{}
 }
 
 // Reconcile brings one SubNamespace and its namespace to what they should be, and reports.
@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		r.leaveLine(req.NamespacedName)
 		return r.finalize(ctx, sub)
 	}
-	if r.Index.Snapshot().Namespace(sub.Namespace) == nil {
+	if r.View.Snapshot().Namespace(sub.Namespace) == nil {
 		return ctrl.Result{}, nil // the watch of Namespaces is behind: it will bring the namespace, and requeue the SubNamespace
 	}
 	if !controllerutil.ContainsFinalizer(sub, v1alpha1.FinalizerSubNamespace) {
@@ -127,10 +127,10 @@ func (r *Reconciler) seen(key, resourceVersion string) bool {
 // settle judges the SubNamespace and creates its namespace where that is due. It returns what to report, and how long to wait
 // before the next pass where no event will cause one (0: not at all).
 func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v verdict, again time.Duration) {
-	v = decide(r.Index.Snapshot(), sub)
+	v = decide(r.View.Snapshot(), sub)
 	if v.create {
 		v, again = r.create(ctx, sub)
-		if place := r.Index.Snapshot().Place(sub.Namespace); !v.ready() && !v.inLine && place.InTree() {
+		if place := r.View.Snapshot().Place(sub.Namespace); !v.ready() && !v.inLine && place.InTree() {
 			r.lookAgainInLine(place.Path[0]) // its place is free again, though nothing in the forest has changed
 		}
 	}
@@ -143,11 +143,11 @@ func (r *Reconciler) settle(ctx context.Context, sub *v1alpha1.SubNamespace) (v 
 
 // keepLine puts a SubNamespace in a line only if nothing but a limit of its tree stands in its way, and takes it out otherwise.
 func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
-	place := r.Index.Snapshot().Place(sub.Namespace)
+	place := r.View.Snapshot().Place(sub.Namespace)
 	switch {
 	case v.tooDeep && place.InTree():
 		r.waiting.waitForDepth(place.Path[0], sub)
-		if !r.Index.Snapshot().DepthObstacle(sub.Namespace).Exists() {
+		if !r.View.Snapshot().DepthObstacle(sub.Namespace).Exists() {
 			r.lookAgainInLine(place.Path[0]) // the limit was raised after the SubNamespace was judged and before it joined the line
 		}
 	case !v.inLine:
@@ -158,7 +158,7 @@ func (r *Reconciler) keepLine(sub *v1alpha1.SubNamespace, v verdict) {
 // create creates the namespace. A request that failed is sent again only after its back-off, whatever event requeues the
 // SubNamespace sooner: the report of the failure causes such an event itself.
 func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (verdict, time.Duration) {
-	key, child := sub.Namespace+"/"+sub.Name, r.Index.Snapshot().NewChild(forest.SubOf(sub))
+	key, child := sub.Namespace+"/"+sub.Name, r.View.Snapshot().NewChild(forest.SubOf(sub))
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
 	if wait := r.refused.Wait(key, asked); wait > 0 {
 		return createFailed(sub, r.refused.Of(key)), wait
@@ -182,7 +182,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 		return v, again
 	}
 	r.announceCreated(sub)
-	return decide(r.Index.Snapshot(), sub).orActive(), 0
+	return decide(r.View.Snapshot(), sub).orActive(), 0
 }
 
 // createFailed returns the verdict on a namespace that could not be created a moment ago, as it was reported then.
@@ -196,7 +196,7 @@ func (r *Reconciler) lookAgain(ctx context.Context, sub *v1alpha1.SubNamespace) 
 	if err := r.Namespaces.Reread(ctx, sub.Name); err != nil {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "the API server did not answer the request to create the namespace: it is asked again"}
 	}
-	v := decide(r.Index.Snapshot(), sub)
+	v := decide(r.View.Snapshot(), sub)
 	if v.create {
 		return verdict{reason: v1alpha1.ReasonCreating, message: "a namespace of this name has just appeared: the operator reads it before it decides"}
 	}

@@ -50,7 +50,7 @@ func (r *Reconciler) report(ctx context.Context, sub *v1alpha1.SubNamespace, v v
 
 // reportMetadata sets condition MetadataSynced: whether the namespace carries the keys that the spec and the ancestors give it.
 func (r *Reconciler) reportMetadata(sub *v1alpha1.SubNamespace, v verdict) {
-	s := r.Index.Snapshot()
+	s := r.View.Snapshot()
 	set := func(status metav1.ConditionStatus, reason v1alpha1.Reason, message string) {
 		was := v1alpha1.FindCondition(sub.Status.Conditions, v1alpha1.ConditionMetadataSynced)
 		if reason != v1alpha1.ReasonSynced && status == metav1.ConditionFalse && (was == nil || was.Reason != string(reason) || was.Message != message) {
@@ -94,7 +94,7 @@ func (r *Reconciler) announceEnd(sub *v1alpha1.SubNamespace, reason v1alpha1.Rea
 	if message == "" {
 		return
 	}
-	if p := r.Index.Snapshot().Namespace(sub.Namespace); p == nil || p.Terminating {
+	if p := r.View.Snapshot().Namespace(sub.Namespace); p == nil || p.Terminating {
 		return
 	}
 	eventType := corev1.EventTypeNormal

@@ -68,7 +68,7 @@ type setup struct {
 	namespace         string // the operator's own
 	asked             bool   // webhooks are served, which ask for the rights of the user who makes an LNamespace
 	timing            Timing
-	index             *view.View
+	view              *view.View
 	events            record.EventRecorder
 	namespaces        *namespaces.Writer
 	hierarchy         *hierarchy.Reconciler
@@ -84,26 +84,26 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	operatorNamespace := o.OperatorNamespace
 	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, asked: o.Webhooks.Enabled, timing: timing}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
-	s.index = view.New(rules.ForForest(store.Current(), operatorNamespace))
-	if err := s.index.SetupWithManager(ctx, mgr); err != nil {
+	s.view = view.New(rules.ForForest(store.Current(), operatorNamespace))
+	if err := s.view.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	if err := s.holdRemovals(ctx); err != nil {
+	if err := s.addLossCheck(ctx); err != nil {
 		return err
 	}
 	store.Subscribe(func(_, now *config.OperatorConfiguration) {
-		s.index.Reconfigure(rules.ForForest(now, operatorNamespace))
+		s.view.Reconfigure(rules.ForForest(now, operatorNamespace))
 	})
 	if err := mgr.Add(newMemoryKeeper(timing.MemoryLook)); err != nil {
 		return err
 	}
-	if err := mgr.Add(restoreLook{live: mgr.GetAPIReader(), seen: s.index.SeenVersion, interval: timing.RestoreLook}); err != nil {
+	if err := mgr.Add(restoreLook{live: mgr.GetAPIReader(), seen: s.view.SeenVersion, interval: timing.RestoreLook}); err != nil {
 		return err
 	}
-	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.index}
-	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, Index: s.index, Events: s.events, Concurrency: store.Current().Concurrency, RetryMax: timing.RetryMax}
+	s.namespaces = &namespaces.Writer{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), View: s.view}
+	s.hierarchy = &hierarchy.Reconciler{Client: mgr.GetClient(), Namespaces: s.namespaces, View: s.view, Events: s.events, Concurrency: store.Current().Concurrency, RetryMax: timing.RetryMax}
 	s.hierarchyReporter = &hierarchy.Reporter{
-		Client: mgr.GetClient(), Index: s.index, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
+		Client: mgr.GetClient(), View: s.view, Events: s.events, Rejected: s.hierarchy.Rejected, Refused: s.hierarchy.Refused, Waiting: s.hierarchy.Waiting, Concurrency: store.Current().Concurrency, Pace: timing.ReportPace,
 	}
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
@@ -156,13 +156,13 @@ func (s *setup) newVetter() *vetting.Vetter {
 func (s *setup) newAccess() *access.Reconciler {
 	r := &access.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
-		Forest: s.index, Report: s.tenantReporter.Report,
+		View: s.view, Report: s.tenantReporter.Report,
 		Unvetted: s.vetter.Unvetted, Vetting: s.vetter.Changes(),
 		Config:  func() access.Settings { return accessSettings(s.store.Current(), s.namespace) },
 		Timing:  s.timing.Access,
 		Workers: s.store.Current().Concurrency,
 	}
-	r.Changes = s.index.Source(func(c view.Change) []reconcile.Request {
+	r.Changes = s.view.Source(func(c view.Change) []reconcile.Request {
 		return append(lnamespace.Concerned(c), r.Listing(c.Namespaces)...)
 	})
 	return r
@@ -185,7 +185,7 @@ func (s *setup) addTenants(context.Context) error {
 		return err
 	}
 	return (&lnamespace.Reconciler{
-		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, Index: s.index, Events: s.events,
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
 		Reserved:      func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
 		MaxPerCreator: func() int { return s.store.Current().Tenants.MaxPerCreator },
 		Asked:         s.asked,
@@ -199,7 +199,7 @@ func (s *setup) addTenants(context.Context) error {
 
 func (s *setup) addSubNamespaces(context.Context) error {
 	return (&subnamespace.Reconciler{
-		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, Index: s.index, Events: s.events,
+		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
 		Rejected:    s.hierarchy.Rejected,
 		RetryMax:    s.timing.RetryMax,
 		Concurrency: s.store.Current().Concurrency,
@@ -217,7 +217,7 @@ func (s *setup) addHierarchy(context.Context) error {
 func (s *setup) addPropagation(ctx context.Context) error {
 	engine, err := propagation.New(propagation.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
-		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
+		View: s.view, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
 		Informers:   informerOptions(s.store.Current()),
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
@@ -245,7 +245,7 @@ func (s *setup) addPropagation(ctx context.Context) error {
 		return err
 	}
 	return (&sight.Reconciler{
-		Client: s.mgr.GetClient(), Index: s.index, HoldsCopies: engine.HoldsCopies, Concurrency: s.store.Current().Concurrency,
+		Client: s.mgr.GetClient(), View: s.view, HoldsCopies: engine.HoldsCopies, Concurrency: s.store.Current().Concurrency,
 		Enabled: s.store.Current().Propagation.BindOwnRole, OperatorNamespace: s.namespace,
 	}).SetupWithManager(s.mgr)
 }
@@ -255,7 +255,7 @@ func (s *setup) addGenerated() error {
 	informers := informerOptions(s.store.Current())
 	informers.Registerer = nil // the engine's set has the metrics
 	labeller, err := generated.New(generated.Options{
-		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(), Index: s.index, Events: s.events, Timing: s.timing.Generated, Informers: informers,
+		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: informers,
 	}, generatedSettings(s.store.Current()))
 	if err != nil {
 		return err
@@ -276,7 +276,7 @@ func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy
 func (s *setup) addDistribution(context.Context) error {
 	c, err := distribution.New(distribution.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
-		Index: s.index, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Distribution,
+		View: s.view, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Distribution,
 		Unprotected: s.copiesUnprotected,
 	}, distributionSettings(s.store.Current(), s.namespace))
 	if err != nil {

@@ -23,8 +23,8 @@ type feed struct {
 
 // SetupWithManager connects the view to the manager's cache. The view is marked synced when everything that exists at the start is
 // in it.
-func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
-	f := &feed{view: x}
+func (v *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error {
+	f := &feed{view: v}
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	var registrations []cache.ResourceEventHandlerRegistration
@@ -44,7 +44,7 @@ func (x *View) SetupWithManager(ctx context.Context, mgr manager.Manager) error 
 		}
 		registrations = append(registrations, registration)
 	}
-	return mgr.Add(&syncer{view: x, registrations: registrations})
+	return mgr.Add(&syncer{view: v, registrations: registrations})
 }
 
 // syncer marks the view synced. It runs on standby replicas, too, so that a new leader starts with a complete view.

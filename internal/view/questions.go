@@ -7,26 +7,26 @@ import (
 )
 
 // Owns says whether the namespace called root is the one that the LNamespace with this UID made or adopted.
-func (x *View) Owns(root string, uid types.UID) bool { return x.Snapshot().Owns(root, string(uid)) }
+func (v *View) Owns(root string, uid types.UID) bool { return v.Snapshot().Owns(root, string(uid)) }
 
 // UID returns the UID of the namespace called name; "" if there is none.
-func (x *View) UID(name string) types.UID {
-	if n := x.Snapshot().Namespace(name); n != nil {
+func (v *View) UID(name string) types.UID {
+	if n := v.Snapshot().Namespace(name); n != nil {
 		return types.UID(n.UID)
 	}
 	return ""
 }
 
 // Living returns root and the namespaces below it that are not terminating.
-func (x *View) Living(root string) []string {
-	s := x.Snapshot()
+func (v *View) Living(root string) []string {
+	s := v.Snapshot()
 	return append([]string{root}, slices.DeleteFunc(s.Subtree(root), func(name string) bool { return s.Namespace(name).Terminating })...)
 }
 
 // BelongsTo says whether namespace counts as part of the tree of root when a request is refused: also while it is halted.
-func (x *View) BelongsTo(namespace, root string) bool {
-	return x.Snapshot().BelongsTo(namespace, root)
+func (v *View) BelongsTo(namespace, root string) bool {
+	return v.Snapshot().BelongsTo(namespace, root)
 }
 
 // InTree says whether namespace is root or lies below it.
-func (x *View) InTree(namespace, root string) bool { return x.Snapshot().InTree(namespace, root) }
+func (v *View) InTree(namespace, root string) bool { return v.Snapshot().InTree(namespace, root) }

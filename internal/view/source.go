@@ -9,8 +9,8 @@ import (
 )
 
 // Source returns a controller's source. requests returns what a change makes that controller reconcile.
-func (x *View) Source(requests func(Change) []reconcile.Request) source.Source {
-	return &subscription{view: x, requests: requests}
+func (v *View) Source(requests func(Change) []reconcile.Request) source.Source {
+	return &subscription{view: v, requests: requests}
 }
 
 // subscription hands the changes of a view to one controller.

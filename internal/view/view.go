@@ -34,26 +34,26 @@ type View struct {
 
 // New returns an empty view.
 func New(rules forest.Rules) *View {
-	x := &View{synced: make(chan struct{}), seen: newHistory()}
-	x.snapshot.Store(forest.New(rules))
-	return x
+	v := &View{synced: make(chan struct{}), seen: newHistory()}
+	v.snapshot.Store(forest.New(rules))
+	return v
 }
 
 // Snapshot returns the forest as it is known now.
-func (x *View) Snapshot() *forest.Snapshot { return x.snapshot.Load() }
+func (v *View) Snapshot() *forest.Snapshot { return v.snapshot.Load() }
 
 // SeenVersion returns the highest resourceVersion of a Namespace that the watch has brought. A snapshot that is taken after this
 // call shows all changes of Namespaces up to that version.
-func (x *View) SeenVersion() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.seen.version
+func (v *View) SeenVersion() string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.seen.version
 }
 
 // Synced says whether everything that existed at the start is in the snapshot. Before that, no decision may be based on the view.
-func (x *View) Synced() bool {
+func (v *View) Synced() bool {
 	select {
-	case <-x.synced:
+	case <-v.synced:
 		return true
 	default:
 		return false
@@ -61,9 +61,9 @@ func (x *View) Synced() bool {
 }
 
 // WaitForSync blocks until Synced or until ctx is done.
-func (x *View) WaitForSync(ctx context.Context) error {
+func (v *View) WaitForSync(ctx context.Context) error {
 	select {
-	case <-x.synced:
+	case <-v.synced:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -72,82 +72,82 @@ func (x *View) WaitForSync(ctx context.Context) error {
 
 // Subscribe calls fn on every change from now on, one at a time; fn must not block. the first call
 // comes when the view is synced, at once if it is already, and its change names every namespace.
-func (x *View) Subscribe(fn func(Change)) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.subscribers = append(x.subscribers, fn)
-	if x.Synced() {
-		fn(changeOfAll(x.Snapshot(), x.Snapshot()))
+func (v *View) Subscribe(fn func(Change)) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.subscribers = append(v.subscribers, fn)
+	if v.Synced() {
+		fn(changeOfAll(v.Snapshot(), v.Snapshot()))
 	}
 }
 
 // Reconfigure makes the view judge by other rules from now on, and calls every subscriber with all namespaces.
-func (x *View) Reconfigure(rules forest.Rules) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.snapshot.Store(old.WithRules(rules))
-	if x.Synced() {
-		x.notifySubscribers(changeOfAll(old, x.Snapshot()))
+func (v *View) Reconfigure(rules forest.Rules) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.Snapshot()
+	v.snapshot.Store(old.WithRules(rules))
+	if v.Synced() {
+		v.notifySubscribers(changeOfAll(old, v.Snapshot()))
 	}
 }
 
 // Observe takes the API server's answer to a write of our own, so that the next decision knows the Namespace before the watch
 // brings it.
-func (x *View) Observe(n metav1.Object) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if Newer(x.seen.version, n.GetResourceVersion()) {
+func (v *View) Observe(n metav1.Object) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if Newer(v.seen.version, n.GetResourceVersion()) {
 		return // the watch is ahead of this answer, and may have brought the deletion of the Namespace already
 	}
-	old := x.Snapshot()
-	x.replaceSnapshot(old, withNamespace(old, forest.NamespaceOf(n)), n.GetName())
+	old := v.Snapshot()
+	v.replaceSnapshot(old, withNamespace(old, forest.NamespaceOf(n)), n.GetName())
 }
 
 // Touch calls the subscribers for a namespace although nothing in the forest has changed.
-func (x *View) Touch(name string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if s := x.Snapshot(); x.Synced() {
-		x.notifySubscribers(Change{Old: s, New: s, Namespaces: []string{name}})
+func (v *View) Touch(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if s := v.Snapshot(); v.Synced() {
+		v.notifySubscribers(Change{Old: s, New: s, Namespaces: []string{name}})
 	}
 }
 
 // change lets next record in the history what a watch has brought, and replaces the snapshot by the one that next returns, both
 // under the lock, so that SeenVersion never runs ahead of the snapshot. name is that of the namespace concerned. Where next returns
 // old, nothing of interest has changed.
-func (x *View) change(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	old := x.Snapshot()
-	x.replaceSnapshot(old, next(old, &x.seen), name)
+func (v *View) change(name string, next func(old *forest.Snapshot, seen *history) *forest.Snapshot) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	old := v.Snapshot()
+	v.replaceSnapshot(old, next(old, &v.seen), name)
 }
 
 // replaceSnapshot stores a snapshot that differs from old in what concerns name, and calls the subscribers. It does nothing where
 // both are the same.
-func (x *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
+func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	if now == old {
 		return
 	}
-	x.snapshot.Store(now)
-	if x.Synced() {
-		x.notifySubscribers(Change{Old: old, New: now, Namespaces: now.Affected(old, name)})
+	v.snapshot.Store(now)
+	if v.Synced() {
+		v.notifySubscribers(Change{Old: old, New: now, Namespaces: now.Affected(old, name)})
 	}
 }
 
-func (x *View) notifySubscribers(c Change) {
-	for _, fn := range x.subscribers {
+func (v *View) notifySubscribers(c Change) {
+	for _, fn := range v.subscribers {
 		fn(c)
 	}
 }
 
 // markSynced marks the snapshot complete, and calls the subscribers with all namespaces.
-func (x *View) markSynced() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.snapshot.Store(x.seen.datePlacements(x.Snapshot()))
-	close(x.synced)
-	x.notifySubscribers(changeOfAll(x.Snapshot(), x.Snapshot()))
+func (v *View) markSynced() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.snapshot.Store(v.seen.datePlacements(v.Snapshot()))
+	close(v.synced)
+	v.notifySubscribers(changeOfAll(v.Snapshot(), v.Snapshot()))
 }
 
 // changeOfAll returns a change that names every namespace.

@@ -85,8 +85,8 @@ func (m moves) end(name string) []time.Time {
 	return []time.Time{way.since}
 }
 
-// observeMoves adds complete moves, given by when each began, to the metric.
-func observeMoves(began []time.Time) {
+// recordMoves adds complete moves, given by when each began, to the metric.
+func recordMoves(began []time.Time) {
 	for _, since := range began {
 		settleSeconds.Observe(time.Since(since).Seconds())
 	}

@@ -16,21 +16,21 @@ import (
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// world holds what the rules know beside the object that they judge.
-type world struct {
-	forest Forest
-	live   client.Reader
+// liveView is what the rules know beside the object that they judge: the shared view, completed by reads from the API server.
+type liveView struct {
+	view View
+	live client.Reader
 }
 
 // with returns the forest, with those of the named namespaces that it lacks read from the API server: a namespace that the user has
 // just created must not be called missing.
-func (w world) with(ctx context.Context, names ...string) (*forest.Snapshot, error) {
-	s := w.forest.Snapshot()
+func (l liveView) with(ctx context.Context, names ...string) (*forest.Snapshot, error) {
+	s := l.view.Snapshot()
 	for _, name := range names {
 		if name == "" || s.Namespace(name) != nil {
 			continue
 		}
-		n, err := w.namespace(ctx, name)
+		n, err := l.namespace(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -42,10 +42,10 @@ func (w world) with(ctx context.Context, names ...string) (*forest.Snapshot, err
 }
 
 // namespace reads a namespace from the API server; nil if there is none.
-func (w world) namespace(ctx context.Context, name string) (*forest.Namespace, error) {
+func (l liveView) namespace(ctx context.Context, name string) (*forest.Namespace, error) {
 	n := &metav1.PartialObjectMetadata{}
 	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	switch err := w.live.Get(ctx, client.ObjectKey{Name: name}, n); {
+	switch err := l.live.Get(ctx, client.ObjectKey{Name: name}, n); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
@@ -72,12 +72,12 @@ func unread(what string, err error) error {
 
 // deletable returns f, the judgement on the deletion of a namespace with its descendants. Where a spec already allows the deletion
 // and the namespaces don't carry that permission yet, it asks the client to retry: a refusal would be outdated a second later.
-func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
+func (l liveView) deletable(ctx context.Context, s *forest.Snapshot, name string, f findings) (findings, error) {
 	if len(s.Holding(name)) == 0 {
 		return f, nil
 	}
 	for _, at := range append(authority.Above(s, name), name) {
-		soon, err := w.allowsCascading(ctx, s, at)
+		soon, err := l.allowsCascading(ctx, s, at)
 		if err != nil {
 			return f, err
 		}
@@ -90,8 +90,8 @@ func (w world) deletable(ctx context.Context, s *forest.Snapshot, name string, f
 
 // allowsCascading reads from the API server whether the HierarchyConfiguration or the LNamespace of a namespace allows cascading
 // deletion.
-func (w world) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
-	hc, err := hierarchyOf(ctx, w.live, name)
+func (l liveView) allowsCascading(ctx context.Context, s *forest.Snapshot, name string) (bool, error) {
+	hc, err := hierarchyOf(ctx, l.live, name)
 	if err != nil || hc != nil && hc.Spec.AllowCascadingDeletion {
 		return err == nil, err
 	}
@@ -99,7 +99,7 @@ func (w world) allowsCascading(ctx context.Context, s *forest.Snapshot, name str
 		return false, nil
 	}
 	lns := &v1alpha1.LNamespace{}
-	err = w.live.Get(ctx, client.ObjectKey{Name: name}, lns)
+	err = l.live.Get(ctx, client.ObjectKey{Name: name}, lns)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, unread("LNamespace "+name, err)
 	}

@@ -18,38 +18,38 @@ import (
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
-// removalsTimeout bounds the reading of all copies.
-const removalsTimeout = 5 * time.Minute
+// lossCheckTimeout bounds the reading of all copies.
+const lossCheckTimeout = 5 * time.Minute
 
-// removals refuses a changed configuration file that would take away many copies, or many places or keys of namespaces, until the file itself
+// lossCheck refuses a changed configuration file that would take away many copies, or many places or keys of namespaces, until the file itself
 // says, by acceptRemovals, that this is meant (SUB-F10).
-type removals struct {
+type lossCheck struct {
 	api       client.Client
 	events    record.EventRecorder
 	namespace string // the operator's own
 }
 
-// holdRemovals has each change of the file checked for what it would take away. The check uses a client of its own, so that what it reads is
+// addLossCheck has each change of the file checked for what it would take away. The check uses a client of its own, so that what it reads is
 // not kept in the manager's cache.
-func (s *setup) holdRemovals(ctx context.Context) error {
+func (s *setup) addLossCheck(ctx context.Context) error {
 	api, err := client.New(s.mgr.GetConfig(), client.Options{Scheme: s.mgr.GetScheme(), HTTPClient: s.mgr.GetHTTPClient(), Mapper: s.mgr.GetRESTMapper()})
 	if err != nil {
 		return fmt.Errorf("making a client that reads past the cache: %w", err)
 	}
-	held := removals{api: api, events: s.events, namespace: s.namespace}
-	s.store.Check = func(old, now *config.OperatorConfiguration) error { return held.check(ctx, old, now) }
+	losses := lossCheck{api: api, events: s.events, namespace: s.namespace}
+	s.store.Check = func(old, now *config.OperatorConfiguration) error { return losses.check(ctx, old, now) }
 	return nil
 }
 
 // check returns why the configuration now must not replace old: it would take away too much. Most changes take away nothing, and for them
 // nothing is read.
-func (r removals) check(ctx context.Context, old, now *config.OperatorConfiguration) error {
+func (l lossCheck) check(ctx context.Context, old, now *config.OperatorConfiguration) error {
 	if now.AcceptRemovals == now.RemovalsHash() || !mayRemove(old, now) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, removalsTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lossCheckTimeout)
 	defer cancel()
-	losses, unread, err := preview.Losses(ctx, r.api, old, now, r.namespace)
+	losses, unread, err := preview.Losses(ctx, l.api, old, now, l.namespace)
 	if err != nil {
 		return configfile.Unjudged{Cause: fmt.Errorf("finding out what the configuration file would take away: %w", err)}
 	}
@@ -62,7 +62,7 @@ func (r removals) check(ctx context.Context, old, now *config.OperatorConfigurat
 	}
 	refusal := fmt.Errorf("the configuration file would take away %s: if that is meant, add the line acceptRemovals: \"%s\" to it; "+
 		"kubectl warren config diff FILE lists what it would write", large, now.RemovalsHash())
-	r.events.Event(guard.Deployment(r.namespace), corev1.EventTypeWarning, string(v1alpha1.ReasonRemovalsHeld), refusal.Error())
+	l.events.Event(guard.Deployment(l.namespace), corev1.EventTypeWarning, string(v1alpha1.ReasonRemovalsHeld), refusal.Error())
 	return refusal
 }
 

@@ -64,12 +64,12 @@ func tellLost[T any](to sink[T], err error) {
 	}
 }
 
-// observer lists and watches metadata.
-type observer struct{ client metadata.Interface }
+// watcher lists and watches metadata.
+type watcher struct{ client metadata.Interface }
 
-// observe lists and watches the metadata of the objects of resource that choose selects, until ctx is done.
-func (o *observer) observe(ctx context.Context, resource schema.GroupVersionResource, choose metav1.ListOptions, to sink[*metav1.PartialObjectMetadata]) {
-	getter := o.client.Resource(resource)
+// listAndWatch lists and watches the metadata of the objects of resource that choose selects, until ctx is done.
+func (w *watcher) listAndWatch(ctx context.Context, resource schema.GroupVersionResource, choose metav1.ListOptions, to sink[*metav1.PartialObjectMetadata]) {
+	getter := w.client.Resource(resource)
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = choose.LabelSelector, choose.FieldSelector
@@ -84,12 +84,12 @@ func (o *observer) observe(ctx context.Context, resource schema.GroupVersionReso
 			return w, err
 		},
 	}
-	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, o.client), &metav1.PartialObjectMetadata{},
+	cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(lw, w.client), &metav1.PartialObjectMetadata{},
 		store[*metav1.PartialObjectMetadata]{to}, cache.ReflectorOptions{Name: resource.String()}).RunWithContext(ctx)
 }
 
-// observeDistributions lists and watches ResourceDistributions, until ctx is done.
-func observeDistributions(ctx context.Context, client rest.Interface, to sink[*v1alpha1.ResourceDistribution]) {
+// watchDistributions lists and watches ResourceDistributions, until ctx is done.
+func watchDistributions(ctx context.Context, client rest.Interface, to sink[*v1alpha1.ResourceDistribution]) {
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list := &v1alpha1.ResourceDistributionList{}
