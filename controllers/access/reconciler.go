@@ -94,17 +94,18 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
-	// View is asked only after Changes has synced.
+	// View is the shared view (*view.View). It is asked only after Changes has synced.
 	View View
 	// Changes requeues a tenant when an answer of View about it may have changed: its root came, went or changed hands, or a
 	// namespace joined or left its tree. A View that fills up in the background needs a source.SyncingSource here: nothing is
 	// reconciled before the source has synced, and an empty View would have all access taken back for a moment after a restart.
 	Changes source.Source
 	// AwaitsRails says whether rights in the root are to wait for the copies of a template that limit these rights there (such as
-	// quotas and network policies). It says so for a limited time only. If it is nil, grants never wait.
+	// quotas and network policies). It says so for a limited time only. The answer is propagation.Engine.AwaitsRails; if it is nil, grants
+	// never wait.
 	AwaitsRails func(root string) bool
 	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed.
-	// Neither is required.
+	// Both are vetting.Vetter's, and neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
 	// Config returns the settings in force. The caller calls Reconfigured after a change of SudoMode.
@@ -112,7 +113,7 @@ type Reconciler struct {
 	// Probe asks the API server whether it offers constrained impersonation. If it is nil, SetupWithManager makes one from the
 	// manager's connection.
 	Probe func(context.Context) grants.Answer
-	// Report changes the status of an LNamespace by a function, which may be called again after a conflict.
+	// Report changes the status of an LNamespace by a function, which may be called again after a conflict: lnamespace.Reporter.Report.
 	Report func(context.Context, *v1alpha1.LNamespace, func(*v1alpha1.LNamespaceStatus)) error
 	Events record.EventRecorder
 	Timing Timing

@@ -30,7 +30,8 @@ type Options struct {
 	View        *view.View
 	Events      record.EventRecorder
 	Concurrency int
-	// Unprotected says whether the admission policy that keeps others from changing locked copies is missing.
+	// Unprotected says whether the admission policy that keeps others from changing locked copies is missing. The operator asks
+	// guard.Guard.Missing.
 	Unprotected func() bool
 	Timing      Timing
 }

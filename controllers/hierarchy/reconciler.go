@@ -1,5 +1,11 @@
 // Package hierarchy places namespaces where their HierarchyConfigurations ask for, makes the children that these require, keeps the labels
 // and annotations of managed namespaces (tree labels, ancestry, inherited keys), and reports what is wrong with a namespace.
+//
+// The way of one move: package view takes in the changed HierarchyConfiguration (internal/view, feed.go) and calls listConcerned, which
+// queues the namespace. writeNamespace asks the forest whether the namespace may be placed as requested (Request) and which keys the
+// namespace should carry then (Desired), and package namespaces sends one PATCH. The API server's answer goes straight into the view, whose
+// next change names the namespaces below: each of them is queued and patched in its turn, because its tree labels differ now. The Reporter
+// (report.go) moves nothing: it writes the statuses, and creates a HierarchyConfiguration where it has something to report and none exists.
 package hierarchy
 
 import (

@@ -38,13 +38,13 @@ type Reporter struct {
 	Client client.Client
 	View   *view.View
 	Events record.EventRecorder
-	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
+	// Rejected returns the API server's message if it refused the keys of a namespace, or "": Reconciler.Rejected.
 	Rejected func(namespace string) string
-	// Refused returns the API server's message if it refused required children of a namespace, or "".
+	// Refused returns the API server's message if it refused required children of a namespace, or "": Reconciler.Refused.
 	Refused func(namespace string) string
-	// Waiting returns the namespaces whose refused requests a change may concern (see Reconciler.Waiting).
+	// Waiting returns the namespaces whose refused requests a change may concern: Reconciler.Waiting.
 	Waiting func(view.Change) iter.Seq[string]
-	// Copies answers what is wrong with copies; nil where nothing is propagated.
+	// Copies answers what is wrong with copies: propagation.Engine; nil where nothing is propagated.
 	Copies      Copies
 	Concurrency int
 	// Pace is the least time between two reports on one namespace. It is also how long something must be wrong with a namespace

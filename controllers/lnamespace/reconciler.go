@@ -1,5 +1,5 @@
-// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces, and writes their status for the other controllers.
-// Package access decides what the people of a tenant may do there.
+// Package lnamespace creates, adopts and deletes the root namespaces of LNamespaces, and writes the status of LNamespaces for the other
+// controllers. What the people of a tenant may do there is the subject of package access.
 package lnamespace
 
 import (
@@ -29,7 +29,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// Withdrawer takes back everything that a tenant was granted. remaining names the objects that still exist.
+// Withdrawer takes back everything that a tenant was granted. remaining names the objects that still exist. access.Reconciler
+// implements it.
 type Withdrawer interface {
 	Withdraw(ctx context.Context, lns *v1alpha1.LNamespace) (remaining []string, err error)
 }
@@ -50,7 +51,8 @@ type Reconciler struct {
 	// check any more.
 	Asked bool
 	// Bills says whether tenants are billed.
-	Bills       func() bool
+	Bills func() bool
+	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler.
 	Access      Withdrawer
 	Report      *Reporter
 	Concurrency int

@@ -1,4 +1,5 @@
-// Package propagation keeps copies of sources in the namespaces below them.
+// Package propagation copies labelled objects (in mode All: every object of a kind) from a namespace to all namespaces below it, and from a
+// template to all namespaces that reference it, and keeps the copies as their sources are.
 //
 // The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source. A slot is
 // the place (kind, namespace, name) of one copy, whether or not the copy exists. A key is one piece of work in the queue: a slot, a source, a
@@ -7,11 +8,17 @@
 // Auto: the operator watches such a kind only where its own RBAC allows, and sight says whether the operator can see the objects of a narrow
 // kind in a namespace.
 //
-// The way of one change: the watch of Secrets (watch.go) brings the new metadata of a Secret to a feed (feed.go), which enters the metadata
-// in the tables (tables.go) and queues a key (queue.go). A worker reads the source once (sources.go) and queues the slots below the source.
-// For each slot a worker asks the planner what to do, waits for removals (removals.go) and rails (rails.go), and sends one guarded write
-// (copies.go, with the Writer of internal/copying). The engine notes and reports what can't be written (failures.go, troubles.go,
-// notices.go).
+// The way of a changed source: the watch of Secrets (watch.go) brings the new metadata of a Secret to a feed (feed.go), which enters the
+// metadata in the tables (tables.go) and queues a key (queue.go). A worker reads the source once (sources.go) and queues the slots below the
+// source. For each slot a worker asks the planner what to do, waits for removals (removals.go), for rails (rails.go) and, in a tree with
+// limits, until all copies are counted (limits.go), and sends one guarded write (copies.go, with the Writer of internal/copying). The engine
+// notes and reports what can't be written (failures.go, troubles.go, notices.go).
+//
+// The way of a move: the view calls setForest (below), which queues the namespaces whose place or copies may differ. For each of them a
+// worker queues its slots (queueSlotsIn). The planner says Delete for a copy whose source's namespace was above before and is no longer
+// (above.go confirms that), and WaitingForRemoval for whatever would be written there meanwhile, which puts up a barrier (removals.go). When
+// the watch shows that the copies are gone, the feed has removals.release queue the namespace again, and the new copies are written.
+// movetimes.go only measures how long this takes.
 package propagation
 
 import (

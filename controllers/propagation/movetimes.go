@@ -9,8 +9,8 @@ import (
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
-// moves measure how long namespaces with another parent take until all copies below them are what they should be. Not safe
-// for concurrent use.
+// moves measure, for a metric alone, how long namespaces with another parent take until all copies below them are what they should be. The
+// package comment says what carries out a move. moves are not safe for concurrent use.
 type moves map[string]*move // by the namespace that moved
 
 // move is the move of one namespace, with all namespaces below it, that is not complete yet.

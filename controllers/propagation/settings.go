@@ -55,10 +55,10 @@ type Options struct {
 	// Informers are the options of the informers of narrow kinds; see Kind.isNarrow.
 	Informers watchset.Options
 	// Troubled is called with the namespaces that have something new to report: those with troubles, those above them, and those of the
-	// sources. It must not block, nor call the engine; nil reports to nobody.
+	// sources. It must not block, nor call the engine; nil reports to nobody. The operator gives hierarchy.Reporter.Again.
 	Troubled func(namespaces ...string)
 	// Unprotected says whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies; nil means that it is in
-	// force.
+	// force. The operator asks guard.Guard.Missing.
 	Unprotected func() bool
 }
 

@@ -1,6 +1,7 @@
-// Package sight gives the operator its rights on the propagated kinds in the namespaces of the forest alone, by a RoleBinding in each of
-// them, where the operator has no such rights in the whole cluster (component hardened). The operator's sight is what these rights let it
-// see. The forest is all trees of managed namespaces, with the templates.
+// Package sight keeps RoleBinding warren:operator in each namespace of the forest, which gives the operator itself its rights on the
+// propagated kinds there; only with component hardened, where the operator has no such rights in the whole cluster. Without that component,
+// package sight deletes these RoleBindings. The operator's sight is what these rights let it see. The forest is all trees of managed
+// namespaces, with the templates.
 package sight
 
 import (
@@ -39,7 +40,8 @@ type Reconciler struct {
 	Enabled bool
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
-	// HoldsCopies says whether a namespace holds copies that the operator deletes when the namespace leaves the forest.
+	// HoldsCopies says whether a namespace holds copies that the operator deletes when the namespace leaves the forest:
+	// propagation.Engine.HoldsCopies.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
 }

@@ -1,4 +1,4 @@
-// Package subnamespace creates, keeps and deletes the namespaces of SubNamespaces.
+// Package subnamespace creates and deletes the namespaces of SubNamespaces; package hierarchy keeps their labels and annotations.
 //
 // Each tree has limits (of the number of its sub-namespaces, and of its depth). A SubNamespace that such a limit holds back stands
 // in line: when a place in the tree is free, the oldest one gets it.
@@ -35,7 +35,7 @@ type Reconciler struct {
 	Namespaces *namespaces.Writer
 	View       *view.View
 	Events     record.EventRecorder
-	// Rejected returns the API server's message if it refused the keys of a namespace, or "".
+	// Rejected returns the API server's message if it refused the keys of a namespace, or "": hierarchy.Reconciler.Rejected.
 	Rejected    func(namespace string) string
 	Concurrency int
 	// RetryMax caps the back-off after the API server refused to create a namespace.

@@ -1,5 +1,6 @@
-// Package authority says which questions about rights a change of a tree raises, such as a move, inherited keys or required children. It turns
-// such a request into problems, which forbid the change to everybody, and questions, all of which the authorizer must answer with yes.
+// Package authority turns a change of a tree (a move, inherited keys, required children) into problems, which forbid it to everybody, and
+// questions about the user's rights, which internal/authorizer puts to the API server. The change is allowed only if there is no problem and
+// every question is answered with yes.
 //
 // "cl" stands for the right to update namespaces cluster-wide, which makes its holder a cluster admin for everything here.
 package authority

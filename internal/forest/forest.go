@@ -1,8 +1,8 @@
-// Package forest is the tree of managed namespaces: pure, immutable snapshots of which namespace stands below which.
+// Package forest is what is known of all namespaces, as immutable snapshots, and what follows from that alone: who stands below
+// whom, what is halted, which keys a Namespace should carry, which moves are possible. It is pure.
 //
-// A snapshot holds facts as they were observed (namespaces, SubNamespaces, tenants) and answers who is whose ancestor, what is
-// halted and why, what a namespace inherits and which keys it should carry. A change makes a new snapshot that shares all but O(log
-// n) of its memory with the old one.
+// A snapshot holds facts as they were observed: namespaces, SubNamespaces, tenants and HierarchyConfigurations. A change makes a
+// new snapshot that shares all but O(log n) of its memory with the old one.
 //
 // A tenant is an LNamespace and the tree below its namespace. A namespace is halted while its labels don't lead to a root on a
 // sound path: the operator gives nothing to a halted namespace, which still counts in its tree. A namespace is bound if a

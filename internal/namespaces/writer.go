@@ -68,6 +68,8 @@ func (w *Writer) Patch(ctx context.Context, n *forest.Namespace, change forest.C
 	if err != nil {
 		return "", err
 	}
+	// Observe calls all subscribers of the view at once, unless the watch is ahead. When the watch brings this version of the
+	// Namespace, it calls them once more.
 	w.View.Observe(written)
 	return written.ResourceVersion, nil
 }

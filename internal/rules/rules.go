@@ -1,5 +1,5 @@
-// Package rules converts the configuration to the rules by which the pure packages judge, for the operator and for the commands
-// that predict what the operator would do.
+// Package rules turns the configuration file into the settings of packages forest, propagate and distribute, for the operator and
+// for the commands that predict what the operator would do.
 package rules
 
 import (

@@ -1,4 +1,6 @@
-// Package view is the shared view of all namespaces in memory: the forest, kept up to date by the events of watches.
+// Package view holds the newest snapshot of the forest. It takes in the watches of Namespaces, SubNamespaces, LNamespaces and
+// HierarchyConfigurations (feed.go) and the API server's answers to the operator's own requests (Observe), and calls every
+// subscriber with what changed.
 package view
 
 import (
@@ -70,8 +72,8 @@ func (v *View) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// Subscribe calls fn on every change from now on, one at a time; fn must not block. the first call
-// comes when the view is synced, at once if it is already, and its change names every namespace.
+// Subscribe calls fn on every change from now on, one change at a time; fn must not block. The first call comes when the view is
+// synced, at once if it is already, and its change names every namespace.
 func (v *View) Subscribe(fn func(Change)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -92,8 +94,8 @@ func (v *View) Reconfigure(rules forest.Rules) {
 	}
 }
 
-// Observe takes the API server's answer to a write of our own, so that the next decision knows the Namespace before the watch
-// brings it.
+// Observe takes in a Namespace as the API server answered it to a write or a live read of the operator, so that the next decision
+// knows the Namespace before the watch brings it.
 func (v *View) Observe(n metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -135,6 +137,9 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	}
 }
 
+// notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/propagation,
+// controllers/distribution and controllers/generated. The reconcilers do by a source (Source): controllers/hierarchy, its
+// Reconciler and its Reporter, and those of lnamespace, subnamespace, access and sight.
 func (v *View) notifySubscribers(c Change) {
 	for _, fn := range v.subscribers {
 		fn(c)

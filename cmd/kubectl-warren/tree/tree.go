@@ -1,4 +1,5 @@
 // Package tree makes the trees that kubectl warren shows from what could be read of a cluster, and draws them. It is pure.
+// The command tree is in package list.
 package tree
 
 import (

@@ -1,4 +1,4 @@
-// Package apiserver is the exporter's access to the API server: lists and watches of four kinds, one condition, Events and a Lease. The
+// Package apiserver is the exporter's small client of the API server: lists and watches of four kinds, one condition, Events and a Lease. The
 // client and the manager of controller-runtime do the same, but register the Go types of every API of Kubernetes, which would be most of
 // the exporter's memory.
 package apiserver

@@ -1,5 +1,5 @@
-// Package programs hands over to the programs of billing, which stand in the folder of the program manager, and has the name by which
-// the operator finds a running exporter. It links no driver, because the operator imports it.
+// Package programs replaces the running process (exec) by manager-billing or manager-bigquery from the same folder, and knows the name of
+// the exporter's Lease. It links no driver, because the operator imports it.
 package programs
 
 import (

@@ -1,4 +1,5 @@
-// Package release is the command `manager release`: it takes the operator off a cluster and leaves the tenants.
+// Package release is the command `manager release`, which uninstalls the operator: it removes webhooks, policies and finalizers, stops the
+// operator, and keeps every namespace and user object.
 package release
 
 import (
