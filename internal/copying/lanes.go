@@ -1,5 +1,7 @@
 package copying
 
+import "slices"
+
 // Turn says where a key waits. Tenants take turns. Within a tenant the lowest class comes first, and within a class lanes, such as the copies
 // of one source, take turns. So a tenant, or a lane, with very many keys delays nobody else.
 type Turn[L comparable] struct {
@@ -17,7 +19,7 @@ type Turn[L comparable] struct {
 // lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
-	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out; of the turn tenant, weight and urgency are set
+	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -26,17 +28,6 @@ type lanes[K, L comparable] struct {
 type tenant[K, L comparable] struct {
 	classes [3]ring[L, *lane[K]]
 	size    int
-}
-
-// first returns the key that Pop would return. It is called only when Len is not 0.
-func (q *lanes[K, L]) first() K {
-	t := q.tenants.first()
-	for i := range t.classes {
-		if class := &t.classes[i]; len(class.turns) > 0 {
-			return class.first().keys[0].key
-		}
-	}
-	panic("a tenant without keys")
 }
 
 // entry is a key that waits, and what of its turn is asked for again when it is handed out.
@@ -94,8 +85,10 @@ func newLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L]))
 func (q *lanes[K, L]) Touch(K) {}
 
 // Push implements workqueue.Queue.
-func (q *lanes[K, L]) Push(k K) {
-	turn := q.turnOf(k)
+func (q *lanes[K, L]) Push(k K) { q.pushTurn(k, q.turnOf(k)) }
+
+// pushTurn has a key wait for a turn that is known.
+func (q *lanes[K, L]) pushTurn(k K, turn Turn[L]) {
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
 	of.keys = append(of.keys, entry[K]{k, turn.Weight, turn.Urgent})
@@ -109,40 +102,50 @@ func (q *lanes[K, L]) Len() int { return q.size }
 
 // Pop implements workqueue.Queue. It is called only when Len is not 0.
 func (q *lanes[K, L]) Pop() K {
-	name, t := q.tenants.turns[0], q.tenants.first()
-	e := t.pop()
+	k, turn := q.first()
+	t := q.tenants.first()
+	t.pop()
 	q.tenants.pass(t.size == 0)
 	q.size--
 	if q.handOut != nil {
-		q.handOut(e.key, Turn[L]{Tenant: name, Weight: e.weight, Urgent: e.urgent})
+		q.handOut(k, turn)
 	}
-	return e.key
+	return k
 }
 
-func (t *tenant[K, L]) pop() entry[K] {
+// first returns the key that Pop would return, and the turn it waits for. It is called only when Len is not 0.
+func (q *lanes[K, L]) first() (K, Turn[L]) {
+	turn := Turn[L]{Tenant: q.tenants.turns[0]}
+	t := q.tenants.first()
+	turn.Class = t.lowest()
+	class := &t.classes[turn.Class]
+	turn.Lane = class.turns[0]
+	of := class.first()
+	e := of.keys[0]
+	turn.Length, turn.Weight, turn.Urgent = of.length, e.weight, e.urgent
+	return e.key, turn
+}
+
+// lowest returns the lowest class that has keys. It is called only when there are any.
+func (t *tenant[K, L]) lowest() int {
+	return slices.IndexFunc(t.classes[:], func(class ring[L, *lane[K]]) bool { return len(class.turns) > 0 })
+}
+
+// pop takes the next key of the lowest class.
+func (t *tenant[K, L]) pop() {
 	t.size--
-	for i := range t.classes {
-		class := &t.classes[i]
-		if len(class.turns) == 0 {
-			continue
-		}
-		of := class.first()
-		e := of.pop()
-		if of.left == 0 || len(of.keys) == 0 {
-			class.pass(len(of.keys) == 0)
-		}
-		return e
+	class := &t.classes[t.lowest()]
+	of := class.first()
+	if of.pop(); of.left == 0 || len(of.keys) == 0 {
+		class.pass(len(of.keys) == 0)
 	}
-	panic("pop of a tenant without keys")
 }
 
 // pop takes the next key, and counts the turn.
-func (l *lane[K]) pop() entry[K] {
+func (l *lane[K]) pop() {
 	if l.left == 0 {
 		l.left = l.length
 	}
 	l.left--
-	e := l.keys[0]
 	l.keys = l.keys[1:]
-	return e
 }

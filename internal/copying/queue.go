@@ -26,9 +26,15 @@ type Queue[K, L comparable] struct {
 // NewQueue returns the queue of a standby. turnOf says where a key waits. It is called under the queue's lock when the key comes, and must
 // not call the queue.
 func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
-	s := newShares(turnOf)
+	s := newShares[K, L]()
+	turnNow := func(k K) Turn[L] {
+		if turn, ok := s.reservedTurn(k); ok {
+			return turn
+		}
+		return turnOf(k)
+	}
 	return &Queue[K, L]{shares: s, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnOf, s.note)}),
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnNow, s.note)}),
 	})}
 }
 

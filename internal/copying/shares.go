@@ -34,34 +34,41 @@ func shareOf[L comparable](turn Turn[L]) share {
 }
 
 // shares keep one tenant from taking all workers, or the whole API server, while other tenants have work. They set keys aside until there is
-// room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these.
+// room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these. A key that is set
+// aside keeps the turn it had; whoever changes what it asks for queues it again, and then the new turn counts.
 type shares[K, L comparable] struct {
-	turnOf func(K) Turn[L]
-
 	mu       sync.Mutex              // guards all below; the queue is never called while it is held
-	came     map[K]share             // keys that were handed out and have not begun
+	came     map[K]Turn[L]           // keys that were handed out and have not begun
 	crowded  map[string]*lanes[K, L] // by tenant, keys that wait for one of its workers
 	heavy    *lanes[K, L]            // keys that wait until there is room for their weight
 	isAside  map[K]bool              // the keys in crowded and in heavy
-	reserved map[K]share             // keys that were set aside, have room now, and have not begun
+	reserved map[K]Turn[L]           // keys that were set aside, have room now, and have not begun
 	workers  map[string]int          // by tenant, how many limited keys are worked on or reserved
 	bodies   int                     // how many heavy keys are worked on or reserved
 	underWay int                     // their weight, in bytes
 	lately   lately
 }
 
-func newShares[K, L comparable](turnOf func(K) Turn[L]) *shares[K, L] {
+func newShares[K, L comparable]() *shares[K, L] {
 	return &shares[K, L]{
-		turnOf: turnOf, came: map[K]share{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes(turnOf, nil),
-		isAside: map[K]bool{}, reserved: map[K]share{}, workers: map[string]int{},
+		came: map[K]Turn[L]{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes[K, L](nil, nil),
+		isAside: map[K]bool{}, reserved: map[K]Turn[L]{}, workers: map[string]int{},
 	}
 }
 
-// note remembers what a key takes that is handed out, and that its tenant has work.
+// reservedTurn returns the turn of a key that has room already.
+func (s *shares[K, L]) reservedTurn(k K) (turn Turn[L], ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turn, ok = s.reserved[k]
+	return turn, ok
+}
+
+// note remembers the turn of a key that is handed out, and that its tenant has work.
 func (s *shares[K, L]) note(k K, turn Turn[L]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.came[k] = shareOf(turn)
+	s.came[k] = turn
 	s.lately.note(turn.Tenant, time.Now())
 }
 
@@ -69,22 +76,19 @@ func (s *shares[K, L]) note(k K, turn Turn[L]) {
 func (s *shares[K, L]) begin(k K) (of share, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of = s.came[k]
+	turn := s.came[k]
 	delete(s.came, k)
 	if held, ok := s.reserved[k]; ok {
 		delete(s.reserved, k)
-		return held, true
+		return shareOf(held), true
 	}
-	if !s.hasRoom(of) {
-		of = shareOf(s.turnOf(k)) // by now the key's work may be a deletion, which has no weight, or may take rights away
-	}
-	if s.hasRoom(of) {
+	if of = shareOf(turn); s.hasRoom(of) {
 		s.take(of)
 		return of, true
 	}
 	if !s.isAside[k] {
 		s.isAside[k] = true
-		s.lineOf(of).Push(k)
+		s.lineOf(of).pushTurn(k, turn)
 	}
 	return share{}, false
 }
@@ -95,7 +99,7 @@ func (s *shares[K, L]) lineOf(of share) *lanes[K, L] {
 		return s.heavy
 	}
 	if s.crowded[of.tenant] == nil {
-		s.crowded[of.tenant] = newLanes(s.turnOf, nil)
+		s.crowded[of.tenant] = newLanes[K, L](nil, nil)
 	}
 	return s.crowded[of.tenant]
 }
@@ -158,19 +162,16 @@ func (s *shares[K, L]) end(of share) (ready []K) {
 // again, nothing is reserved: each of its keys looks for room itself, for another tenant may have work by then.
 func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
 	for waiting.Len() > 0 {
-		k := waiting.first()
-		of := shareOf(s.turnOf(k))
+		k, turn := waiting.first()
+		of := shareOf(turn)
 		if !s.hasRoom(of) {
-			if s.lineOf(of) == waiting {
-				break
-			}
-			s.lineOf(of).Push(waiting.Pop()) // what the key takes has changed since it was set aside
-			continue
+			break
 		}
-		if waiting.Pop(); !of.limited || s.lately.anyBut(of.tenant, time.Now()) {
+		if !of.limited || s.lately.anyBut(of.tenant, time.Now()) {
 			s.take(of)
-			s.reserved[k] = of
+			s.reserved[k] = turn
 		}
+		waiting.Pop()
 		delete(s.isAside, k)
 		ready = append(ready, k)
 	}
