@@ -128,7 +128,7 @@ func (s *Snapshot) cascadingValue(n *Namespace) string {
 // deriveKeys sets on n the keys that follow from path alone: the tree labels, the ancestry and the digest of the parent's UID. An empty
 // path removes them.
 func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
-	maps.DeleteFunc(n.Labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
+	deriveTreeLabels(n.Labels, path)
 	delete(n.Annotations, v1alpha1.AnnotationAncestry)
 	delete(n.Annotations, v1alpha1.AnnotationParentUID)
 	if len(path) == 0 {
@@ -137,10 +137,15 @@ func (s *Snapshot) deriveKeys(n *Namespace, path []string) {
 	if len(path) > 1 {
 		n.Annotations[v1alpha1.AnnotationParentUID] = v1alpha1.DigestUID(s.Namespace(path[len(path)-2]).UID)
 	}
-	for i, ancestor := range path {
-		n.Labels[v1alpha1.TreeLabel(ancestor)] = strconv.Itoa(len(path) - 1 - i)
-	}
 	n.Annotations[v1alpha1.AnnotationAncestry] = strings.Join(path, "/")
+}
+
+// deriveTreeLabels replaces the tree labels by those of a path from a root.
+func deriveTreeLabels(labels map[string]string, path []string) {
+	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasSuffix(key, v1alpha1.TreeLabelSuffix) })
+	for i, ancestor := range path {
+		labels[v1alpha1.TreeLabel(ancestor)] = strconv.Itoa(len(path) - 1 - i)
+	}
 }
 
 // inheritKeys writes the values that e wants on n, removes the keys that the operator wrote earlier and nothing wants now, and

@@ -2,6 +2,7 @@ package forest
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -142,7 +143,8 @@ func (s *Snapshot) SelectableLabels(name string) map[string]string {
 	if n == nil {
 		return nil
 	}
-	seen := n.clone()
-	s.deriveKeys(seen, s.Place(name).Path)
-	return seen.Labels
+	seen := make(map[string]string, len(n.Labels)+1)
+	maps.Copy(seen, n.Labels)
+	deriveTreeLabels(seen, s.Place(name).Path)
+	return seen
 }

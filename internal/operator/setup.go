@@ -153,9 +153,9 @@ func (s *setup) newVetter() *vetting.Vetter {
 	}
 }
 
-// workers is how many objects of a kind of ours, or Namespaces, a reconciler works on at once: a quarter of the writes of copies. With as many as these,
+// workers is how many objects of a kind of ours, or Namespaces, a reconciler works on at once: an eighth of the writes of copies. With as many as these,
 // 500 SubNamespaces that one tenant made at once had the copies of the others come three times later.
-func (s *setup) workers() int { return max(1, s.store.Current().Concurrency/4) }
+func (s *setup) workers() int { return max(1, s.store.Current().Concurrency/8) }
 
 func (s *setup) newAccess() *access.Reconciler {
 	r := &access.Reconciler{

@@ -97,5 +97,5 @@ func (s *Source) judge(selector string) {
 		s.Invalid = "annotation " + v1alpha1.AnnotationSelect + " is no label selector: " + err.Error()
 		return
 	}
-	s.Selector = parsed
+	s.Selector = newSelector(parsed)
 }

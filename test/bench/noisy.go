@@ -45,7 +45,7 @@ func runNoisy(ctx context.Context, s scale, only string) (bool, error) {
 		return false, err
 	}
 	ok := true
-	p := part{measure: func(ctx context.Context, b *bench) ([]result, error) {
+	p := part{webhooks: true, measure: func(ctx context.Context, b *bench) ([]result, error) {
 		if err := b.startOperator(ctx); err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ type OperatorConfiguration struct {
 
 	ClientConnection ClientConnection `json:"clientConnection"`
 
-	// Concurrency is how many writes of copies are under way at once, 1 to 256; of each of our kinds, and of Namespaces, a quarter as many are
+	// Concurrency is how many writes of copies are under way at once, 1 to 256; of each of our kinds, and of Namespaces, an eighth as many are
 	// worked on at once. Default 16; restart.
 	Concurrency int `json:"concurrency"`
 
