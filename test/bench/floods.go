@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,7 +22,7 @@ func floods() []*flood {
 		{name: "500 sources with long selectors that match nothing", prepare: prepareChildren, begin: beginSelecting},
 		{name: "20 Secrets of 1 MiB to 100 namespaces", prepare: prepareChildren, begin: beginLarge},
 		{name: "1,000 copies that a policy refuses, each with a text of its own", prepare: prepareRefused, begin: beginRefused, end: endRefused},
-		{name: "500 SubNamespaces that wait for room", prepare: prepareFull, begin: beginWaiting, end: endWaiting},
+		{name: "500 SubNamespaces for which there is no room, and five more a second", prepare: prepareFull, begin: beginWaiting, goOn: askForRoom, end: endWaiting},
 		{name: "100 namespaces that ask for parents that don't exist", prepare: prepareChildren, begin: beginAsking, end: endAsking},
 		{name: "labels of 200 SubNamespaces that change five times a second", prepare: prepareLabelled, goOn: relabel},
 		{name: "a list of sudoers that changes five times a second", prepare: prepareSudoers, goOn: toggle},
@@ -113,7 +114,18 @@ func prepareFull(ctx context.Context, f *flood) error {
 	return f.plantTenant(ctx, build.Tenant(f.root).Limits(1, -1).Object())
 }
 
-func beginWaiting(ctx context.Context, f *flood) error { return f.putSubs(ctx, f.size(500)) }
+// Admission refuses most of them. Those that are asked for at the same time as the last for which there is room are stored, and wait.
+func beginWaiting(ctx context.Context, f *flood) error {
+	return inParallel(ctx, f.size(500), func(ctx context.Context, i int) error { return askForRoom(ctx, f, i) })
+}
+
+func askForRoom(ctx context.Context, f *flood, i int) error {
+	err := f.Admin().Create(ctx, build.SubNamespace(f.root, f.child(i)))
+	if apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
 
 // putSubs makes so many SubNamespaces in the root of a flood.
 func (f *flood) putSubs(ctx context.Context, count int) error {
