@@ -3,6 +3,7 @@ package propagation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +43,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	case known == nil:
 	case known.Invalid != "":
 		s.notices.tellSource(slot, known.UID, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSource, known.Invalid)
-	case known.Excluded == "" && known.Content == "" && known.Mode != v1alpha1.ModeNone && !known.Terminating:
+	case known.IsUnread() && s.isNeeded(slot):
 		_, err = s.readSource(ctx, slot)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -54,6 +55,14 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	slots := s.facts.slotsOf(slot)
 	s.measure.spreadFanout(slot, slots, s.facts.plan)
 	s.queue.Add(slotKeys(slots)...)
+}
+
+// isNeeded says whether the body of a source that was not read yet is needed: where the source reaches a slot, and for all that gives rights. The
+// body of any other source is read when a namespace comes below it, or gets labels that its selector selects: then the plan of a slot asks for it.
+func (s *sources) isNeeded(slot propagate.Slot) bool {
+	return propagate.GivesRights(slot) || slices.ContainsFunc(s.facts.slotsOf(slot), func(at propagate.Slot) bool {
+		return s.facts.plan(at).Verb == propagate.Look
+	})
 }
 
 // readSource reads a whole source from the API server, and notes its body in bodies and in the tables.

@@ -50,7 +50,7 @@ func (p *planner) wanted() (Slot, *Source, verdict) {
 func (p *planner) planAbsent() Action {
 	at, s, v := p.wanted()
 	if v != wanted {
-		return Action{}
+		return p.planUnread(at, s)
 	}
 	if p.copied != nil || p.world.Sources.At(p.slot) != nil {
 		if s.Mode == v1alpha1.ModeCreate {
@@ -65,8 +65,10 @@ func (p *planner) planAbsent() Action {
 func (p *planner) planKept() Action {
 	at, s, v := p.wanted()
 	switch {
-	case v != wanted || s.Mode == v1alpha1.ModeCreate:
+	case s != nil && s.Mode == v1alpha1.ModeCreate:
 		return Action{}
+	case v != wanted:
+		return p.planUnread(at, s)
 	case at.Namespace != p.copied.from:
 		return Action{Source: at, Reason: v1alpha1.ReasonConflict}
 	}
@@ -86,7 +88,7 @@ func (p *planner) planCopy() Action {
 	at, s, v := p.wanted()
 	switch {
 	case v == frozen:
-		return Action{}
+		return p.planUnread(at, s)
 	case v == unwanted:
 		return p.planRemoval(from)
 	case at.Namespace != c.from && p.world.Sources.At(from) == nil && p.world.Loss(from) != Confirmed:
@@ -100,6 +102,14 @@ func (p *planner) planCopy() Action {
 		return p.write(Inspect, at, s)
 	}
 	return Action{}
+}
+
+// planUnread plans for a slot whose source s, which may be nil, is not to be written: a source that was not read yet is read first.
+func (p *planner) planUnread(at Slot, s *Source) Action {
+	if s == nil || !s.IsUnread() {
+		return Action{}
+	}
+	return Action{Verb: Look, Source: at}
 }
 
 // planRemoval plans for a copy from a source that wants it no longer. A missing source is looked for by a live read first: the watch may be
@@ -140,5 +150,5 @@ func (p *planner) awaitsSource() bool {
 		return false
 	}
 	_, s, v := p.wanted()
-	return v == frozen && s.Invalid == "" && !s.Terminating && s.Mode != v1alpha1.ModeNone
+	return v == frozen && s.IsUnread()
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -36,6 +37,11 @@ type Source struct {
 
 	reached   int              // how many namespaces below the selector selects
 	reachedIn *forest.Snapshot // the forest for which reached was counted
+}
+
+// IsUnread says whether the body of this version is still to be read, and may be written.
+func (s *Source) IsUnread() bool {
+	return s.Content == "" && s.Excluded == "" && s.Invalid == "" && s.Mode != v1alpha1.ModeNone && !s.Terminating
 }
 
 type sourceKey struct {

@@ -3,6 +3,7 @@ package propagation_test
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -59,6 +62,30 @@ var _ = Describe("a selector", func() {
 			}
 			l.come(ctx, sum)
 		}
+	})
+
+	It("PROP-S6 has its source read only when it selects a namespace, once", func(ctx SpecContext) {
+		mark, err := f.Mark(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
+		reads := func(ctx context.Context) (int, error) {
+			requests, err := f.Requests(ctx, mark)
+			return len(slices.DeleteFunc(requests, func(r audit.Request) bool {
+				return r.User != controlplane.Operator || r.Verb != "get" || r.Namespace != f.acme || r.Name != s.GetName()
+			})), err
+		}
+		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
+		// A later source of the same tree is copied, so the first one has been looked at.
+		later := build.Source(build.Secret(f.acme, "later", "1"), v1alpha1.ModeUpdate)
+		f.create(ctx, later)
+		f.copied(ctx, later, f.tree()...)
+		f.staysAbsent(ctx, s, f.tree()...)
+		Expect(reads(ctx)).To(BeZero())
+		f.labelNamespace(ctx, f.a, "tier", "web")
+		f.copied(ctx, s, f.a)
+		f.labelNamespace(ctx, f.b, "tier", "web")
+		f.copied(ctx, s, f.b)
+		Expect(reads(ctx)).To(Equal(1))
 	})
 
 	It("PROP-S3 that does not parse freezes the copies", func(ctx SpecContext) {
