@@ -69,7 +69,21 @@ func (q *Queue[K, L]) WorkOne(work func(K)) bool {
 			return true
 		}
 		q.delaying.Done(k) // the key is set aside in shares until there is room
+		q.reviewLater()
 	}
+}
+
+// reviewLater looks, as long as keys are set aside, whether they have room because other tenants have no work any longer.
+func (q *Queue[K, L]) reviewLater() {
+	if q.delaying.ShuttingDown() || !q.shares.needsReview() {
+		return
+	}
+	time.AfterFunc(sharedFor, func() {
+		for _, ready := range q.shares.review() {
+			q.delaying.Add(ready)
+		}
+		q.reviewLater()
+	})
 }
 
 func (q *Queue[K, L]) workOn(k K, of share, work func(K)) {

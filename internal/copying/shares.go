@@ -47,6 +47,7 @@ type shares[K, L comparable] struct {
 	bodies   int                     // how many heavy keys are worked on or reserved
 	underWay int                     // their weight, in bytes
 	lately   lately
+	reviews  bool // whether a review is to come
 }
 
 func newShares[K, L comparable]() *shares[K, L] {
@@ -64,12 +65,13 @@ func (s *shares[K, L]) reservedTurn(k K) (turn Turn[L], ok bool) {
 	return turn, ok
 }
 
-// note remembers the turn of a key that is handed out, and that its tenant has work.
+// note remembers the turn of a key that is handed out, and that its tenant has work; what is urgent holds nobody else up.
 func (s *shares[K, L]) note(k K, turn Turn[L]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.came[k] = turn
-	s.lately.note(turn.Tenant, time.Now())
+	if s.came[k] = turn; !turn.Urgent {
+		s.lately.note(turn.Tenant, time.Now())
+	}
 }
 
 // begin says whether there is room for the work of a key that was handed out, and sets the key aside if there is none.
@@ -176,6 +178,30 @@ func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
 		ready = append(ready, k)
 	}
 	return ready
+}
+
+// needsReview says, once, that somebody is to call review after sharedFor: keys are set aside.
+func (s *shares[K, L]) needsReview() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	needs := !s.reviews && len(s.isAside) > 0
+	s.reviews = s.reviews || needs
+	return needs
+}
+
+// review returns the keys that have room by now because no other tenant has had work for a while, though nothing may have ended: a request that
+// hangs holds back no others.
+func (s *shares[K, L]) review() (ready []K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reviews = false
+	for tenant, waiting := range s.crowded {
+		ready = append(ready, s.reserve(waiting)...)
+		if waiting.Len() == 0 {
+			delete(s.crowded, tenant)
+		}
+	}
+	return append(ready, s.reserve(s.heavy)...)
 }
 
 // count says how many keys are set aside.

@@ -196,12 +196,47 @@ func TestSharedWorkers(t *testing.T) {
 			}
 		})
 	})
+	t.Run("PROP-Q8 requests that hang leave the tenant its other workers when nobody else has work", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := NewQueue(copyTurn)
+			q.Lead()
+			var underWay atomic.Int64
+			hang := make(chan struct{})
+			workers(t, q, 8, func(word string) {
+				if word[0] == 'a' {
+					underWay.Add(1)
+					<-hang
+				}
+			})
+			q.Add("b1", "a1", "a2", "a3", "a4", "a5")
+			synctest.Wait()
+			if got := underWay.Load(); got != sharedWorkers {
+				t.Errorf("%d are under way", got)
+			}
+			time.Sleep(2 * sharedFor)
+			synctest.Wait()
+			if got := underWay.Load(); got != 5 {
+				t.Errorf("%d are under way when the other has had no work for a while", got)
+			}
+			close(hang)
+		})
+	})
+	t.Run("PROP-Q8 what is urgent of another tenant takes no worker", func(t *testing.T) {
+		s := newShares[string, string]()
+		urgent := copyTurn("b1")
+		urgent.Urgent = true
+		s.note("b1", urgent)
+		for i, word := range []string{"a1", "a2", "a3", "a4"} {
+			s.note(word, copyTurn(word))
+			if _, begun := s.begin(word); !begun {
+				t.Errorf("key %d waits", i)
+			}
+		}
+	})
 	t.Run("PROP-Q8 heavy work makes way for other tenants, one body at a time, and rests in between", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			q := NewQueue(func(word string) Turn[string] {
-				turn := copyTurn(word)
-				turn.Urgent = true // the number of workers is not what is looked at
-				return turn
+				return copyTurn(word)
 			})
 			q.Lead()
 			var mu sync.Mutex
