@@ -53,6 +53,11 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	s.troubles.clearTransient(slot)
 	s.announceExclusion(slot)
 	slots := s.facts.slotsOf(slot)
+	if now := s.facts.source(slot); now != nil && now.IsUnread() {
+		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
+		// same read again and again.
+		slots = slices.DeleteFunc(slots, s.asksForRead)
+	}
 	s.measure.spreadFanout(slot, slots, s.facts.plan)
 	s.queue.Add(slotKeys(slots)...)
 }
@@ -60,10 +65,10 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 // isNeeded says whether the body of a source that was not read yet is needed: where the source reaches a slot, and for all that gives rights. The
 // body of any other source is read when a namespace comes below it, or gets labels that its selector selects: then the plan of a slot asks for it.
 func (s *sources) isNeeded(slot propagate.Slot) bool {
-	return propagate.GivesRights(slot) || slices.ContainsFunc(s.facts.slotsOf(slot), func(at propagate.Slot) bool {
-		return s.facts.plan(at).Verb == propagate.Look
-	})
+	return propagate.GivesRights(slot) || slices.ContainsFunc(s.facts.slotsOf(slot), s.asksForRead)
 }
+
+func (s *sources) asksForRead(at propagate.Slot) bool { return s.facts.plan(at).Verb == propagate.Look }
 
 // readSource reads a whole source from the API server, and notes its body in bodies and in the tables.
 func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, error) {
