@@ -54,7 +54,7 @@ func (m moves) looked(namespace string, slots []propagate.Slot, plan func(propag
 		delete(way.next, namespace)
 		for _, slot := range slots {
 			action := plan(slot)
-			if _, writes := verbs[action.Verb]; writes || action.Reason == v1alpha1.ReasonWaitingForRemoval {
+			if _, writes := verbs[action.Verb]; writes || action.Verb == propagate.Look || action.Reason == v1alpha1.ReasonWaitingForRemoval {
 				way.left[slot] = true
 			}
 		}

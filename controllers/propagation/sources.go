@@ -56,19 +56,26 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	if now := s.facts.source(slot); now != nil && now.IsUnread() {
 		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
 		// same read again and again.
-		slots = slices.DeleteFunc(slots, s.asksForRead)
+		slots = slices.DeleteFunc(slots, s.asksFor(slot))
 	}
 	s.measure.spreadFanout(slot, slots, s.facts.plan)
 	s.queue.Add(slotKeys(slots)...)
 }
 
-// isNeeded says whether the body of a source that was not read yet is needed: where the source reaches a slot, and for all that gives rights. The
-// body of any other source is read when a namespace comes below it, or gets labels that its selector selects: then the plan of a slot asks for it.
+// isNeeded says whether the body of a source that was not read yet is needed: where the source reaches a slot, where copies of it stand, whose
+// size counts for limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or gets labels
+// that its selector selects: then the plan of a slot asks for it.
 func (s *sources) isNeeded(slot propagate.Slot) bool {
-	return propagate.GivesRights(slot) || slices.ContainsFunc(s.facts.slotsOf(slot), s.asksForRead)
+	return propagate.GivesRights(slot) || s.facts.hasCopyOf(slot) || slices.ContainsFunc(s.facts.slotsOf(slot), s.asksFor(slot))
 }
 
-func (s *sources) asksForRead(at propagate.Slot) bool { return s.facts.plan(at).Verb == propagate.Look }
+// asksFor returns a function that says whether the plan of a slot asks for a read of source.
+func (s *sources) asksFor(source propagate.Slot) func(propagate.Slot) bool {
+	return func(at propagate.Slot) bool {
+		action := s.facts.plan(at)
+		return action.Verb == propagate.Look && action.Source == source
+	}
+}
 
 // readSource reads a whole source from the API server, and notes its body in bodies and in the tables.
 func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, error) {

@@ -277,6 +277,13 @@ func (f facts) lossToVerify(slot propagate.Slot) bool {
 	return w.Sources.At(slot) == nil && w.Copies.HasCopyOf(slot) && w.Loss(slot) == propagate.Unverified
 }
 
+// hasCopyOf says whether copies of the source at slot stand anywhere.
+func (f facts) hasCopyOf(slot propagate.Slot) bool {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.Copies.HasCopyOf(slot)
+}
+
 // copyToCompare is the copy at slot if this version of it is the latest and the plan sees nothing to do there; else nil.
 func (f facts) copyToCompare(slot propagate.Slot, uid, resourceVersion string) *propagate.Copy {
 	f.of.mu.Lock()

@@ -20,6 +20,7 @@ type Turn[L comparable] struct {
 type lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
 	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
+	touched map[K]bool       // keys that came again while they waited: they are handed out with the turn that they have then
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -78,11 +79,11 @@ func (r *ring[N, M]) pass(leaves bool) {
 }
 
 func newLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *lanes[K, L] {
-	return &lanes[K, L]{turnOf: turnOf, handOut: handOut}
+	return &lanes[K, L]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
 }
 
-// Touch implements workqueue.Queue. A key that waits keeps its turn.
-func (q *lanes[K, L]) Touch(K) {}
+// Touch implements workqueue.Queue. A key that waits keeps its place, but what its work takes may be another by now.
+func (q *lanes[K, L]) Touch(k K) { q.touched[k] = true }
 
 // Push implements workqueue.Queue.
 func (q *lanes[K, L]) Push(k K) { q.pushTurn(k, q.turnOf(k)) }
@@ -107,6 +108,10 @@ func (q *lanes[K, L]) Pop() K {
 	t.pop()
 	q.tenants.pass(t.size == 0)
 	q.size--
+	if q.touched[k] {
+		delete(q.touched, k)
+		turn = q.turnOf(k)
+	}
 	if q.handOut != nil {
 		q.handOut(k, turn)
 	}

@@ -41,7 +41,7 @@ type shares[K, L comparable] struct {
 	came     map[K]Turn[L]           // keys that were handed out and have not begun
 	crowded  map[string]*lanes[K, L] // by tenant, keys that wait for one of its workers
 	heavy    *lanes[K, L]            // keys that wait until there is room for their weight
-	isAside  map[K]bool              // the keys in crowded and in heavy
+	aside    map[K]Turn[L]           // the keys that are set aside; their places in crowded and heavy for other turns count no more
 	reserved map[K]Turn[L]           // keys that were set aside, have room now, and have not begun
 	workers  map[string]int          // by tenant, how many limited keys are worked on or reserved
 	bodies   int                     // how many heavy keys are worked on or reserved
@@ -53,7 +53,7 @@ type shares[K, L comparable] struct {
 func newShares[K, L comparable]() *shares[K, L] {
 	return &shares[K, L]{
 		came: map[K]Turn[L]{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes[K, L](nil, nil),
-		isAside: map[K]bool{}, reserved: map[K]Turn[L]{}, workers: map[string]int{},
+		aside: map[K]Turn[L]{}, reserved: map[K]Turn[L]{}, workers: map[string]int{},
 	}
 }
 
@@ -86,13 +86,19 @@ func (s *shares[K, L]) begin(k K) (of share, begun bool) {
 	}
 	if of = shareOf(turn); s.hasRoom(of) {
 		s.take(of)
+		delete(s.aside, k)
 		return of, true
 	}
-	if !s.isAside[k] {
-		s.isAside[k] = true
+	if was, waits := s.aside[k]; !waits || !samePlace(was, turn) {
 		s.lineOf(of).pushTurn(k, turn)
 	}
+	s.aside[k] = turn
 	return share{}, false
+}
+
+// samePlace says whether keys with these turns wait in the same line, and in the same class there.
+func samePlace[L comparable](a, b Turn[L]) bool {
+	return a.Tenant == b.Tenant && a.Class == b.Class && shareOf(a).limited == shareOf(b).limited
 }
 
 // lineOf returns where keys wait that take so much.
@@ -165,16 +171,21 @@ func (s *shares[K, L]) end(of share) (ready []K) {
 func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
 	for waiting.Len() > 0 {
 		k, turn := waiting.first()
-		of := shareOf(turn)
+		latest, waits := s.aside[k]
+		if !waits || !samePlace(latest, turn) {
+			waiting.Pop()
+			continue
+		}
+		of := shareOf(latest)
 		if !s.hasRoom(of) {
 			break
 		}
 		if !of.limited || s.lately.anyBut(of.tenant, time.Now()) {
 			s.take(of)
-			s.reserved[k] = turn
+			s.reserved[k] = latest
 		}
 		waiting.Pop()
-		delete(s.isAside, k)
+		delete(s.aside, k)
 		ready = append(ready, k)
 	}
 	return ready
@@ -184,7 +195,7 @@ func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
 func (s *shares[K, L]) needsReview() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	needs := !s.reviews && len(s.isAside) > 0
+	needs := !s.reviews && len(s.aside) > 0
 	s.reviews = s.reviews || needs
 	return needs
 }
@@ -208,7 +219,7 @@ func (s *shares[K, L]) review() (ready []K) {
 func (s *shares[K, L]) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.isAside)
+	return len(s.aside)
 }
 
 // lately are the two tenants whose keys were handed out last, the later one first. Two are enough to tell whether any but a given one has work.

@@ -305,7 +305,7 @@ func TestSharesLoseNothing(t *testing.T) {
 				t.Errorf("seed %d: %d keys of 100 were worked on, %d wait", seed, len(done), q.Len())
 			}
 			s := q.shares
-			if len(s.came)+len(s.crowded)+len(s.isAside)+len(s.reserved)+len(s.workers)+s.bodies+s.underWay != 0 {
+			if len(s.came)+len(s.crowded)+len(s.aside)+len(s.reserved)+len(s.workers)+s.bodies+s.underWay != 0 {
 				t.Errorf("seed %d: the shares still hold %v", seed, s)
 			}
 		})
