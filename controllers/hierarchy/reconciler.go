@@ -128,10 +128,13 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	}
 }
 
+// movePause is how long a move waits for another one before it tries again.
+const movePause = 20 * time.Millisecond
+
 // writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
 // HierarchyConfiguration asks for another place, writeNamespace holds moving and judges the request by a snapshot with the
 // operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what the API
-// server refused, or 0.
+// server refused, or what another move holds up, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
@@ -139,7 +142,9 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	s := r.View.Snapshot()
 	request := s.Request(name)
 	if request.Asked && len(request.Obstacles) == 0 {
-		r.moving.Lock()
+		if !r.moving.TryLock() {
+			return movePause, nil // another namespace is being moved: meanwhile this worker looks at others
+		}
 		defer r.moving.Unlock()
 		s = r.View.Snapshot()
 		request = s.Request(name)

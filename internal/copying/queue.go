@@ -79,6 +79,8 @@ func (q *Queue[K, L]) reviewLater() {
 		return
 	}
 	time.AfterFunc(sharedFor, func() {
+		q.working.Add(1)
+		defer q.working.Add(-1)
 		for _, ready := range q.shares.review() {
 			q.delaying.Add(ready)
 		}
@@ -103,6 +105,8 @@ func (q *Queue[K, L]) workOn(k K, of share, work func(K)) {
 
 // end gives back what work that is done has taken of the shares, and queues what may have room now.
 func (q *Queue[K, L]) end(of share) {
+	q.working.Add(1) // what is ready counts neither as set aside nor as queued for a moment
+	defer q.working.Add(-1)
 	for _, ready := range q.shares.end(of) {
 		q.delaying.Add(ready)
 	}

@@ -136,14 +136,15 @@ func (s *shares[K, L]) take(of share) {
 	}
 }
 
-// rest returns how long what heavy work took stays taken once the work is done, if it lasted so long.
+// rest returns how long what heavy work took stays taken once the work is done, if it lasted so long: sharedFor at most, for a request that hangs must
+// not hold up the large bodies of all tenants.
 func (s *shares[K, L]) rest(of share, lasted time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of.weight == 0 || !s.lately.anyBut(of.tenant, time.Now()) {
 		return 0
 	}
-	return restFactor * lasted
+	return min(restFactor*lasted, sharedFor)
 }
 
 // end gives back what work that is done has taken, and returns the keys that may begin now.
