@@ -58,7 +58,9 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 	}
 	BeforeAll(func(ctx SpecContext) {
 		f = grow(ctx, start(ctx, setup{WithoutPolicies: true, Kinds: kinds}))
-		f.create(ctx, build.Hierarchy(f.acme), build.Hierarchy(f.a), build.Hierarchy(f.b)) // nobody makes one where all is well
+		for _, namespace := range []string{f.acme, f.a, f.b} { // nobody makes one where all is well; the operator may have while it could not see yet
+			Expect(client.IgnoreAlreadyExists(f.Admin().Create(ctx, build.Hierarchy(namespace)))).To(Succeed())
+		}
 		f.create(ctx, build.ClusterRole(secretsRole, build.Rule("", "secrets", "get", "list", "watch", "create", "update", "delete")))
 		f.grant(ctx, f.acme, f.a, f.a1, f.zeta, f.z, f.tmpl)
 		f.watched(ctx, "secrets", true)
