@@ -43,8 +43,8 @@ type OperatorConfiguration struct {
 
 	ClientConnection ClientConnection `json:"clientConnection"`
 
-	// Concurrency is how many writes of copies are under way at once, 1 to 256; of SubNamespaces, roots of LNamespaces and Namespaces,
-	// an eighth as many are worked on at once. Default 16; restart.
+	// Concurrency is how many writes of copies are under way at once, 1 to 256; as many SubNamespaces and
+	// LNamespaces are worked on at once, and an eighth as many Namespaces and HierarchyConfigurations. Default 16; restart.
 	Concurrency int `json:"concurrency"`
 
 	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default; restart.
