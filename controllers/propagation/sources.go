@@ -33,6 +33,7 @@ type sources struct {
 // slot that the source concerns is queued.
 func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	known := s.facts.source(slot)
+	var wasRead bool
 	var err error
 	switch {
 	case !s.facts.seesSource(slot): // setSight queues this source again when the operator can see its namespace
@@ -44,6 +45,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	case known.Invalid != "":
 		s.notices.tellSource(slot, known.UID, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSource, known.Invalid)
 	case known.IsUnread() && s.isNeeded(slot):
+		wasRead = true
 		_, err = s.readSource(ctx, slot)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -53,7 +55,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 	s.troubles.clearTransient(slot)
 	s.announceExclusion(slot)
 	slots := s.facts.slotsOf(slot)
-	if now := s.facts.source(slot); now != nil && now.IsUnread() {
+	if now := s.facts.source(slot); wasRead && now != nil && now.IsUnread() {
 		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
 		// same read again and again.
 		slots = slices.DeleteFunc(slots, s.asksFor(slot))

@@ -13,6 +13,8 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 // sourcesOf are sources over tables with Secret acme/db, which selects its namespaces so, before an API server that answers every GET so. reads
@@ -69,5 +71,26 @@ func TestCheckSource(t *testing.T) {
 				t.Errorf("%d reads, %d keys queued, want %d and %d", *reads, s.queue.Len(), test.reads, test.queued)
 			}
 		})
+	}
+}
+
+// After a start, copies in mode create count by the size of their source, which must be read for that.
+func TestLimitCountsUnreadSources(t *testing.T) {
+	limit := int64(1000)
+	tb := tablesUnder(forest.Rules{Limits: v1alpha1.Limits{Bytes: &limit}})
+	w := tb.in.world
+	w.PutSource(secretsIn("acme"), &propagate.Source{UID: "1", Mode: v1alpha1.ModeCreate, Created: 1})
+	hash := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: propagate.PlaceOf(secretsIn("a"), "acme"), Content: "x"}
+	w.PutCopy(secretsIn("a"), &propagate.Copy{Ours: true, From: "acme", UID: "c", ResourceVersion: "1", Hash: hash})
+	young := secretsIn("acme")
+	young.Name = "young"
+	w.PutSource(young, &propagate.Source{UID: "2", Mode: v1alpha1.ModeUpdate, Created: 2, Content: "y", Size: 600})
+	s := &sources{facts: facts{tb}}
+	if !s.isNeeded(secretsIn("acme")) {
+		t.Error("the source is not read")
+	}
+	w.NoteContent(secretsIn("acme"), w.Sources.At(secretsIn("acme")), "x", 0, 600)
+	if got := w.Plan(young.At("a")).Reason; got != v1alpha1.ReasonLimitExceeded {
+		t.Errorf("reason %q when 600 of 1000 bytes are used up, and 600 more are wanted", got)
 	}
 }

@@ -35,8 +35,11 @@ func copyOf(namespace, from, uid, resourceVersion string) *metav1.PartialObjectM
 }
 
 // tablesOf are tables over the root acme, and a below it, that know all Secrets.
-func tablesOf() *tables {
-	f := forest.New(forest.Rules{}).
+func tablesOf() *tables { return tablesUnder(forest.Rules{}) }
+
+// tablesUnder are those of tablesOf under other rules.
+func tablesUnder(rules forest.Rules) *tables {
+	f := forest.New(rules).
 		WithNamespace(&forest.Namespace{Name: "acme", UID: "acme", Labels: map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot}}).
 		WithNamespace(&forest.Namespace{Name: "a", UID: "a", Labels: map[string]string{v1alpha1.LabelParent: "acme"}})
 	t := newTables(f, propagate.Rules{}, newBodies())

@@ -78,13 +78,18 @@ func (q *Queue[K, L]) reviewLater() {
 	if q.delaying.ShuttingDown() || !q.shares.needsReview() {
 		return
 	}
-	time.AfterFunc(sharedFor, func() {
+	q.callLater(sharedFor, func() {
+		q.Add(q.shares.review()...)
+		q.reviewLater()
+	})
+}
+
+// callLater calls do when some time has passed. While do hands keys over they count neither as set aside nor as queued, so the queue is not idle.
+func (q *Queue[K, L]) callLater(after time.Duration, do func()) {
+	time.AfterFunc(after, func() {
 		q.working.Add(1)
 		defer q.working.Add(-1)
-		for _, ready := range q.shares.review() {
-			q.delaying.Add(ready)
-		}
-		q.reviewLater()
+		do()
 	})
 }
 
@@ -93,23 +98,16 @@ func (q *Queue[K, L]) workOn(k K, of share, work func(K)) {
 	defer q.working.Add(-1)
 	begun := time.Now()
 	defer func() {
+		// What the work has taken is given back, and what may have room now is queued.
+		end := func() { q.Add(q.shares.end(of)...) }
 		if rest := q.shares.rest(of, time.Since(begun)); rest > 0 {
-			time.AfterFunc(rest, func() { q.end(of) })
+			q.callLater(rest, end)
 			return
 		}
-		q.end(of)
+		end()
 	}()
 	defer q.delaying.Done(k)
 	work(k)
-}
-
-// end gives back what work that is done has taken of the shares, and queues what may have room now.
-func (q *Queue[K, L]) end(of share) {
-	q.working.Add(1) // what is ready counts neither as set aside nor as queued for a moment
-	defer q.working.Add(-1)
-	for _, ready := range q.shares.end(of) {
-		q.delaying.Add(ready)
-	}
 }
 
 // Len counts the keys that wait, without those whose delay (see AddAfter) is not over.

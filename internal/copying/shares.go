@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// sharedWorkers is how many workers read sources and write copies of one tenant while other tenants have work, too. An API server with two cores answers the
-	// others more slowly by half meanwhile; with sixteen it took six times as long.
+	// sharedWorkers is how many workers read sources and write copies of one tenant while other tenants have work, too. An API server with two
+	// cores answers the others more slowly by half meanwhile; with sixteen it took six times as long.
 	sharedWorkers = 2
 	// maxWeight is how many bytes of heavy work may be under way at once: two bodies of the largest kind. With sixteen such bodies under way, an
 	// API server with two cores took more than a minute to bring any write, by anybody, to its watches.
@@ -34,8 +34,8 @@ func shareOf[L comparable](turn Turn[L]) share {
 }
 
 // shares keep one tenant from taking all workers, or the whole API server, while other tenants have work. They set keys aside until there is
-// room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these. A key that is set
-// aside keeps the turn it had; whoever changes what it asks for queues it again, and then the new turn counts.
+// room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these. A key that
+// is set aside keeps the turn it had; whoever changes what it asks for queues it again, and then the new turn counts.
 type shares[K, L comparable] struct {
 	mu       sync.Mutex              // guards all below; the queue is never called while it is held
 	came     map[K]Turn[L]           // keys that were handed out and have not begun
@@ -136,8 +136,8 @@ func (s *shares[K, L]) take(of share) {
 	}
 }
 
-// rest returns how long what heavy work took stays taken once the work is done, if it lasted so long: sharedFor at most, for a request that hangs must
-// not hold up the large bodies of all tenants.
+// rest returns how long what heavy work took stays taken once the work is done, if it lasted so long: sharedFor at most, for a request that
+// hangs must not hold up the large bodies of all tenants.
 func (s *shares[K, L]) rest(of share, lasted time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,14 +155,24 @@ func (s *shares[K, L]) end(of share) (ready []K) {
 		if s.workers[of.tenant]--; s.workers[of.tenant] == 0 {
 			delete(s.workers, of.tenant)
 		}
-		if ready = s.reserve(s.lineOf(of)); s.lineOf(of).Len() == 0 {
-			delete(s.crowded, of.tenant)
-		}
+		ready = s.reserveFor(of.tenant)
 	}
 	if of.weight > 0 {
 		s.bodies--
 		s.underWay -= of.weight
 		ready = append(ready, s.reserve(s.heavy)...)
+	}
+	return ready
+}
+
+// reserveFor reserves the workers of a tenant for its keys that wait for them.
+func (s *shares[K, L]) reserveFor(tenant string) (ready []K) {
+	waiting := s.crowded[tenant]
+	if waiting == nil {
+		return nil
+	}
+	if ready = s.reserve(waiting); waiting.Len() == 0 {
+		delete(s.crowded, tenant)
 	}
 	return ready
 }
@@ -207,11 +217,8 @@ func (s *shares[K, L]) review() (ready []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reviews = false
-	for tenant, waiting := range s.crowded {
-		ready = append(ready, s.reserve(waiting)...)
-		if waiting.Len() == 0 {
-			delete(s.crowded, tenant)
-		}
+	for tenant := range s.crowded {
+		ready = append(ready, s.reserveFor(tenant)...)
 	}
 	return append(ready, s.reserve(s.heavy)...)
 }

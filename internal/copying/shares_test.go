@@ -22,8 +22,8 @@ func wordTurn(word string) Turn[string] {
 	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
 }
 
-// workers starts so many workers, which work on the keys of a queue until the test ends.
-func workers(t *testing.T, q *Queue[string, string], count int, work func(string)) {
+// workers starts so many workers, which work on the keys of a queue until the test ends, or somebody calls stop.
+func workers[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func(K)) (stop func()) {
 	t.Helper()
 	var all sync.WaitGroup
 	for range count {
@@ -32,10 +32,12 @@ func workers(t *testing.T, q *Queue[string, string], count int, work func(string
 			}
 		})
 	}
-	t.Cleanup(func() {
+	stop = func() {
 		q.ShutDown()
 		all.Wait()
-	})
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 func TestShares(t *testing.T) {
@@ -280,18 +282,12 @@ func TestSharesLoseNothing(t *testing.T) {
 			})
 			q.Lead()
 			done := map[int]bool{}
-			var all sync.WaitGroup
-			for range 8 {
-				all.Go(func() {
-					for q.WorkOne(func(key int) {
-						time.Sleep(time.Duration(key%7) * time.Millisecond)
-						mu.Lock()
-						defer mu.Unlock()
-						done[key] = true
-					}) {
-					}
-				})
-			}
+			stop := workers(t, q, 8, func(key int) {
+				time.Sleep(time.Duration(key%7) * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				done[key] = true
+			})
 			for key := range 100 {
 				q.Add(key, key/2)
 				if key%30 == 0 {
@@ -299,8 +295,7 @@ func TestSharesLoseNothing(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Minute)
-			q.ShutDown()
-			all.Wait()
+			stop()
 			if len(done) != 100 || !q.IsIdle() {
 				t.Errorf("seed %d: %d keys of 100 were worked on, %d wait", seed, len(done), q.Len())
 			}

@@ -18,10 +18,10 @@ import (
 // floods are the ways in which a tenant may flood the operator, with nothing but what users and managers may do.
 func floods() []*flood {
 	return []*flood{
-		{name: "1,000 Terminating Secrets in the way of copies", prepare: prepareHeld, begin: beginHeld, end: endHeld},
+		{name: "1,000 Terminating Secrets in the way of copies", prepare: prepareHeld, begin: beginCopying, end: endHeld},
 		{name: "500 sources with long selectors that match nothing", prepare: prepareChildren, begin: beginSelecting},
 		{name: "20 Secrets of 1 MiB to 100 namespaces", prepare: prepareChildren, begin: beginLarge},
-		{name: "1,000 copies that a policy refuses, each with a text of its own", prepare: prepareRefused, begin: beginRefused, end: endRefused},
+		{name: "1,000 copies that a policy refuses, each with a text of its own", prepare: prepareRefused, begin: beginCopying, end: endRefused},
 		{name: "500 SubNamespaces for which there is no room, and five more a second", prepare: prepareFull, begin: beginWaiting, goOn: askForRoom, end: endWaiting},
 		{name: "100 namespaces that ask for parents that don't exist", prepare: prepareChildren, begin: beginAsking, end: endAsking},
 		{name: "labels of 200 SubNamespaces that change five times a second", prepare: prepareLabelled, goOn: relabel},
@@ -47,7 +47,7 @@ func prepareHeld(ctx context.Context, f *flood) error {
 	})
 }
 
-func beginHeld(ctx context.Context, f *flood) error { return f.putSources(ctx, 10, "x") }
+func beginCopying(ctx context.Context, f *flood) error { return f.putSources(ctx, 10, "x") }
 
 func endHeld(ctx context.Context, f *flood) error {
 	release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -88,8 +88,6 @@ func prepareRefused(ctx context.Context, f *flood) error {
 		return f.Admin().Create(ctx, build.Secret(f.child(0), "probe", "x"), client.DryRunAll) != nil, nil
 	})
 }
-
-func beginRefused(ctx context.Context, f *flood) error { return f.putSources(ctx, 10, "x") }
 
 func endRefused(ctx context.Context, f *flood) error {
 	policy, binding := f.refusal(f.root)

@@ -156,15 +156,13 @@ func (f *flood) measure(ctx context.Context) ([]result, error) {
 
 // sumUpRequests returns what the operator has asked for since then, by verb and resource, most first, such as "1000 create secrets, 40 get secrets".
 func (f *flood) sumUpRequests(ctx context.Context, since audit.Position) (string, error) {
-	requests, err := f.Requests(ctx, since)
+	requests, err := f.operatorRequests(ctx, since)
 	if err != nil {
 		return "", err
 	}
 	counts := map[string]int{}
 	for _, r := range requests {
-		if r.User == operatorUser && r.Resource != "leases" {
-			counts[r.Verb+" "+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++
-		}
+		counts[r.Verb+" "+strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/")]++
 	}
 	kinds := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	for i, kind := range kinds {
@@ -272,18 +270,14 @@ func (f *flood) countRequests(ctx context.Context) (float64, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	requests, err := f.Requests(ctx, mark)
-	if err != nil {
-		return 0, err
-	}
-	took := time.Since(begin)
-	asked := 0
-	for _, r := range requests {
-		if r.User == operatorUser && r.Resource != "leases" {
-			asked++
-		}
-	}
-	return float64(asked) / took.Seconds(), nil
+	requests, err := f.operatorRequests(ctx, mark)
+	return float64(len(requests)) / time.Since(begin).Seconds(), err
+}
+
+// operatorRequests returns what the operator has asked for since then, without the renewal of its Lease.
+func (f *flood) operatorRequests(ctx context.Context, since audit.Position) ([]audit.Request, error) {
+	requests, err := f.Requests(ctx, since)
+	return slices.DeleteFunc(requests, func(r audit.Request) bool { return r.User != operatorUser || r.Resource == "leases" }), err
 }
 
 // clear takes away what flooded, so that the next flood is measured alone.

@@ -3,7 +3,6 @@ package propagation_test
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -13,7 +12,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -65,14 +63,10 @@ var _ = Describe("a selector", func() {
 	})
 
 	It("PROP-S6 has its source read only when it selects a namespace, once", func(ctx SpecContext) {
-		mark, err := f.Mark(ctx)
-		Expect(err).NotTo(HaveOccurred())
+		l := f.ledger(ctx, "secrets")
 		s := build.Source(build.Secret(f.acme, "s", "1"), v1alpha1.ModeUpdate)
-		reads := func(ctx context.Context) (int, error) {
-			requests, err := f.Requests(ctx, mark)
-			return len(slices.DeleteFunc(requests, func(r audit.Request) bool {
-				return r.User != controlplane.Operator || r.Verb != "get" || r.Namespace != f.acme || r.Name != s.GetName()
-			})), err
+		reads := func(ctx context.Context) int {
+			return l.count(ctx, func(r audit.Request) bool { return r.Namespace == f.acme && r.Name == s.GetName() })["get"]
 		}
 		f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "tier=web"))
 		// A later source of the same tree is copied, so the first one has been looked at.
