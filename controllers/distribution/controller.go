@@ -140,7 +140,7 @@ func (w writing) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.Concurrency {
 		workers.Go(func() {
-			for w.queue.WorkOne(func(k key) { w.work(ctx, k) }) {
+			for w.queue.WorkOne(func(k key) (inVain bool) { w.work(ctx, k); return false }) { // only tenants' work rests
 			}
 		})
 	}

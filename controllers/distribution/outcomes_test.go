@@ -29,7 +29,7 @@ func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
 			late := time.AfterFunc(time.Minute, c.queue.ShutDown)
 			defer late.Stop()
 			var got key
-			if !c.queue.WorkOne(func(k key) { got = k }) || got != (key{"rd", "d1"}) {
+			if !c.queue.WorkOne(func(k key) (inVain bool) { got = k; return false }) || got != (key{"rd", "d1"}) {
 				t.Errorf("%v is looked at again, want namespace d1 of rd", got)
 			}
 		})

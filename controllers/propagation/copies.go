@@ -35,44 +35,44 @@ type copies struct {
 	measure  *measure
 }
 
-// writeSlot brings one slot to what it should be, with one request.
-func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
+// writeSlot brings one slot to what it should be, with one request, and says whether that was in vain.
+func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) (inVain bool) {
 	action, over := c.tables.planWithCopy(slot)
 	if c.removals.holdBack(slot, action) {
 		action = propagate.Action{Reason: v1alpha1.ReasonWaitingForRemoval}
 	}
 	if c.rails.holdBack(slot, action) || c.limits.holdBack(slot, action) {
-		return
+		return false
 	}
 	if action.Verb == propagate.Update && isRepair(over, action) {
 		if wait := c.repairs.Wait(slot, time.Now(), c.timing.LoopWindow); wait > 0 {
 			c.queue.AddAfter(slotKey(slot), wait)
-			return
+			return false
 		}
 	}
 	mapping := c.kinds.mappingOf(slot.Kind)
 	switch {
 	case mapping == nil:
-		return
+		return false
 	case action.Verb == propagate.Look:
 		c.queue.Add(sourceKey(action.Source))
-		return
+		return false
 	case action.Reason == v1alpha1.ReasonLimitExceeded:
 		c.limits.noteHeld(action.Source)
 		c.measure.endSlot(slot)
 		c.clearTrouble(slot, action)
-		return
+		return false
 	case action.Reason == v1alpha1.ReasonConflict:
 		c.measure.endSlot(slot)
 		c.noteConflict(slot, action, false)
-		return
+		return false
 	}
 	if err := c.carryOut(ctx, mapping.Resource, slot, action, over); errors.Is(err, errBehind) {
 		c.queue.AddAfter(slotKey(slot), behindRetry)
-		return
+		return false
 	} else if err != nil {
 		c.handleFailure(slot, action, err)
-		return
+		return true
 	}
 	if !waitsForRemoval(action) {
 		c.measure.endSlot(slot)
@@ -81,6 +81,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) {
 	c.limits.noteWritten(slot)
 	c.retryBindings(slot)
 	c.requeueIfOvertaken(slot, action)
+	return false
 }
 
 func (c *copies) carryOut(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, action propagate.Action, over *propagate.Copy) error {

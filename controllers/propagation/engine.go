@@ -163,7 +163,7 @@ func (w writing) Start(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range w.Concurrency {
 		workers.Go(func() {
-			for w.queue.WorkOne(func(k key) { w.work(ctx, k) }) {
+			for w.queue.WorkOne(func(k key) (inVain bool) { return w.work(ctx, k) }) {
 			}
 		})
 	}
@@ -174,10 +174,10 @@ func (w writing) Start(ctx context.Context) error {
 	return nil
 }
 
-// work does what one key asks for.
-func (e *Engine) work(ctx context.Context, k key) {
+// work does what one key asks for, and says whether it was in vain.
+func (e *Engine) work(ctx context.Context, k key) (inVain bool) {
 	if ctx.Err() != nil {
-		return // the process stops: only requests that are under way are finished
+		return false // the process stops: only requests that are under way are finished
 	}
 	// A request that is under way when the process stops is finished, so that its answer is known.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.Timing.Write)
@@ -190,9 +190,10 @@ func (e *Engine) work(ctx context.Context, k key) {
 	case aTenant:
 		e.limits.review(k.slot.Namespace)
 	case aSlot:
-		e.copies.writeSlot(ctx, k.slot)
+		inVain = e.copies.writeSlot(ctx, k.slot)
 		e.rails.noteTried(k.slot)
 	}
+	return inVain
 }
 
 // queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy in

@@ -34,12 +34,13 @@ func testLargeSources(t *testing.T) {
 	}
 	reads := 0
 	for range children * sources {
-		q.WorkOne(func(k key) {
+		q.WorkOne(func(k key) (inVain bool) {
 			from := k.slot.At("acme")
 			if _, ok := kept.get(from, from.Name); !ok {
 				reads++
 				kept.put(from, body{Body: &propagate.Body{Content: from.Name, Size: size}}, 0)
 			}
+			return false
 		})
 	}
 	t.Logf("%d reads for %d copies", reads, children*sources)

@@ -23,7 +23,7 @@ func removalsOf(tb *tables) (r *removals, told *[]string, next func() (key, bool
 		if q.Len() == 0 {
 			return key{}, false
 		}
-		q.WorkOne(func(got key) { k = got })
+		q.WorkOne(func(got key) (inVain bool) { k = got; return false })
 		return k, true
 	}
 }

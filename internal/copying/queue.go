@@ -57,8 +57,9 @@ func (q *Queue[K, L]) Add(keys ...K) {
 // AddAfter queues a key when some time has passed.
 func (q *Queue[K, L]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k, delay) }
 
-// WorkOne hands one key to work. It returns false when the queue has been shut down.
-func (q *Queue[K, L]) WorkOne(work func(K)) bool {
+// WorkOne hands one key to work, which says whether its request was in vain, such as one that a policy refuses. WorkOne returns false when the queue
+// has been shut down.
+func (q *Queue[K, L]) WorkOne(work func(K) (inVain bool)) bool {
 	for {
 		k, shutdown := q.delaying.Get()
 		if shutdown {
@@ -93,21 +94,21 @@ func (q *Queue[K, L]) callLater(after time.Duration, do func()) {
 	})
 }
 
-func (q *Queue[K, L]) workOn(k K, of share, work func(K)) {
+func (q *Queue[K, L]) workOn(k K, of share, work func(K) (inVain bool)) {
 	q.working.Add(1)
 	defer q.working.Add(-1)
-	begun := time.Now()
+	begun, inVain := time.Now(), false
 	defer func() {
 		// What the work has taken is given back, and what may have room now is queued.
 		end := func() { q.Add(q.shares.end(of)...) }
-		if rest := q.shares.rest(of, time.Since(begun)); rest > 0 {
+		if rest := q.shares.rest(of, time.Since(begun), inVain); rest > 0 {
 			q.callLater(rest, end)
 			return
 		}
 		end()
 	}()
 	defer q.delaying.Done(k)
-	work(k)
+	inVain = work(k)
 }
 
 // Len counts the keys that wait, without those whose delay (see AddAfter) is not over.

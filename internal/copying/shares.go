@@ -14,8 +14,8 @@ const (
 	maxWeight = 3 << 20
 	// sharedWeight is how many bytes it may be while other tenants have work, too: one body of the largest kind.
 	sharedWeight = 1 << 20
-	// restFactor is how long heavy work rests while other tenants have work, too, in times of what it took: so half of what the others ask for meets
-	// an API server that has no heavy body before it.
+	// restFactor is how long heavy work, and a worker whose request was in vain, rests while other tenants have work, too, in times of what it took: so
+	// most of what the others ask for meets an API server that is not busy with these.
 	restFactor = 2
 	// sharedFor is how long after its last key another tenant counts as one that has work.
 	sharedFor = 5 * time.Second
@@ -136,12 +136,12 @@ func (s *shares[K, L]) take(of share) {
 	}
 }
 
-// rest returns how long what heavy work took stays taken once the work is done, if it lasted so long: sharedFor at most, for a request that
-// hangs must not hold up the large bodies of all tenants.
-func (s *shares[K, L]) rest(of share, lasted time.Duration) time.Duration {
+// rest returns how long what work took stays taken once the work is done, if it lasted so long, and was heavy or in vain: sharedFor at most, for a
+// request that hangs must not hold up the large bodies of all tenants.
+func (s *shares[K, L]) rest(of share, lasted time.Duration, inVain bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of.weight == 0 || !s.lately.anyBut(of.tenant, time.Now()) {
+	if rests := of.weight > 0 || of.limited && inVain; !rests || !s.lately.anyBut(of.tenant, time.Now()) {
 		return 0
 	}
 	return min(restFactor*lasted, sharedFor)

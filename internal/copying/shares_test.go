@@ -28,7 +28,7 @@ func workers[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func
 	var all sync.WaitGroup
 	for range count {
 		all.Go(func() {
-			for q.WorkOne(work) {
+			for q.WorkOne(func(k K) (inVain bool) { work(k); return false }) {
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestShares(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			for q.WorkOne(func(string) {}) {
+			for q.WorkOne(func(string) (inVain bool) { return false }) {
 			}
 		}()
 		select {
@@ -263,6 +263,51 @@ func TestSharedWorkers(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A tenant whose writes are refused sends the next ones the later, if other tenants have work, too.
+func TestWorkersRestAfterWorkInVain(t *testing.T) {
+	for name, want := range map[string][]time.Duration{
+		"PROP-Q8 a worker rests after a request in vain": {0, 0, 300 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond},
+		"PROP-Q8 alone":                        {0, 0, 0, 0, 0},
+		"PROP-Q8 after one that has succeeded": {0, 0, 100 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := NewQueue(copyTurn)
+				q.Lead()
+				var mu sync.Mutex // guards begun
+				var begun []time.Duration
+				start := time.Now()
+				for range 8 {
+					go func() {
+						for q.WorkOne(func(word string) (inVain bool) {
+							if word == "b" {
+								return false
+							}
+							mu.Lock()
+							begun = append(begun, time.Since(start))
+							mu.Unlock()
+							time.Sleep(100 * time.Millisecond)
+							return name != "PROP-Q8 after one that has succeeded"
+						}) {
+						}
+					}()
+				}
+				defer q.ShutDown()
+				if name != "PROP-Q8 alone" {
+					q.Add("b")
+				}
+				q.Add("a1", "a2", "a3", "a4", "a5")
+				time.Sleep(2 * time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if !slices.Equal(begun, want) {
+					t.Errorf("requests began after %v, want %v", begun, want)
+				}
+			})
+		})
+	}
 }
 
 // Whatever the turns of keys become while they wait, each key is worked on, and none is left behind.
