@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // key is one piece of work: the write of one target, or, if namespace is empty, a review of all targets of the distribution.
@@ -11,11 +12,11 @@ type key struct{ distribution, namespace string }
 
 // turnOf returns a key's place in the queue: reviews come first, then writes, in turns by distribution. There are no turns by
 // tenant, because distributions belong to the cluster's administrators.
-func turnOf(k key) copying.Turn[string] {
+func turnOf(k key) turns.Turn[string] {
 	if k.namespace == "" {
-		return copying.Turn[string]{}
+		return turns.Turn[string]{}
 	}
-	return copying.Turn[string]{Class: 1, Lane: k.distribution}
+	return turns.Turn[string]{Class: 1, Lane: k.distribution}
 }
 
 // queue holds the keys that await a worker, and tells each run which of its targets are among them. Its callers hold no lock.

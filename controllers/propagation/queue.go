@@ -5,6 +5,7 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // what says which work a key asks for.
@@ -47,18 +48,18 @@ type lane struct {
 type queue = copying.Queue[key, lane]
 
 // largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
-// these writes have a weight (see copying.Turn). With turns of one copy each, twenty sources of 1 MiB, whose bodies exceed bodiesLimit
+// these writes have a weight (see turns.Turn). With turns of one copy each, twenty sources of 1 MiB, whose bodies exceed bodiesLimit
 // together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
 // newQueue returns a queue that takes the turn of each key from the tables.
 func newQueue(f facts) *queue { return copying.NewQueue(f.turnOf) }
 
-// turnOf returns the turn of a key; see copying.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
+// turnOf returns the turn of a key; see turns.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
 // tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
 // may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions, class 2 the rest.
-func turnOf(world *propagate.World, k key) copying.Turn[lane] {
-	turn := copying.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
+func turnOf(world *propagate.World, k key) turns.Turn[lane] {
+	turn := turns.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
 	if k.what != aSlot {
 		// A look at a source costs a read; one at a namespace, or at the limits of a tree, asks nothing of the API server.
 		turn.Urgent = k.what != aSource || propagate.GivesRights(k.slot)

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/turns"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -216,7 +216,7 @@ func (f facts) plan(slot propagate.Slot) propagate.Action {
 }
 
 // turnOf returns the turn of a key in the queue.
-func (f facts) turnOf(k key) copying.Turn[lane] {
+func (f facts) turnOf(k key) turns.Turn[lane] {
 	f.of.mu.Lock()
 	defer f.of.mu.Unlock()
 	return turnOf(f.of.in.world, k)

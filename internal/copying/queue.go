@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
-// turns, and so do the lanes L within a tenant; see Turn. Of the work that sends many bytes (Turn.Weight), no more than maxWeight is under
+// turns, and so do the lanes L within a tenant; see turns.Turn. Of the work that sends many bytes (its Weight), no more than maxWeight is under
 // way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for what isn't urgent, and heavy work makes
 // way for the others (see shares).
 type Queue[K, L comparable] struct {
@@ -25,16 +27,16 @@ type Queue[K, L comparable] struct {
 
 // NewQueue returns the queue of a standby. turnOf says where a key waits. It is called under the queue's lock when the key comes, and must
 // not call the queue.
-func NewQueue[K, L comparable](turnOf func(K) Turn[L]) *Queue[K, L] {
+func NewQueue[K, L comparable](turnOf func(K) turns.Turn[L]) *Queue[K, L] {
 	s := newShares[K, L]()
-	turnNow := func(k K) Turn[L] {
+	turnNow := func(k K) turns.Turn[L] {
 		if turn, ok := s.reservedTurn(k); ok {
 			return turn
 		}
 		return turnOf(k)
 	}
 	return &Queue[K, L]{shares: s, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: newLanes(turnNow, s.note)}),
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: turns.NewLanes(turnNow, s.note)}),
 	})}
 }
 

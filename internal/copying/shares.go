@@ -3,6 +3,8 @@ package copying
 import (
 	"sync"
 	"time"
+
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 const (
@@ -29,7 +31,7 @@ type share struct {
 }
 
 // shareOf returns what the work of a key with that turn takes.
-func shareOf[L comparable](turn Turn[L]) share {
+func shareOf[L comparable](turn turns.Turn[L]) share {
 	return share{tenant: turn.Tenant, limited: turn.Tenant != "" && !turn.Urgent && turn.Weight == 0, weight: turn.Weight}
 }
 
@@ -37,28 +39,28 @@ func shareOf[L comparable](turn Turn[L]) share {
 // room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these. A key that
 // is set aside keeps the turn it had; whoever changes what it asks for queues it again, and then the new turn counts.
 type shares[K, L comparable] struct {
-	mu       sync.Mutex              // guards all below; the queue is never called while it is held
-	came     map[K]Turn[L]           // keys that were handed out and have not begun
-	crowded  map[string]*lanes[K, L] // by tenant, keys that wait for one of its workers
-	heavy    *lanes[K, L]            // keys that wait until there is room for their weight
-	aside    map[K]Turn[L]           // the keys that are set aside; their places in crowded and heavy for other turns count no more
-	reserved map[K]Turn[L]           // keys that were set aside, have room now, and have not begun
-	workers  map[string]int          // by tenant, how many limited keys are worked on or reserved
-	bodies   int                     // how many heavy keys are worked on or reserved
-	underWay int                     // their weight, in bytes
+	mu       sync.Mutex                    // guards all below; the queue is never called while it is held
+	came     map[K]turns.Turn[L]           // keys that were handed out and have not begun
+	crowded  map[string]*turns.Lanes[K, L] // by tenant, keys that wait for one of its workers
+	heavy    *turns.Lanes[K, L]            // keys that wait until there is room for their weight
+	aside    map[K]turns.Turn[L]           // the keys that are set aside; their places in crowded and heavy for other turns count no more
+	reserved map[K]turns.Turn[L]           // keys that were set aside, have room now, and have not begun
+	workers  map[string]int                // by tenant, how many limited keys are worked on or reserved
+	bodies   int                           // how many heavy keys are worked on or reserved
+	underWay int                           // their weight, in bytes
 	lately   lately
 	reviews  bool // whether a review is to come
 }
 
 func newShares[K, L comparable]() *shares[K, L] {
 	return &shares[K, L]{
-		came: map[K]Turn[L]{}, crowded: map[string]*lanes[K, L]{}, heavy: newLanes[K, L](nil, nil),
-		aside: map[K]Turn[L]{}, reserved: map[K]Turn[L]{}, workers: map[string]int{},
+		came: map[K]turns.Turn[L]{}, crowded: map[string]*turns.Lanes[K, L]{}, heavy: turns.NewLanes[K, L](nil, nil),
+		aside: map[K]turns.Turn[L]{}, reserved: map[K]turns.Turn[L]{}, workers: map[string]int{},
 	}
 }
 
 // reservedTurn returns the turn of a key that has room already.
-func (s *shares[K, L]) reservedTurn(k K) (turn Turn[L], ok bool) {
+func (s *shares[K, L]) reservedTurn(k K) (turn turns.Turn[L], ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn, ok = s.reserved[k]
@@ -66,7 +68,7 @@ func (s *shares[K, L]) reservedTurn(k K) (turn Turn[L], ok bool) {
 }
 
 // note remembers the turn of a key that is handed out, and that its tenant has work; what is urgent holds nobody else up.
-func (s *shares[K, L]) note(k K, turn Turn[L]) {
+func (s *shares[K, L]) note(k K, turn turns.Turn[L]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.came[k] = turn; !turn.Urgent {
@@ -90,24 +92,24 @@ func (s *shares[K, L]) begin(k K) (of share, begun bool) {
 		return of, true
 	}
 	if was, waits := s.aside[k]; !waits || !samePlace(was, turn) {
-		s.lineOf(of).pushTurn(k, turn)
+		s.lineOf(of).PushTurn(k, turn)
 	}
 	s.aside[k] = turn
 	return share{}, false
 }
 
 // samePlace says whether keys with these turns wait in the same line, and in the same class there.
-func samePlace[L comparable](a, b Turn[L]) bool {
+func samePlace[L comparable](a, b turns.Turn[L]) bool {
 	return a.Tenant == b.Tenant && a.Class == b.Class && shareOf(a).limited == shareOf(b).limited
 }
 
 // lineOf returns where keys wait that take so much.
-func (s *shares[K, L]) lineOf(of share) *lanes[K, L] {
+func (s *shares[K, L]) lineOf(of share) *turns.Lanes[K, L] {
 	if !of.limited {
 		return s.heavy
 	}
 	if s.crowded[of.tenant] == nil {
-		s.crowded[of.tenant] = newLanes[K, L](nil, nil)
+		s.crowded[of.tenant] = turns.NewLanes[K, L](nil, nil)
 	}
 	return s.crowded[of.tenant]
 }
@@ -179,9 +181,9 @@ func (s *shares[K, L]) reserveFor(tenant string) (ready []K) {
 
 // reserve returns the keys that wait there, in order, as far as there is room, which is theirs from now on. Where the tenant has all workers
 // again, nothing is reserved: each of its keys looks for room itself, for another tenant may have work by then.
-func (s *shares[K, L]) reserve(waiting *lanes[K, L]) (ready []K) {
+func (s *shares[K, L]) reserve(waiting *turns.Lanes[K, L]) (ready []K) {
 	for waiting.Len() > 0 {
-		k, turn := waiting.first()
+		k, turn := waiting.First()
 		latest, waits := s.aside[k]
 		if !waits || !samePlace(latest, turn) {
 			waiting.Pop()

@@ -9,17 +9,19 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // Keys are words: the first letter is the tenant, and capital letters weigh a MiB each.
-func wordTurn(word string) Turn[string] {
+func wordTurn(word string) turns.Turn[string] {
 	heavy := 0
 	for _, letter := range word {
 		if letter >= 'A' && letter <= 'Z' {
 			heavy += 1 << 20
 		}
 	}
-	return Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
+	return turns.Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
 }
 
 // workers starts so many workers, which work on the keys of a queue until the test ends, or somebody calls stop.
@@ -135,7 +137,7 @@ func TestShares(t *testing.T) {
 }
 
 // Keys of copies are words: the first letter is the tenant; those that begin with a dot have none. Capital letters weigh a MiB each.
-func copyTurn(word string) Turn[string] {
+func copyTurn(word string) turns.Turn[string] {
 	turn := wordTurn(word)
 	if turn.Class, turn.Urgent = 2, false; word[0] == '.' {
 		turn.Tenant = ""
@@ -144,7 +146,7 @@ func copyTurn(word string) Turn[string] {
 }
 
 // handOut notes that all keys have work, hands them out, and returns what those take that begin.
-func handOut(s *shares[string, string], turnOf func(string) Turn[string], words ...string) (begun []share) {
+func handOut(s *shares[string, string], turnOf func(string) turns.Turn[string], words ...string) (begun []share) {
 	for _, word := range words {
 		s.lately.note(turnOf(word).Tenant, time.Now())
 	}
@@ -177,7 +179,7 @@ func TestSharedWorkers(t *testing.T) {
 		}
 	})
 	t.Run("PROP-Q8 what takes rights away, and what belongs to no tenant, waits for nobody", func(t *testing.T) {
-		urgentTurn := func(word string) Turn[string] {
+		urgentTurn := func(word string) turns.Turn[string] {
 			turn := copyTurn(word)
 			if strings.HasSuffix(word, "!") {
 				turn.Urgent = true
@@ -237,7 +239,7 @@ func TestSharedWorkers(t *testing.T) {
 	})
 	t.Run("PROP-Q8 heavy work makes way for other tenants, one body at a time, and rests in between", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			q := NewQueue(func(word string) Turn[string] {
+			q := NewQueue(func(word string) turns.Turn[string] {
 				return copyTurn(word)
 			})
 			q.Lead()
@@ -316,10 +318,10 @@ func TestSharesLoseNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			var mu sync.Mutex // guards random and done
-			q := NewQueue(func(key int) Turn[int] {
+			q := NewQueue(func(key int) turns.Turn[int] {
 				mu.Lock()
 				defer mu.Unlock()
-				turn := Turn[int]{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: key % 5, Urgent: random.IntN(5) == 0}
+				turn := turns.Turn[int]{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: key % 5, Urgent: random.IntN(5) == 0}
 				if random.IntN(3) == 0 {
 					turn.Weight = 1 + random.IntN(maxWeight)
 				}

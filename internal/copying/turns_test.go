@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // A key that waits may get a weight: the source whose slot it is was read meanwhile.
@@ -14,10 +16,10 @@ func TestWeightThatComesWhileAKeyWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				read := false
 				var mu sync.Mutex
-				q := NewQueue(func(word string) Turn[string] {
+				q := NewQueue(func(word string) turns.Turn[string] {
 					mu.Lock()
 					defer mu.Unlock()
-					turn := Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:1]}
+					turn := turns.Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:1]}
 					if read && word[:1] == "a" {
 						turn.Weight = 1 << 20
 					}
@@ -72,10 +74,10 @@ func TestDeletionAmongHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := false
 		var mu sync.Mutex
-		q := NewQueue(func(word string) Turn[string] {
+		q := NewQueue(func(word string) turns.Turn[string] {
 			mu.Lock()
 			defer mu.Unlock()
-			turn := Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:2]}
+			turn := turns.Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:2]}
 			switch {
 			case word[:2] == "as" && gone:
 				turn.Class = 1

@@ -1,11 +1,14 @@
 package view
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // Source returns a controller's source. requests returns what a change makes that controller reconcile.
@@ -31,3 +34,25 @@ func (s *subscription) Start(_ context.Context, queue workqueue.TypedRateLimitin
 
 // WaitForSync implements source.SyncingSource: no controller reconciles against half a forest.
 func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.WaitForSync(ctx) }
+
+// Queue returns what makes the queue of a controller, in which tenants take turns: one with very many requests delays each request of another by
+// one of its own. NamespaceOf says which namespace a request is about; its tenant is the root of the tree around it, or, outside of every tree,
+// the namespace itself.
+func (v *View) Queue(namespaceOf func(reconcile.Request) string) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+	turnOf := func(r reconcile.Request) turns.Turn[string] {
+		namespace := namespaceOf(r)
+		return turns.Turn[string]{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace)}
+	}
+	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: turns.NewLanes(turnOf, nil)})
+		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
+		})
+	}
+}
+
+// InNamespace returns the namespace of the object that a request names.
+func InNamespace(r reconcile.Request) string { return r.Namespace }
+
+// Named returns the namespace that a request names.
+func Named(r reconcile.Request) string { return r.Name }

@@ -26,7 +26,58 @@ func floods() []*flood {
 		{name: "100 namespaces that ask for parents that don't exist", prepare: prepareChildren, begin: beginAsking, end: endAsking},
 		{name: "labels of 200 SubNamespaces that change five times a second", prepare: prepareLabelled, goOn: relabel},
 		{name: "a list of sudoers that changes five times a second", prepare: prepareSudoers, goOn: toggle},
+		{name: "a label that 500 namespaces inherit changes five times a second", prepare: prepareInheriting, goOn: changeInherited, brief: true, probe: inheritedLabel},
+		{name: "500 SubNamespaces at once", prepare: prepareRoot, begin: beginMaking, probe: child, end: endMaking},
 	}
+}
+
+// inherited is a label that namespaces inherit by default, and that may have as many values as there are versions.
+const inherited = "pod-security.kubernetes.io/warn-version"
+
+// setInherited sets the label of a namespace that all below it inherit.
+func (f *flood) setInherited(ctx context.Context, namespace, value string) error {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, inherited, value))
+	return f.Admin().Patch(ctx, build.Namespace(namespace), patch)
+}
+
+func prepareInheriting(ctx context.Context, f *flood) error {
+	if err := f.makeTree(ctx, f.root, f.child, f.size(500)); err != nil {
+		return err
+	}
+	return f.waitForIdle(ctx)
+}
+
+func changeInherited(ctx context.Context, f *flood, n int) error {
+	return f.setInherited(ctx, f.root, versionNumbered(n))
+}
+
+func prepareRoot(ctx context.Context, f *flood) error {
+	return f.plantTenant(ctx, build.Tenant(f.root).Object())
+}
+
+// beginMaking returns when half are asked for, so that the others are timed beside the operator's work rather than after it.
+func beginMaking(ctx context.Context, f *flood) error {
+	made := make(chan error, 1)
+	f.goOn = func(context.Context, *flood, int) error {
+		select {
+		case err := <-made:
+			return err
+		default:
+			return nil
+		}
+	}
+	if err := f.putSubs(ctx, 0, f.size(250)); err != nil {
+		return err
+	}
+	go func() { made <- f.putSubs(ctx, f.size(250), f.size(500)) }()
+	return nil
+}
+
+func endMaking(ctx context.Context, f *flood) error {
+	if err := f.Admin().DeleteAllOf(ctx, &v1alpha1.SubNamespace{}, client.InNamespace(root)); err != nil {
+		return err
+	}
+	return endWaiting(ctx, f)
 }
 
 // prepareChildren makes the root of a flood and a hundred namespaces below it.
@@ -125,10 +176,10 @@ func askForRoom(ctx context.Context, f *flood, i int) error {
 	return err
 }
 
-// putSubs makes so many SubNamespaces in the root of a flood.
-func (f *flood) putSubs(ctx context.Context, count int) error {
-	return inParallel(ctx, count, func(ctx context.Context, i int) error {
-		return f.Admin().Create(ctx, build.SubNamespace(f.root, f.child(i)))
+// putSubs makes the SubNamespaces with these numbers in the root of a flood.
+func (f *flood) putSubs(ctx context.Context, from, to int) error {
+	return inParallel(ctx, to-from, func(ctx context.Context, i int) error {
+		return f.Admin().Create(ctx, build.SubNamespace(f.root, f.child(from+i)))
 	})
 }
 
@@ -155,7 +206,7 @@ func prepareLabelled(ctx context.Context, f *flood) error {
 	if err := f.plantTenant(ctx, build.Tenant(f.root).Object()); err != nil {
 		return err
 	}
-	if err := f.putSubs(ctx, f.size(200)); err != nil {
+	if err := f.putSubs(ctx, 0, f.size(200)); err != nil {
 		return err
 	}
 	return f.putSources(ctx, 5, "x")

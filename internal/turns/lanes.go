@@ -1,4 +1,5 @@
-package copying
+// Package turns orders what waits in a queue: tenants take turns, and within a tenant so do lanes.
+package turns
 
 import "slices"
 
@@ -16,8 +17,8 @@ type Turn[L comparable] struct {
 	Urgent bool
 }
 
-// lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
-type lanes[K, L comparable] struct {
+// Lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
+type Lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
 	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
 	touched map[K]bool       // keys that came again while they waited: they are handed out with the turn that they have then
@@ -78,18 +79,19 @@ func (r *ring[N, M]) pass(leaves bool) {
 	r.turns = append(r.turns, name)
 }
 
-func newLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *lanes[K, L] {
-	return &lanes[K, L]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
+// NewLanes returns lanes without keys.
+func NewLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *Lanes[K, L] {
+	return &Lanes[K, L]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
 }
 
 // Touch implements workqueue.Queue. A key that waits keeps its place, but what its work takes may be another by now.
-func (q *lanes[K, L]) Touch(k K) { q.touched[k] = true }
+func (q *Lanes[K, L]) Touch(k K) { q.touched[k] = true }
 
 // Push implements workqueue.Queue.
-func (q *lanes[K, L]) Push(k K) { q.pushTurn(k, q.turnOf(k)) }
+func (q *Lanes[K, L]) Push(k K) { q.PushTurn(k, q.turnOf(k)) }
 
-// pushTurn has a key wait for a turn that is known.
-func (q *lanes[K, L]) pushTurn(k K, turn Turn[L]) {
+// PushTurn has a key wait for a turn that is known.
+func (q *Lanes[K, L]) PushTurn(k K, turn Turn[L]) {
 	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
 	of.keys = append(of.keys, entry[K]{k, turn.Weight, turn.Urgent})
@@ -99,11 +101,11 @@ func (q *lanes[K, L]) pushTurn(k K, turn Turn[L]) {
 }
 
 // Len implements workqueue.Queue.
-func (q *lanes[K, L]) Len() int { return q.size }
+func (q *Lanes[K, L]) Len() int { return q.size }
 
 // Pop implements workqueue.Queue. It is called only when Len is not 0.
-func (q *lanes[K, L]) Pop() K {
-	k, turn := q.first()
+func (q *Lanes[K, L]) Pop() K {
+	k, turn := q.First()
 	t := q.tenants.first()
 	t.pop()
 	q.tenants.pass(t.size == 0)
@@ -118,8 +120,8 @@ func (q *lanes[K, L]) Pop() K {
 	return k
 }
 
-// first returns the key that Pop would return, and the turn it waits for. It is called only when Len is not 0.
-func (q *lanes[K, L]) first() (K, Turn[L]) {
+// First returns the key that Pop would return, and the turn it waits for. It is called only when Len is not 0.
+func (q *Lanes[K, L]) First() (K, Turn[L]) {
 	turn := Turn[L]{Tenant: q.tenants.turns[0]}
 	t := q.tenants.first()
 	turn.Class = t.lowest()

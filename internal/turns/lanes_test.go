@@ -1,4 +1,4 @@
-package copying
+package turns
 
 import (
 	"strings"
@@ -26,7 +26,7 @@ func TestLanes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Keys are words: their first letter is the tenant, their second the class, their third the lane. Turns of lane x are long.
-			q := newLanes(func(word string) Turn[byte] {
+			q := NewLanes(func(word string) Turn[byte] {
 				turn := Turn[byte]{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2]}
 				if turn.Lane == 'x' {
 					turn.Length = 3
