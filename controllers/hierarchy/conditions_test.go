@@ -124,7 +124,7 @@ func TestFindings(t *testing.T) {
 		},
 		"ChildLimits": {
 			"", grown(root("x"), bound("a", "x"), &forest.Sub{Parent: "x", Name: "a"}, bound("b", "x"), &forest.Sub{Parent: "x", Name: "b"}, requiring("x", "a", "b", "c")), "",
-			[]string{"False LimitExceeded: c: tree x allows 2 sub-namespaces (2 in use)", "ChildrenReady"},
+			[]string{"False LimitExceeded: c: tree x allows 2 sub-namespaces (2 in use): delete one, or ask a cluster admin to raise the limit", "ChildrenReady"},
 		},
 		"ChildrenOfNoTree": {
 			"", grown(named("x"), requiring("x", "c")), "",

@@ -123,7 +123,7 @@ func TestUnlawful(t *testing.T) {
 	}{
 		"BelowItsChild":     {"M16", world(), "team-a", to("svc-1"), []string{"would make a cycle: team-a -> svc-1 -> team-a"}},
 		"BelowItself":       {"M16", world(), "team-a", to("team-a"), []string{"would make a cycle: team-a -> team-a"}},
-		"ATenantsRoot":      {"M17", world(), "payments", to("org"), []string{"payments belongs to LNamespace payments and stays a root"}},
+		"ATenantsRoot":      {"M17", world(), "payments", to("org"), []string{"payments belongs to LNamespace payments and stays a root: leave the parent out"}},
 		"Protected":         {"M18", world(namespace("p", label(v1alpha1.LabelProtected, v1alpha1.True))), "p", to("org"), []string{"p is a protected namespace"}},
 		"BelowProtected":    {"M18", world(), "solo", to("kube-public"), []string{"kube-public is a protected namespace"}},
 		"BelowATemplate":    {"M19", world(namespace("t", label(v1alpha1.LabelType, v1alpha1.TypeTemplate))), "solo", to("t"), []string{"parent namespace t is a template"}},
@@ -133,9 +133,9 @@ func TestUnlawful(t *testing.T) {
 		"BelowGoing":        {"M19", world(namespace("g", root, terminating)), "solo", to("g"), []string{"parent namespace g is being terminated"}},
 		"Bound":             {"M20", world(namespace("b", below("org"), bound)), "b", to("other"), []string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
 		"BoundToRoot":       {"M20", world(namespace("b", below("org"), bound)), "b", to(""), []string{"b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move"}},
-		"TooMany":           {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"), []string{"tenant shop allows 1 sub-namespaces (0 in use)"}},
-		"TooDeep":           {"M22: the deepest counts", flat, "team-a", to("shop"), []string{"tenant shop: depth 3 exceeds 2"}},
-		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"), []string{"tree d0: depth 129 exceeds 128"}},
+		"TooMany":           {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"), []string{"tenant shop allows 1 sub-namespaces (0 in use): delete one, or ask a cluster admin to raise the limit"}},
+		"TooDeep":           {"M22: the deepest counts", flat, "team-a", to("shop"), []string{"tenant shop: depth 3 exceeds 2: choose a place nearer to the root, or ask a cluster admin to raise the limit"}},
+		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"), []string{"tree d0: depth 129 exceeds 128: choose a place nearer to the root"}},
 		"MarkedForOthers":   {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"), []string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b", to("kube-x"), []string{
 			"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move", "kube-x is a protected namespace",

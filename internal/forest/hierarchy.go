@@ -186,7 +186,7 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	}
 	after, target := s.WithNamespace(Placed(n, parent)), s.Namespace(parent)
 	cycle := after.ParentCycle(x)
-	say(s.TenantOf(x) != nil, illegal, "%s belongs to LNamespace %s and stays a root", x, x)
+	say(s.TenantOf(x) != nil, illegal, "%s belongs to LNamespace %s and stays a root: leave the parent out", x, x)
 	say(n.Template() != "", illegal, "a sub-namespace can't reference a template: %s references %s", x, n.Template())
 	say(s.Protected(parent), illegal, "%s is a protected namespace", parent)
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)

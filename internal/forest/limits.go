@@ -37,14 +37,14 @@ func (s *Snapshot) treeName(root string) string {
 
 // TooDeep returns a sentence that says why the tree of root may not reach that depth, or "".
 func (s *Snapshot) TooDeep(root string, depth int) string {
-	most := MaxDepth
-	if limit := s.Limits(root).Depth; limit != nil {
-		most = min(most, int(*limit))
+	most, raise := MaxDepth, ""
+	if limit := s.Limits(root).Depth; limit != nil && int(*limit) < most {
+		most, raise = int(*limit), ", or ask a cluster admin to raise the limit"
 	}
 	if depth <= most {
 		return ""
 	}
-	return fmt.Sprintf("%s: depth %d exceeds %d", s.treeName(root), depth, most)
+	return fmt.Sprintf("%s: depth %d exceeds %d: choose a place nearer to the root%s", s.treeName(root), depth, most, raise)
 }
 
 // NoRoom returns a sentence that says why the tree of root can't take adding more namespaces, or "". reserved counts the namespaces
@@ -63,7 +63,7 @@ func (s *Snapshot) NoRoom(root string, reserved, adding int) string {
 	if terminating > 0 {
 		going = fmt.Sprintf(", %d terminating", terminating)
 	}
-	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s)", s.treeName(root), *limit, used, going)
+	return fmt.Sprintf("%s allows %d sub-namespaces (%d in use%s): delete one, or ask a cluster admin to raise the limit", s.treeName(root), *limit, used, going)
 }
 
 // Awaited counts the SubNamespaces in the tree of root that still wait for their namespaces, without the SubNamespace name in

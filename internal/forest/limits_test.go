@@ -25,17 +25,19 @@ func TestLimits(t *testing.T) {
 		n.Labels = patched(n.Labels, map[string]*string{v1alpha1.LabelParent: &parent})
 		return s.WithNamespace(&n).Crowded(s, name)
 	}
+	const more, higher = ": delete one, or ask a cluster admin to raise the limit", ": choose a place nearer to the root"
+	const orRaise = ", or ask a cluster admin to raise the limit"
 	cases := map[string]struct{ got, want string }{
-		"Full":             {s.NoRoom("t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)"},
+		"Full":             {s.NoRoom("t", 0, 1), "tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 		"JustFull":         {s.NoRoom("t", 0, 0), ""},
-		"UnderWay":         {s.NoRoom("t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)"},
-		"Configured":       {s.NoRoom("r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)"},
+		"UnderWay":         {s.NoRoom("t", 1, 1), "tenant t allows 3 sub-namespaces (4 in use, 1 terminating)" + more},
+		"Configured":       {s.NoRoom("r", 0, 1), "tree r allows 1 sub-namespaces (2 in use)" + more},
 		"DeepEnough":       {s.TooDeep("t", 2), ""},
-		"TooDeep":          {s.TooDeep("t", 3), "tenant t: depth 3 exceeds 2"},
-		"HIER-M22 Ceiling": {s.TooDeep("r", 129), "tree r: depth 129 exceeds 128"},
+		"TooDeep":          {s.TooDeep("t", 3), "tenant t: depth 3 exceeds 2" + higher + orRaise},
+		"HIER-M22 Ceiling": {s.TooDeep("r", 129), "tree r: depth 129 exceeds 128" + higher},
 		"WithinAFull":      {strings.Join(moved("b", "t"), "; "), ""},
-		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2"},
-		"Into":             {strings.Join(moved("x", "a"), "; "), "tenant t: depth 3 exceeds 2; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)"},
+		"WithinTooDeep":    {strings.Join(moved("c", "b"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise},
+		"Into":             {strings.Join(moved("x", "a"), "; "), "tenant t: depth 3 exceeds 2" + higher + orRaise + "; tenant t allows 3 sub-namespaces (3 in use, 1 terminating)" + more},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
