@@ -19,6 +19,9 @@ const (
 	// restFactor is how long heavy work, and a worker whose request was in vain, rests while other tenants have work, too, in times of what it took: so
 	// most of what the others ask for meets an API server that is not busy with these.
 	restFactor = 2
+	// vainRest is the longest rest after work in vain: a request that took long to fail, such as one to a webhook that hangs, kept the API server
+	// from nothing, and the tenant's other copies must not wait for it.
+	vainRest = 500 * time.Millisecond
 	// sharedFor is how long after its last key another tenant counts as one that has work.
 	sharedFor = 5 * time.Second
 )
@@ -139,14 +142,19 @@ func (s *shares[K, L]) take(of share) {
 }
 
 // rest returns how long what work took stays taken once the work is done, if it lasted so long, and was heavy or in vain: sharedFor at most, for a
-// request that hangs must not hold up the large bodies of all tenants.
+// request that hangs must not hold up the large bodies of all tenants, and vainRest if it was not heavy.
 func (s *shares[K, L]) rest(of share, lasted time.Duration, inVain bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if rests := of.weight > 0 || of.limited && inVain; !rests || !s.lately.anyBut(of.tenant, time.Now()) {
+	switch {
+	case !s.lately.anyBut(of.tenant, time.Now()):
 		return 0
+	case of.weight > 0:
+		return min(restFactor*lasted, sharedFor)
+	case of.limited && inVain:
+		return min(restFactor*lasted, vainRest)
 	}
-	return min(restFactor*lasted, sharedFor)
+	return 0
 }
 
 // end gives back what work that is done has taken, and returns the keys that may begin now.

@@ -27,10 +27,16 @@ func wordTurn(word string) turns.Turn[string] {
 // workers starts so many workers, which work on the keys of a queue until the test ends, or somebody calls stop.
 func workers[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func(K)) (stop func()) {
 	t.Helper()
+	return workersInVain(t, q, count, func(k K) (inVain bool) { work(k); return false })
+}
+
+// workersInVain is workers whose work may be in vain.
+func workersInVain[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func(K) (inVain bool)) (stop func()) {
+	t.Helper()
 	var all sync.WaitGroup
 	for range count {
 		all.Go(func() {
-			for q.WorkOne(func(k K) (inVain bool) { work(k); return false }) {
+			for q.WorkOne(work) {
 			}
 		})
 	}
@@ -269,10 +275,21 @@ func TestSharedWorkers(t *testing.T) {
 
 // A tenant whose writes are refused sends the next ones the later, if other tenants have work, too.
 func TestWorkersRestAfterWorkInVain(t *testing.T) {
-	for name, want := range map[string][]time.Duration{
-		"PROP-Q8 a worker rests after a request in vain": {0, 0, 300 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond},
-		"PROP-Q8 alone":                        {0, 0, 0, 0, 0},
-		"PROP-Q8 after one that has succeeded": {0, 0, 100 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond},
+	times := func(each ...int) (all []time.Duration) {
+		for _, ms := range each {
+			all = append(all, time.Duration(ms)*time.Millisecond)
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		alone, succeeds bool
+		lasts           time.Duration
+		want            []time.Duration
+	}{
+		"PROP-Q8 a worker rests after a request in vain": {lasts: 100 * time.Millisecond, want: times(0, 0, 300, 300, 600)},
+		"PROP-Q8 not long after one that was slow":       {lasts: 2 * time.Second, want: times(0, 0, 2500, 2500, 5000)},
+		"PROP-Q8 not after one that has succeeded":       {succeeds: true, lasts: 100 * time.Millisecond, want: times(0, 0, 100, 100, 200)},
+		"PROP-Q8 alone it has all workers":               {alone: true, lasts: 100 * time.Millisecond, want: times(0, 0, 0, 0, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -281,31 +298,26 @@ func TestWorkersRestAfterWorkInVain(t *testing.T) {
 				var mu sync.Mutex // guards begun
 				var begun []time.Duration
 				start := time.Now()
-				for range 8 {
-					go func() {
-						for q.WorkOne(func(word string) (inVain bool) {
-							if word == "b" {
-								return false
-							}
-							mu.Lock()
-							begun = append(begun, time.Since(start))
-							mu.Unlock()
-							time.Sleep(100 * time.Millisecond)
-							return name != "PROP-Q8 after one that has succeeded"
-						}) {
-						}
-					}()
+				work := func(word string) (inVain bool) {
+					if word[0] == 'b' {
+						return false
+					}
+					mu.Lock()
+					begun = append(begun, time.Since(start))
+					mu.Unlock()
+					time.Sleep(test.lasts)
+					return !test.succeeds
 				}
-				defer q.ShutDown()
-				if name != "PROP-Q8 alone" {
-					q.Add("b")
+				stop := workersInVain(t, q, 8, work)
+				if !test.alone {
+					q.Add("b1")
+					defer time.AfterFunc(3*time.Second, func() { q.Add("b2") }).Stop()
 				}
 				q.Add("a1", "a2", "a3", "a4", "a5")
-				time.Sleep(2 * time.Second)
-				mu.Lock()
-				defer mu.Unlock()
-				if !slices.Equal(begun, want) {
-					t.Errorf("requests began after %v, want %v", begun, want)
+				time.Sleep(6 * time.Second)
+				stop()
+				if !slices.Equal(begun, test.want) {
+					t.Errorf("requests began after %v, want %v", begun, test.want)
 				}
 			})
 		})

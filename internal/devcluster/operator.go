@@ -143,9 +143,13 @@ func (o *Operator) Sound() error {
 	return nil
 }
 
-// endProcess stops the operator if it runs. An exit code other than 0 is an error.
+// endProcess stops the operator if it runs. An exit code other than 0 is an error. Where it has ended by an error before, its last lines are
+// printed: a case that did not mean it to end has failed for another reason, which they explain.
 func (o *Operator) endProcess() error {
 	if !o.process.Running() {
+		if code := o.process.ExitCode(); code > 0 {
+			fmt.Fprintf(os.Stderr, "the operator had ended with exit code %d; the end of its log:\n%s\n", code, o.process.LogTail(20))
+		}
 		return o.Sound()
 	}
 	code, err := o.Stop()

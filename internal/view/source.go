@@ -45,10 +45,22 @@ func (v *View) Queue(namespaceOf func(reconcile.Request) string) func(string, wo
 	}
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: turns.NewLanes(turnOf, nil)})
-		return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+		return endsAtOnce{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
-		})
+		})}
 	}
+}
+
+// endsAtOnce is a queue that hands out nothing once it has been shut down. One of client-go hands out all that waits, whose reconciliation can
+// only fail by then, and a leader gives its Lease back when that is over.
+type endsAtOnce struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+// Get implements workqueue.TypedInterface.
+func (q endsAtOnce) Get() (r reconcile.Request, shutdown bool) {
+	r, shutdown = q.TypedRateLimitingInterface.Get()
+	return r, shutdown || q.ShuttingDown()
 }
 
 // InNamespace returns the namespace of the object that a request names.

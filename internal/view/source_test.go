@@ -55,4 +55,12 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v was handed out", got)
 		}
 	})
+	t.Run("SUB-S15 nothing is handed out any more when the controller stops", func(t *testing.T) {
+		q := x.Queue(Named)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "a1"}})
+		q.ShutDown()
+		if got, shutdown := q.Get(); !shutdown {
+			t.Errorf("%v was handed out", got)
+		}
+	})
 }

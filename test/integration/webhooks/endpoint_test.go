@@ -150,7 +150,7 @@ func (f *fixture) askedAbout() map[string]request {
 			return f.As("alice").Create(ctx, build.SubNamespace("payments", "pay-new"), client.DryRunAll)
 		},
 		"a HierarchyConfiguration": func(ctx context.Context) error {
-			return f.As("carol").Create(ctx, build.Hierarchy("plain", build.Below("payments")), client.DryRunAll)
+			return f.Admin().Create(ctx, build.Hierarchy("plain", build.Below("holder-w3")), client.DryRunAll)
 		},
 		"an LNamespace's spec": func(ctx context.Context) error {
 			patch := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"users":[{"kind":"User","name":"dave"}]}}`))
