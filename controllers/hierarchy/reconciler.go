@@ -10,9 +10,9 @@ package hierarchy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
@@ -45,7 +46,7 @@ type Reconciler struct {
 	// RetryMax caps the back-off after refusals of the API server.
 	RetryMax time.Duration
 
-	moving   sync.Mutex         // held while a namespace is placed elsewhere, so that two moves can't form a cycle
+	placing  placing
 	rejected apianswer.Refusals // refusals to write the keys of namespaces
 	refused  apianswer.Refusals // refusals to create the required children of namespaces
 	waiting  waiting
@@ -56,6 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("hierarchy").
 		WatchesRawSource(r.View.Source(r.listConcerned)).
+		WatchesRawSource(source.Func(r.placing.listen)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.Named)}).
 		Complete(r)
 }
@@ -66,7 +68,7 @@ func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 	countMoves(c)
 	var requests []reconcile.Request
 	ask := func(name string) {
-		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		requests = append(requests, requestNamed(name))
 	}
 	for _, name := range c.Namespaces {
 		ask(name)
@@ -82,6 +84,10 @@ func (r *Reconciler) listConcerned(c view.Change) []reconcile.Request {
 		ask(name)
 	}
 	return requests
+}
+
+func requestNamed(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
 }
 
 // Waiting returns the namespaces whose request is refused, or whose required children are missing, if a change may make a
@@ -101,6 +107,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		again, err = r.requireChildren(ctx, req.Name)
 	}
 	switch {
+	case errors.Is(err, errMoveWaits):
+		return ctrl.Result{}, nil
 	case apierrors.IsConflict(err):
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the event of the other write usually requeues it sooner
 	case apierrors.IsNotFound(err):
@@ -128,13 +136,10 @@ func (r *Reconciler) clearRefusal(of *apianswer.Refusals, namespace string) {
 	}
 }
 
-// movePause is how long a move waits for another one before it tries again.
-const movePause = 20 * time.Millisecond
-
 // writeNamespace writes the labels and annotations of the namespace called name that differ from what they should be. Where a
-// HierarchyConfiguration asks for another place, writeNamespace holds moving and judges the request by a snapshot with the
+// HierarchyConfiguration asks for another place, no other is moved meanwhile (see placing), and writeNamespace judges the request by a snapshot with the
 // operator's last writes, so that requests can never form a cycle. It returns how long to wait before it tries again what the API
-// server refused, or what another move holds up, or 0.
+// server refused, or 0.
 func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again time.Duration, err error) {
 	if r.View.Snapshot().Hierarchy(name) != nil {
 		r.waiting.add(name) // before the snapshot is taken: a change after it must requeue the namespace
@@ -142,12 +147,14 @@ func (r *Reconciler) writeNamespace(ctx context.Context, name string) (again tim
 	s := r.View.Snapshot()
 	request := s.Request(name)
 	if request.Asked && len(request.Obstacles) == 0 {
-		if !r.moving.TryLock() {
-			return movePause, nil // another namespace is being moved: meanwhile this worker looks at others
+		if !r.placing.begin(s, name, request.Parent) {
+			return 0, errMoveWaits // meanwhile this worker looks at others
 		}
-		defer r.moving.Unlock()
+		defer r.placing.end()
 		s = r.View.Snapshot()
 		request = s.Request(name)
+	} else {
+		r.placing.pass(name)
 	}
 	if len(request.Obstacles) > 0 || len(s.UnmetChildren(name)) > 0 {
 		r.waiting.add(name)

@@ -1,0 +1,79 @@
+package hierarchy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/turns"
+)
+
+// errMoveWaits says that another namespace is being moved: who waits is queued when its turn has come.
+var errMoveWaits = errors.New("another namespace is being moved")
+
+// placing lets one namespace at a time be placed elsewhere, so that two moves can't form a cycle. No worker waits meanwhile: who finds another move
+// under way is queued when its turn has come. Trees take turns.
+type placing struct {
+	mu       sync.Mutex // guards all below; the queue is never called while it is held
+	underWay bool
+	next     string // whose turn it is, and who has been queued for it; "" if nobody has
+	waiting  *turns.Lanes[string, string]
+	waits    map[string]bool // the names that wait
+	again    func(namespace string)
+}
+
+// listen takes the queue of the controller. It implements source.Func.
+func (m *placing) listen(_ context.Context, q queue) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiting, m.waits = turns.NewLanes[string, string](nil, nil), map[string]bool{}
+	m.again = func(namespace string) { q.Add(requestNamed(namespace)) }
+	return nil
+}
+
+// begin says whether the namespace called name may be placed elsewhere now. Who may calls end, and who may not is queued again when it may.
+func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.underWay || m.next != "" && m.next != name {
+		if !m.waits[name] {
+			m.waits[name] = true
+			m.waiting.PushTurn(name, turns.Turn[string]{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
+		}
+		return false
+	}
+	m.underWay, m.next = true, ""
+	return true
+}
+
+// end ends a move, and gives the turn to the next.
+func (m *placing) end() {
+	m.mu.Lock()
+	m.underWay = false
+	m.mu.Unlock()
+	m.pass("")
+}
+
+// pass gives the turn to the next if it is that of the namespace called name, which needs it no longer.
+func (m *placing) pass(name string) {
+	if next := m.takeTurn(name); next != "" {
+		m.again(next)
+	}
+}
+
+// takeTurn takes the turn from the namespace called name, if it has it, and returns whose it is then; "" if nobody waits.
+func (m *placing) takeTurn(name string) (next string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.underWay || m.next != name {
+		return ""
+	}
+	m.next = ""
+	if m.waiting.Len() > 0 {
+		m.next = m.waiting.Pop()
+		delete(m.waits, m.next)
+	}
+	return m.next
+}

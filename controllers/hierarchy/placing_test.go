@@ -1,0 +1,96 @@
+package hierarchy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func TestPlacing(t *testing.T) {
+	s := grown(root("x"), root("y"), named("a"), named("b"), named("c"), named("d"))
+	newPlacing := func() (*placing, func() string) {
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
+		t.Cleanup(q.ShutDown)
+		m := &placing{}
+		if err := m.listen(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		return m, func() string {
+			if q.Len() == 0 {
+				return ""
+			}
+			r, _ := q.Get()
+			q.Done(r)
+			return r.Name
+		}
+	}
+
+	t.Run("HIER-R4 one at a time, in the order of asking, trees in turns", func(t *testing.T) {
+		m, next := newPlacing()
+		if !m.begin(s, "a", "x") {
+			t.Fatal("the first waits")
+		}
+		for _, asked := range []string{"b x", "c x", "b x", "d y"} {
+			name, parent, _ := strings.Cut(asked, " ")
+			if m.begin(s, name, parent) {
+				t.Errorf("%s is moved beside another", name)
+			}
+		}
+		var order []string
+		for range 4 {
+			m.end()
+			name := next()
+			order = append(order, name)
+			if name != "e" && m.begin(s, "e", "x") || !m.begin(s, name, "x") {
+				t.Errorf("%s does not have its turn", name)
+			}
+			if name == "b" {
+				m.pass("e") // it asks for nothing any more, and has no turn to pass on
+			}
+		}
+		if want := []string{"b", "d", "c", "e"}; !slices.Equal(order, want) {
+			t.Errorf("moved in the order %v, want %v", order, want)
+		}
+	})
+	t.Run("HIER-R4 who asks for nothing any more passes the turn on", func(t *testing.T) {
+		m, next := newPlacing()
+		m.begin(s, "a", "x")
+		m.begin(s, "b", "x")
+		m.begin(s, "c", "x")
+		m.end()
+		if got := next(); got != "b" {
+			t.Fatalf("%s is next", got)
+		}
+		m.pass("b")
+		if got := next(); got != "c" || !m.begin(s, "c", "x") {
+			t.Errorf("%s is next", got)
+		}
+		m.end()
+		if got := next(); got != "" || !m.begin(s, "d", "x") {
+			t.Errorf("%s is next, though nobody waits", got)
+		}
+	})
+	t.Run("HIER-R4 three hundred wait for none in vain", func(t *testing.T) {
+		m, next := newPlacing()
+		m.begin(s, "a", "x")
+		for i := range 300 {
+			m.begin(s, fmt.Sprint("n", i), "x")
+		}
+		moved, tries := 0, 0
+		for name := "a"; name != ""; tries++ {
+			if name == "a" || m.begin(s, name, "x") {
+				moved++
+				m.end()
+			}
+			name = next()
+		}
+		if moved != 301 || tries != 301 {
+			t.Errorf("%d were moved at %d tries", moved, tries)
+		}
+	})
+}
