@@ -9,8 +9,8 @@ func TestPercent(t *testing.T) {
 		want          int
 	}{
 		"Nothing":     {"no collection has ended yet", 0, 0, maxPercent},
-		"Little":      {"64 MiB would be more than 400 %", 10 << 20, 0, maxPercent},
-		"Some":        {"64 MiB beside it", 32 << 20, 0, 200},
+		"Little":      {"64 MiB would be more than 150 %", 40 << 20, 0, maxPercent},
+		"Some":        {"64 MiB beside it", 50 << 20, 0, 128},
 		"Much":        {"as much as Go itself would allow", 300 << 20, 0, minPercent},
 		"Many stacks": {"64 MiB beside both", 32 << 20, 32 << 20, 100},
 		"Much of it":  {"as much as is live", 300 << 20, 100 << 20, 75},

@@ -47,7 +47,7 @@ func measureMemory(ctx context.Context, b *bench) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed := func(children int) float64 { return 64*mebibyte + 1024*float64(b.scale.sources*(children+1)) }
+	allowed := func(children int) float64 { return 52*mebibyte + 1024*float64(b.scale.sources*(children+1)) }
 	return []result{{
 		id: "B7",
 		text: fmt.Sprintf("memory %d copies %.1f MiB, budget %.1f MiB;%s %d copies %.1f MiB, budget %.1f MiB",
