@@ -9,18 +9,20 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/warren-tenancy/warren/internal/view"
 )
 
 func TestPlacing(t *testing.T) {
 	s := grown(root("x"), root("y"), named("a"), named("b"), named("c"), named("d"))
-	newPlacing := func() (*placing, func() string) {
+	listening := func() (*Reconciler, func() string) {
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
 		t.Cleanup(q.ShutDown)
-		m := &placing{}
-		if err := m.listen(t.Context(), q); err != nil {
+		r := &Reconciler{}
+		if err := r.placing.listen(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		return m, func() string {
+		return r, func() string {
 			if q.Len() == 0 {
 				return ""
 			}
@@ -31,7 +33,8 @@ func TestPlacing(t *testing.T) {
 	}
 
 	t.Run("HIER-R4 one at a time, in the order of asking, trees in turns", func(t *testing.T) {
-		m, next := newPlacing()
+		r, next := listening()
+		m := &r.placing
 		if !m.begin(s, "a", "x") {
 			t.Fatal("the first waits")
 		}
@@ -58,7 +61,8 @@ func TestPlacing(t *testing.T) {
 		}
 	})
 	t.Run("HIER-R4 who asks for nothing any more passes the turn on", func(t *testing.T) {
-		m, next := newPlacing()
+		r, next := listening()
+		m := &r.placing
 		m.begin(s, "a", "x")
 		m.begin(s, "b", "x")
 		m.begin(s, "c", "x")
@@ -75,8 +79,26 @@ func TestPlacing(t *testing.T) {
 			t.Errorf("%s is next, though nobody waits", got)
 		}
 	})
+	t.Run("HIER-R4 who waits for a turn is judged at no change until then", func(t *testing.T) {
+		r, next := listening()
+		for _, name := range []string{"a", "b"} {
+			r.waiting.add(name)
+		}
+		if !r.beginMove(s, "a", "x") || r.beginMove(s, "b", "x") {
+			t.Fatal("b is moved beside a")
+		}
+		change := view.Change{Old: s, New: s.WithNamespace(named("new")), Namespaces: []string{"a", "b", "x"}}
+		if got := slices.Collect(r.Waiting(change)); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("a change has %v judged", got)
+		}
+		r.placing.end()
+		if got := next(); got != "b" || !r.beginMove(s, "b", "x") {
+			t.Errorf("%q is next", got)
+		}
+	})
 	t.Run("HIER-R4 three hundred wait for none in vain", func(t *testing.T) {
-		m, next := newPlacing()
+		r, next := listening()
+		m := &r.placing
 		m.begin(s, "a", "x")
 		for i := range 300 {
 			m.begin(s, fmt.Sprint("n", i), "x")

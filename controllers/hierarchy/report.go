@@ -32,6 +32,9 @@ import (
 // mostChildren is how many children a status names at most.
 const mostChildren = 1000
 
+// mostRest is the longest rest of a worker: after a write that was slow for a reason of its own, the next must not wait for long.
+const mostRest = 100 * time.Millisecond
+
 // Reporter writes the status of HierarchyConfigurations, and creates one in a namespace that has something to report and no
 // HierarchyConfiguration.
 type Reporter struct {
@@ -154,7 +157,10 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	if equality.Semantic.DeepEqual(hc.Status, now.Status) {
 		return ctrl.Result{}, nil
 	}
+	begin := time.Now()
 	err = r.Client.Status().Patch(ctx, now, client.MergeFromWithOptions(hc, client.MergeFromWithOptimisticLock{}), client.FieldOwner(v1alpha1.OperatorName))
+	lasted := time.Since(begin)
+	defer rest(ctx, r.restAfter(lasted))
 	if err != nil && !apierrors.IsConflict(err) && !apianswer.IsGone(err) {
 		return ctrl.Result{}, fmt.Errorf("writing the status of HierarchyConfiguration %s: %w", req.NamespacedName, err)
 	}
@@ -162,6 +168,19 @@ func (r *Reporter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		r.announceTransitions(hc, now)
 	}
 	return apianswer.AfterWrite(err)
+}
+
+// restAfter returns how long a worker rests after a write that lasted so long. Reports can wait: their writes fill less than half of one
+// connection's time, however many workers there are, and what others write meets an API server that isn't busy with them.
+func (r *Reporter) restAfter(lasted time.Duration) time.Duration {
+	return min(time.Duration(2*r.Concurrency)*lasted, mostRest)
+}
+
+func rest(ctx context.Context, long time.Duration) {
+	select {
+	case <-time.After(long):
+	case <-ctx.Done():
+	}
 }
 
 // wait returns how long the next report on a namespace must wait; where it is 0, the time is recorded. A report that answers a
