@@ -54,12 +54,30 @@ func coldStart(ctx context.Context, b *bench, trees int) (cold, error) {
 	if c.peak, err = peakMemory(b.Operator.Process().PID()); err != nil {
 		return c, err
 	}
+	if err := b.waitForHierarchyReports(ctx, trees*(1+10)); err != nil {
+		return c, err
+	}
 	if err := b.waitForIdle(ctx); err != nil {
 		return c, err
 	}
 	writes, err := b.writesOfRestart(ctx)
 	c.writes = len(writes)
 	return c, err
+}
+
+// waitForHierarchyReports waits until so many HierarchyConfigurations say whether all copies are there, which they do a few seconds after the last copy.
+func (b *bench) waitForHierarchyReports(ctx context.Context, count int) error {
+	return waitFor(ctx, "reports on copies in every namespace with children", func(ctx context.Context) (bool, error) {
+		list := &v1alpha1.HierarchyConfigurationList{}
+		err := b.Admin().List(ctx, list)
+		reports := 0
+		for _, hc := range list.Items {
+			if isTrue(hc.Status.Conditions, v1alpha1.ConditionPropagated) {
+				reports++
+			}
+		}
+		return reports == count, err
+	})
 }
 
 // forestOf makes the namespaces and sources of B8.
