@@ -102,7 +102,9 @@ func (c *call) runSudo(cmd *cobra.Command, words []string) error {
 	if err != nil {
 		return err
 	}
-	named, err := readWords(c.connection, words)
+	named, err := readWords(c.connection, words, func(flag *pflag.Flag, behind []string) bool {
+		return kubectl.IsGlobalFlag(ctx, flag, behind)
+	})
 	if err != nil {
 		return err
 	}

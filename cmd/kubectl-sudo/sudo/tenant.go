@@ -19,14 +19,18 @@ import (
 )
 
 // tenantOf returns the tenant in which kubectl is to run: that of --tenant, else the one named behind lns, else that of the
-// namespace, else the only one there is.
+// namespace or, if nobody may say whose that is, the user's only one.
 func (c *call) tenantOf(ctx context.Context, me identity, named string) (string, error) {
 	if tenant := cmp.Or(c.tenant, named); tenant != "" {
 		return c.allowedTenant(ctx, me, tenant, "")
 	}
 	name, said, err := c.targetNamespace()
-	if err != nil || !said {
-		return soleTenant(me, err)
+	switch {
+	case err != nil:
+		return "", err
+	case !said:
+		return "", fmt.Errorf("no namespace is named, so kubectl would act in %s, which belongs to no tenant: add -n NAMESPACE; for a command that needs none, %w",
+			name, ambiguous(me))
 	}
 	if name == metav1.NamespaceDefault || strings.HasPrefix(name, "kube-") { // protected, whatever the configuration says
 		return "", noTenant(name)
@@ -36,11 +40,11 @@ func (c *call) tenantOf(ctx context.Context, me identity, named string) (string,
 	case apierrors.IsNotFound(err) && len(me.sudoTenants()) > 1:
 		return "", fmt.Errorf("there is no namespace %s", name)
 	case apierrors.IsNotFound(err):
-		return soleTenant(me, nil)
+		return soleTenant(me)
 	case apierrors.IsForbidden(err) && len(me.sudoTenants()) > 0:
 		return "", fmt.Errorf("namespace %s belongs to no tenant of which %s is a sudoer: those are %s", name, me.user, strings.Join(me.sudoTenants(), ", "))
 	case apierrors.IsForbidden(err):
-		return soleTenant(me, nil)
+		return soleTenant(me)
 	case err != nil:
 		return "", fmt.Errorf("reading namespace %s: %w", name, err)
 	}
@@ -56,19 +60,22 @@ func noTenant(namespace string) error {
 }
 
 // soleTenant returns the tenant of a user who is a sudoer of exactly one; otherwise an error.
-func soleTenant(me identity, err error) (string, error) {
-	if err != nil {
-		return "", err
-	}
-	switch tenants := me.sudoTenants(); {
-	case len(tenants) == 1 && !me.isSudoerEverywhere():
+func soleTenant(me identity) (string, error) {
+	if tenants := me.sudoTenants(); len(tenants) == 1 && !me.isSudoerEverywhere() {
 		return tenants[0], nil
-	case len(tenants) > 0:
-		return "", errors.New("choose a tenant with --tenant: " + strings.Join(tenants, ", "))
-	case me.isSudoerEverywhere():
-		return "", errors.New("choose a tenant with --tenant")
 	}
-	return "", fmt.Errorf("%s is not a sudoer of any tenant", me.user)
+	return "", ambiguous(me)
+}
+
+// ambiguous returns the error for a user whose tenant nothing tells.
+func ambiguous(me identity) error {
+	switch tenants := me.sudoTenants(); {
+	case len(tenants) > 0:
+		return errors.New("choose a tenant with --tenant: " + strings.Join(tenants, ", "))
+	case me.isSudoerEverywhere():
+		return errors.New("choose a tenant with --tenant")
+	}
+	return fmt.Errorf("%s is not a sudoer of any tenant", me.user)
 }
 
 // readNamespace reads the namespace without sudo or, if that is refused, with sudo in each of the user's tenants until one
@@ -103,13 +110,18 @@ func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace
 	if me.isSudoerOf(tenant) {
 		return tenant, nil
 	}
-	text := fmt.Sprintf("%s is not a sudoer of %s", me.user, tenant)
-	if namespace != "" {
+	text, others := fmt.Sprintf("%s is not a sudoer of %s", me.user, tenant), strings.Join(me.sudoTenants(), ", ")
+	switch {
+	case namespace != "":
 		text += fmt.Sprintf(" (the tenant of namespace %s)", namespace)
+	case others != "":
+		text += ", but of " + others
 	}
 	lns := &v1alpha1.LNamespace{}
 	err := c.getObject(ctx, nobody, tenant, lns)
 	switch {
+	case apierrors.IsNotFound(err) && namespace == "" && others != "":
+		return "", fmt.Errorf("there is no tenant %s: %s is a sudoer of %s", tenant, me.user, others)
 	case apierrors.IsNotFound(err) && namespace == "":
 		return "", fmt.Errorf("there is no tenant %s", tenant)
 	case err == nil && len(lns.Spec.Managers) > 0:

@@ -33,11 +33,15 @@ func refuseFlag(name, value string) error {
 	return errors.New(message)
 }
 
+// flagUser chooses the person who asks. It is the only flag for the connection whose name a command that asks the API server can
+// have for a flag of its own: "create rolebinding --user" names who gets the rights.
+const flagUser = "user"
+
 // readWords parses COMMAND and the words after it, up to --, for what decides about the tenant: it sets kubectl's flags for the API
 // server and the namespace, and returns the tenant that is named after lns; "" if none is. It ignores unknown flags, those of
-// commands and plugins.
-func readWords(connection *pflag.FlagSet, words []string) (tenant string, err error) {
-	r := &reader{connection: connection, words: words, switches: switchesOf(words[0])}
+// commands and plugins. isGlobal reports whether kubectl, behind some words, takes a flag for its own and not for COMMAND's.
+func readWords(connection *pflag.FlagSet, words []string, isGlobal func(flag *pflag.Flag, behind []string) bool) (tenant string, err error) {
+	r := &reader{connection: connection, words: words, switches: switchesOf(words[0]), isGlobal: isGlobal}
 	awaited, doubtful := false, false // the next name is that of a tenant; the next word may be the value of the flag before
 	for r.at = 1; r.at < len(words) && words[r.at] != "--"; r.at++ {
 		word := words[r.at]
@@ -88,6 +92,7 @@ type reader struct {
 	words      []string
 	at         int // the word that is being read
 	switches   string
+	isGlobal   func(flag *pflag.Flag, behind []string) bool
 }
 
 // readLongFlag reads --name, --name=value or --name value. open says that the next word may be a value.
@@ -98,7 +103,7 @@ func (r *reader) readLongFlag(word string) (open bool, err error) {
 	}
 	flag := r.connection.Lookup(name)
 	switch {
-	case flag == nil:
+	case flag == nil, name == flagUser && !r.isGlobal(flag, r.words[:r.at]):
 		return !given, nil
 	case !given && flag.NoOptDefVal != "":
 		return false, set(flag, flag.NoOptDefVal)

@@ -1,16 +1,23 @@
 package sudo
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// What ACC-P01 and ACC-P02 say of reading kubectl's own words.
+// subjectsOwn is a kubectl in which the commands that write RoleBindings have a flag --user of their own.
+func subjectsOwn(_ *pflag.Flag, behind []string) bool {
+	return !slices.Contains(behind, "rolebinding")
+}
+
+// What ACC-P01, ACC-P02 and ACC-P08 say of reading kubectl's own words.
 func TestRead(t *testing.T) {
-	type said struct{ namespace, context, server, tenant string }
+	type said struct{ namespace, context, server, tenant, user string }
 	cases := map[string]struct {
 		line string
 		want said
@@ -49,16 +56,19 @@ func TestRead(t *testing.T) {
 		"behind -- it is no tenant":  {"exec web-0 -- get lns payments", said{}},
 		"a command of the same name": {"lns payments", said{}},
 		"the namespace beside it":    {"get lns payments -n shop", said{tenant: "payments", namespace: "shop"}},
+		"kubectl's --user":           {"get pods --user admin -n shop", said{user: "admin", namespace: "shop"}},
+		"the command's --user":       {"create rolebinding b --user dave --user=erin -n shop", said{namespace: "shop"}},
+		"its value is no tenant":     {"create rolebinding lns --user dave", said{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			call := newCall(genericiooptions.IOStreams{}, "")
-			tenant, err := readWords(call.connection, strings.Fields(c.line))
+			tenant, err := readWords(call.connection, strings.Fields(c.line), subjectsOwn)
 			if err != nil {
 				t.Fatal(err)
 			}
 			f := call.flags
-			got := said{*f.Namespace, *f.Context, *f.APIServer, tenant}
+			got := said{*f.Namespace, *f.Context, *f.APIServer, tenant, *f.AuthInfoName}
 			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(said{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -82,7 +92,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	for line, want := range cases {
 		t.Run(line, func(t *testing.T) {
-			_, err := readWords(newCall(genericiooptions.IOStreams{}, "").connection, strings.Fields(line))
+			_, err := readWords(newCall(genericiooptions.IOStreams{}, "").connection, strings.Fields(line), subjectsOwn)
 			if err == nil || err.Error() != want {
 				t.Errorf("got %v, want %s", err, want)
 			}

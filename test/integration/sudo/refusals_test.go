@@ -23,6 +23,7 @@ var _ = Describe("kubectl sudo", func() {
 		for user, sees := range map[string]client.Object{"vera": build.Tenant("shop").Object(), "walt": build.Namespace("lonely")} {
 			Eventually(world.As(user).Get).WithArguments(ctx, client.ObjectKeyFromObject(sees), sees).Should(Succeed(), user)
 		}
+		const unnamed = "no namespace is named, so kubectl would act in default, which belongs to no tenant: add -n NAMESPACE; for a command that needs none, "
 		for name, c := range map[string]struct {
 			user string
 			args []string
@@ -36,16 +37,16 @@ var _ = Describe("kubectl sudo", func() {
 			"as somebody":            {"bob", []string{"get", "pods", "--as=x", "-n", "pay-web"}, "--as is set by kubectl sudo"},
 			"who may see the tenant": {"vera", []string{"get", "pods", "-n", "shop"}, "vera is not a sudoer of shop (the tenant of namespace shop); ask a manager: mia, Group shop-leads"},
 			"a manager":              {"mia", []string{"--tenant", "payments", "get", "pods"}, "mia is not a sudoer of payments; ask a manager: mia"},
-			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop"},
-			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop"},
+			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop, but of payments"},
+			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop, but of payments"},
 			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"}, "there is no tenant shp"},
 			"no name at all":         {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
-			"no namespace":           {"bob", []string{"auth", "whoami"}, "choose a tenant with --tenant: payments, shop"},
+			"no namespace":           {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},
 				"namespace lonely belongs to no tenant of which bob is a sudoer: those are payments, shop"},
 			"who may see that":               {controlplane.Admin, []string{"get", "pods", "-n", "lonely"}, "namespace lonely belongs to no tenant"},
 			"who may see that there is none": {"walt", []string{"get", "pods", "-n", "nosuch"}, "there is no namespace nosuch"},
-			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, "choose a tenant with --tenant"},
+			"who may everywhere":             {controlplane.Admin, []string{"get", "pods"}, unnamed + "choose a tenant with --tenant"},
 			"with a token of nobody": {"bob", []string{"get", "pods", "-n", "pay-web", "--token=nobody"},
 				"the API server doesn't know who you are (401 Unauthorized): log in again, or choose another --context"},
 		} {
@@ -60,18 +61,25 @@ var _ = Describe("kubectl sudo", func() {
 		Expect([]any{got.code, got.stdout, got.stderr}).To(Equal([]any{1, "", "error: kubectl not found; set KUBECTL\n"}))
 	})
 
-	It("uses the only tenant there is where no namespace is said", func(ctx SpecContext) {
-		got := as("otto").sudo(ctx, "auth", "whoami", "-o", "json")
-		Expect(got.code).To(BeZero(), got.stderr)
-		info := asJSON(got.stdout)["status"].(map[string]any)["userInfo"].(map[string]any)
-		Expect(info["username"]).To(Equal("warren:sudo:payments"))
-		Expect(info["groups"]).To(ContainElement("payments-sudoers"))
+	It("ACC-P09 asks for a namespace where none is named, and names one's tenants", func(ctx SpecContext) {
+		got := as("otto").sudo(ctx, "get", "pods")
+		Expect([]any{got.code, got.stdout}).To(Equal([]any{1, ""}))
+		Expect(got.stderr).To(And(ContainSubstring("no namespace is named"), ContainSubstring("add -n NAMESPACE"), HaveSuffix("with --tenant: payments\n")))
 
-		got = as("bob").sudo(ctx, "--tenant", "shop", "auth", "whoami", "-o", "json")
-		Expect(got.code).To(BeZero(), got.stderr)
-		info = asJSON(got.stdout)["status"].(map[string]any)["userInfo"].(map[string]any)
-		Expect(info["username"]).To(Equal("bob"))
-		Expect(info["groups"]).To(ContainElement("shop-sudoers"))
+		for _, c := range [][]string{{"otto", "payments", "warren:sudo:payments"}, {"bob", "shop", "bob"}} {
+			got = as(c[0]).sudo(ctx, "--tenant", c[1], "auth", "whoami", "-o", "json")
+			Expect(got.code).To(BeZero(), got.stderr)
+			info := asJSON(got.stdout)["status"].(map[string]any)["userInfo"].(map[string]any)
+			Expect(info["username"]).To(Equal(c[2]))
+			Expect(info["groups"]).To(ContainElement(c[1] + "-sudoers"))
+		}
+
+		got = as("walt").sudo(ctx, "--tenant", "paymnts", "get", "pods")
+		Expect(got.stderr).To(Equal("error: walt is not a sudoer of paymnts, but of payments, shop\n"), "who may not read LNamespaces")
+		create(ctx, build.ClusterRole("p09", build.Rule("tenancy.warren.dev", "lnamespaces", "get")),
+			build.ClusterRoleBinding("p09", "p09", build.RBACUser("p01")))
+		Eventually(func() string { return as("p01").sudo(ctx, "--tenant", "paymnts", "get", "pods").stderr }).WithContext(ctx).
+			Should(Equal("error: there is no tenant paymnts: p01 is a sudoer of payments, shop\n"), "who may")
 	})
 
 	It("lists the tenants in which one may", func(ctx SpecContext) {

@@ -3,6 +3,7 @@ package sudo_test
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"syscall"
 
@@ -10,10 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/build"
 )
 
 // since returns what a user asked the API server while do ran.
@@ -107,6 +110,43 @@ var _ = Describe("kubectl sudo", func() {
 			Expect(got.stdout).To(Equal("configmap/p02 created\n"))
 		})
 		Expect(raised(requests, "p02", "payments-sudoers")).To(ContainElement(answered("create", "configmaps", "pay-web")))
+	})
+
+	It("ACC-P08 leaves --user to the commands that give rights to a user", func(ctx SpecContext) {
+		config, err := clientcmd.LoadFromFile(world.Kubeconfig("p08"))
+		Expect(err).NotTo(HaveOccurred())
+		walt, err := clientcmd.LoadFromFile(world.Kubeconfig("walt"))
+		Expect(err).NotTo(HaveOccurred())
+		person := walt.AuthInfos[walt.Contexts[walt.CurrentContext].AuthInfo]
+		config.AuthInfos["walt"], config.AuthInfos["dave"] = person, person
+		path := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+		Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+		in := line{user: "p08", kubeconfig: path}
+
+		requests := since(ctx, "p08", func() {
+			for _, words := range [][]string{
+				{"create", "rolebinding", "p08", "--clusterrole=view", "--user=dave", "-n", "pay-web"},
+				{"-n", "pay-web", "set", "subject", "rolebinding", "p08", "--user", "erin"},
+			} {
+				got := in.sudo(ctx, words...)
+				Expect(got.code).To(BeZero(), "%s: %s", words, got.stderr)
+			}
+			got := in.sudo(ctx, "--tenant", "payments", "create", "clusterrolebinding", "p08", "--clusterrole=view", "--user=dave")
+			Expect(got.stderr).To(ContainSubstring(`User "p08" cannot create resource "clusterrolebindings"`))
+		})
+		Expect(raised(requests, "p08", "payments-sudoers")).To(ContainElement(answered("create", "rolebindings", "pay-web")))
+		binding := build.RoleBinding("pay-web", "p08", "")
+		Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
+		Expect(binding.Subjects).To(ConsistOf(HaveField("Name", "dave"), HaveField("Name", "erin")))
+
+		By("reading it where kubectl does, behind COMMAND and before it")
+		for _, words := range [][]string{{"get", "pods", "-n", "pay-web", "--user=walt"}, {"--user=walt", "get", "pods", "-n", "pay-web"}} {
+			requests = since(ctx, "walt", func() {
+				got := in.sudo(ctx, words...)
+				Expect(got.code).To(BeZero(), "%s: %s", words, got.stderr)
+			})
+			Expect(raised(requests, "walt", "payments-sudoers")).To(ContainElement(answered("list", "pods", "pay-web")), "%s", words)
+		}
 	})
 
 	It("ACC-P04 takes the user from the API server, and the reason along", func(ctx SpecContext) {

@@ -29,7 +29,7 @@ import (
 var world *devcluster.World
 
 // sudoers of payments and shop, one for each case that looks at what bob did. walt also sees every namespace.
-var sudoers = []string{"bob", "p01", "p02", "p06", "walt"}
+var sudoers = []string{"bob", "p01", "p02", "p06", "p08", "walt"}
 
 func TestSudo(t *testing.T) { suite.Run(t, "kubectl sudo") }
 
