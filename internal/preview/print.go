@@ -1,13 +1,10 @@
 package preview
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -21,19 +18,16 @@ const (
 
 // Print writes the plan in one of the formats.
 func (p *Plan) Print(w io.Writer, format string) error {
-	switch format {
-	case Table:
+	encode := map[string]func(any) ([]byte, error){JSON: text.EncodeJSON, YAML: text.EncodeYAML}[format]
+	switch {
+	case format == Table:
 		return p.WriteTable(w)
-	case JSON:
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "    ")
-		return encoder.Encode(p)
-	case YAML:
-		data, err := yaml.Marshal(p)
+	case encode != nil:
+		document, err := encode(p)
 		if err != nil {
 			return err
 		}
-		_, err = w.Write(data)
+		_, err = w.Write(document)
 		return err
 	}
 	return fmt.Errorf("-o %q: choose table, json or yaml", format)

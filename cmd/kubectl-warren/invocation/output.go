@@ -2,14 +2,12 @@ package invocation
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
+
+	"github.com/warren-tenancy/warren/internal/text"
 )
 
 // Values of --output.
@@ -27,15 +25,15 @@ func AddFormat(cmd *cobra.Command, usage string) *Choice {
 
 // WriteAs writes value as JSON or YAML.
 func WriteAs(w io.Writer, format string, value any) error {
-	marshal := func(value any) ([]byte, error) { return json.MarshalIndent(value, "", "    ") }
+	encode := text.EncodeJSON
 	if format == OutputYAML {
-		marshal = yaml.Marshal
+		encode = text.EncodeYAML
 	}
-	text, err := marshal(value)
+	document, err := encode(value)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(text), "\n"))
+	_, err = w.Write(document)
 	return err
 }
 
@@ -57,11 +55,11 @@ func (inv *Invocation) ReadFile(name string) ([]byte, error) {
 }
 
 // PrintReport writes a report in its own form, or value as JSON or YAML.
-func (inv *Invocation) PrintReport(format string, text interface{ Write(io.Writer) error }, value any) error {
+func (inv *Invocation) PrintReport(format string, report interface{ Write(io.Writer) error }, value any) error {
 	var out bytes.Buffer
 	var err error
 	if format == "" {
-		err = text.Write(&out)
+		err = report.Write(&out)
 	} else {
 		err = WriteAs(&out, format, value)
 	}

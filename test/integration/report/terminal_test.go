@@ -1,6 +1,8 @@
 package report_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
@@ -46,6 +49,39 @@ var _ = Describe("what a tenant writes", func() {
 				}
 				if holds && who == controlplane.Admin {
 					Expect(out).To(ContainSubstring(shown), line)
+				}
+			}
+		}
+	})
+
+	It("SEC-X38 stands in reports as JSON and YAML, whatever characters it holds", func(ctx SpecContext) {
+		name := "eve\u009b31m\u0085\u2028\u202e\ufeff\uffff\x7f\x1b\x01<&>"
+		create(ctx, world, build.Tenant("poets").Users("dave").Managers("mia").Object())
+		ready(ctx, world, "poets")
+		grow(ctx, world, "poets", "poets-web")
+		dave := world.As("dave")
+		Eventually(func() error {
+			return dave.Create(ctx, build.RoleBinding("poets", "forger", "view", build.RBACUser(name)))
+		}).WithContext(ctx).Should(Succeed())
+		Expect(dave.Create(ctx, &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "poets", Name: "forged"},
+			InvolvedObject: corev1.ObjectReference{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "SubNamespace", Name: "poets-web", Namespace: "poets",
+			},
+			Type: corev1.EventTypeWarning, Reason: "Forged", Message: name, LastTimestamp: metav1.NewTime(time.Now()),
+		})).To(Succeed())
+		for _, line := range []string{"access poets", "who-can get pods -n poets", "describe poets-web"} {
+			for format, decode := range map[string]func([]byte, any) error{
+				"json": json.Unmarshal, "yaml": func(document []byte, into any) error { return yaml.Unmarshal(document, into) },
+			} {
+				words := append([]string{"warren"}, strings.Fields(line+" -o "+format)...)
+				out, problems, status := world.Kubectl(ctx, controlplane.Admin, words...)
+				Expect(status).To(BeZero(), "%s: %s", words, problems)
+				var report any
+				Expect(decode([]byte(out), &report)).To(Succeed(), "%s", words)
+				Expect(fmt.Sprint(report)).To(ContainSubstring(name), "%s", words)
+				for _, raw := range []string{"\x1b", "\u009b", "\u0085", "\u202e"} {
+					Expect(out).NotTo(ContainSubstring(raw), "%s", words)
 				}
 			}
 		}
