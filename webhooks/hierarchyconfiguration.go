@@ -3,12 +3,19 @@ package webhooks
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -24,6 +31,8 @@ type hierarchyValidator struct {
 	liveView
 	ask    authorizer.Asker
 	config func() *config.OperatorConfiguration
+	// rehearse writes by dry run: the API server judges the request and keeps nothing.
+	rehearse client.Writer
 }
 
 // ValidateCreate implements admission.Validator.
@@ -70,10 +79,47 @@ func (v *hierarchyValidator) judge(ctx context.Context, old v1alpha1.HierarchyCo
 		return verdict.warnings, notYet(`namespace "` + verdict.unknown + `" is not known yet`)
 	}
 	refused, err := v.review(ctx, user, own, now.Spec.Parent, verdict.requests)
-	if err != nil {
-		return verdict.warnings, err
+	if err != nil || len(refused) > 0 {
+		return verdict.warnings, cmp.Or(err, kindHierarchy.refusal(now.Name, refused))
 	}
-	return verdict.warnings, kindHierarchy.refusal(now.Name, refused)
+	if verdict.moves {
+		verdict.warn(v.rehearsePlacing(ctx, s, now)...)
+	}
+	return verdict.warnings, nil
+}
+
+// rehearsalTimeout bounds the dry run, well below the timeout of the webhook: a Warning is worth no longer wait.
+const rehearsalTimeout = 2 * time.Second
+
+// rehearsePlacing has the API server judge, by a dry run, the write by which the operator will place the namespace. It returns the
+// refusal, which the author of the request would otherwise find only in a condition.
+func (v *hierarchyValidator) rehearsePlacing(ctx context.Context, s *forest.Snapshot, now *v1alpha1.HierarchyConfiguration) []string {
+	change := s.WithHierarchy(forest.HierarchyOf(now.Namespace, string(now.UID), now.Spec)).Desired(now.Namespace)
+	if change.Empty() || v.rehearse == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rehearsalTimeout)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": change.Labels, "annotations": change.Annotations}})
+	if err != nil {
+		return nil
+	}
+	n := &metav1.PartialObjectMetadata{}
+	n.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	n.Name = now.Namespace
+	err = v.rehearse.Patch(ctx, n, client.RawPatch(types.MergePatchType, patch), client.DryRunAll, client.FieldOwner(v1alpha1.OperatorName))
+	if !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {
+		return nil // no judgement on the request itself
+	}
+	return []string{"the request waits, because the API server refuses to place the namespace: " + withoutPolicy(err.Error())}
+}
+
+// withoutPolicy returns the sentence of the policy that refused a request, without the words that the API server puts before it.
+func withoutPolicy(refusal string) string {
+	if _, sentence, found := strings.Cut(refusal, " denied request: "); found {
+		return sentence
+	}
+	return refusal
 }
 
 // ownChain returns the namespaces that labels and annotations of the namespace itself name, so that its users know them already:

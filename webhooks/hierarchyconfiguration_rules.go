@@ -23,6 +23,8 @@ type request struct {
 type hierarchyVerdict struct {
 	findings
 	requests []request
+	// moves reports whether the namespace would get another place.
+	moves bool
 	// unknown names a namespace that exists and that the forest doesn't hold yet, or is "".
 	unknown string
 }
@@ -31,8 +33,11 @@ type hierarchyVerdict struct {
 // name are left out of the texts.
 func judgeHierarchy(s *forest.Snapshot, namespace string, old, now v1alpha1.HierarchyConfigurationSpec, rules keyRules, exists func(string) bool, g *sight) hierarchyVerdict {
 	move := authority.Judge(s, authority.Change{Namespace: namespace, Old: old.Parent, New: now.Parent}, exists)
-	v := hierarchyVerdict{unknown: move.Unknown}
+	v := hierarchyVerdict{unknown: move.Unknown, moves: move.Moves}
 	v.warn(move.Warnings...)
+	if other := s.ExcludedBy(namespace, value(now.Parent)); move.Moves && other != "" && g.sees(other) {
+		v.warn(forest.Exclusion(other, namespace))
+	}
 	parent := spec.Child("parent")
 	for _, problem := range move.Problems {
 		v.add(field.Invalid(parent, value(now.Parent), problem))

@@ -37,7 +37,7 @@ type Options struct {
 	// Live reads from the API server, without a cache, and Authorizer says what a user may do. SetupWithManager sets both.
 	Live       client.Reader
 	Authorizer authorizer.Authorizer
-	// Mapper knows the kinds that the API server serves, and Rehearse creates objects by dry run. SetupWithManager sets both.
+	// Mapper knows the kinds that the API server serves, and Rehearse writes objects by dry run. SetupWithManager sets both.
 	Mapper   meta.RESTMapper
 	Rehearse client.Writer
 }
@@ -85,7 +85,7 @@ func Handlers(scheme *runtime.Scheme, o Options) map[string]*admission.Webhook {
 		PathSubNamespaceDefaults: o.guarded("subnamespaces-default", kindSubNamespace, admission.HandlerFunc(giveFinalizer)),
 		PathSubNamespaces:        o.guarded("subnamespaces", kindSubNamespace, admission.WithValidator(scheme, &subValidator{liveView: view, ask: ask}).Handler),
 		PathHierarchyConfiguration: o.guarded("hierarchyconfigurations", kindHierarchy, admission.WithValidator(scheme, &hierarchyValidator{
-			liveView: view, ask: ask, config: o.Config,
+			liveView: view, ask: ask, config: o.Config, rehearse: o.Rehearse,
 		}).Handler),
 		PathDistributions: o.guarded("resourcedistributions", kindDistribution, admission.WithValidator(scheme, &distributionValidator{
 			liveView: view, ask: ask, config: o.Config, operatorNamespace: o.Namespace, mapper: o.Mapper, rehearse: o.Rehearse,

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
@@ -44,6 +46,10 @@ func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 	}
 	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
 		return bad(kind, v1alpha1.ReasonDescendantConflict, forest.First(texts, mostCopies, "; "))
+	}
+	if request := s.Request(name); request.Asked {
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending,
+			"spec.parent is not carried out, so the copies are still those of the present place: see condition ParentApplied"}
 	}
 	return good(kind, v1alpha1.ReasonInSync, "the copies here and below are what their sources say")
 }

@@ -1,6 +1,7 @@
 package forest
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -103,6 +104,34 @@ func (s *Snapshot) staleness(h *Hierarchy) []Obstacle {
 		return nil
 	}
 	return []Obstacle{obstacle(v1alpha1.ReasonIllegalParent, "parent namespace %s was made after spec.parent asked for it: take spec.parent away and set it again", *h.Parent)}
+}
+
+// ExcludedBy returns the namespace whose own request, which is not carried out yet, can't be carried out together with a request of the
+// namespace called name for a place below parent: both would make a cycle. It is "" if there is none.
+func (s *Snapshot) ExcludedBy(name, parent string) string {
+	asking := ""
+	seen := map[string]bool{}
+	for at := parent; at != "" && !seen[at]; {
+		if at == name {
+			return asking
+		}
+		seen[at] = true
+		n := s.Namespace(at)
+		switch request := s.Request(at); {
+		case request.Asked && request.Parent != "":
+			at, asking = request.Parent, at
+		case n == nil:
+			return ""
+		default:
+			at = n.Parent()
+		}
+	}
+	return ""
+}
+
+// Exclusion says that the requests of two namespaces exclude each other.
+func Exclusion(other, name string) string {
+	return fmt.Sprintf("the HierarchyConfiguration of namespace %s waits for a place below %s: the two requests exclude each other; take one of them back", other, name)
 }
 
 // Overruled returns the parent that the HierarchyConfiguration of the namespace called name asked for and was given, where somebody

@@ -20,7 +20,7 @@ func Commands(inv *invocation.Invocation) *cobra.Command {
 		Long: "List your own namespaces, as ns list does, or work with one.",
 	}
 	listOwn(inv, ns)
-	ns.AddCommand(listCommand(inv), describe.Command(inv), setTypeCommand(inv))
+	ns.AddCommand(listCommand(inv), describe.Command(inv), setTypeCommand(inv), markCommand(inv))
 	return ns
 }
 

@@ -13,8 +13,8 @@ import (
 
 // wishes are what the flags of set say.
 type wishes struct {
-	parent                     string
-	root, cascading, forbidden bool
+	parent                           string
+	root, cascading, forbidden, wait bool
 }
 
 // SetCommand is the command "set NS".
@@ -23,6 +23,10 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set NAMESPACE",
 		Short: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration",
+		Long: "Place a namespace in a tree, or let its deletion cascade, by its HierarchyConfiguration.\n" +
+			"For a cluster admin the command also makes a parent that is in no tree a root, and sets the mark that overlay standard asks for\n" +
+			"before a namespace joins another tree. The command waits for the operator's answer: exit status 2 says that the request is\n" +
+			"stored, but not carried out, and the message says why.",
 		Example: "  kubectl warren set legacy --parent payments\n  kubectl warren set legacy --root\n" +
 			"  kubectl warren set payments --allow-cascading-deletion",
 		Args:              invocation.ExactlyAsUsage("one namespace"),
@@ -33,6 +37,7 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 	flags.BoolVarP(&w.root, "root", "r", false, "Make it a root")
 	flags.BoolVarP(&w.cascading, "allow-cascading-deletion", "a", false, "Let its deletion delete the sub-namespaces below it")
 	flags.BoolVarP(&w.forbidden, "forbid-cascading-deletion", "f", false, "Don't")
+	flags.BoolVar(&w.wait, "wait", true, "Wait until the operator has placed the namespace, or says why not")
 	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		switch name { // as the plugin of the Hierarchical Namespace Controller spells them
 		case "allowCascadingDeletion":
@@ -48,7 +53,7 @@ func SetCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return setHierarchy(cmd.Context(), inv, args[0], fields, c)
+		return setHierarchy(cmd.Context(), inv, args[0], fields, w.wait, c)
 	}
 	return cmd
 }
@@ -82,7 +87,7 @@ func (w *wishes) fields(flags *pflag.FlagSet) (map[string]any, error) {
 	return fields, nil
 }
 
-func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, fields map[string]any, c change.Options) error {
+func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, fields map[string]any, wait bool, c change.Options) error {
 	if err := invocation.CheckNamespaces(name); err != nil {
 		return err
 	}
@@ -90,9 +95,19 @@ func setHierarchy(ctx context.Context, inv *invocation.Invocation, name string, 
 	if err != nil {
 		return err
 	}
+	parent, asks := fields["parent"].(string)
+	p := &placement{inv: inv, api: api, change: c, name: name, parent: parent}
+	if asks {
+		if err := p.prepare(ctx); err != nil {
+			return err
+		}
+	}
 	hc, operation, err := change.WriteHierarchy(ctx, api, name, fields, c)
 	if err != nil {
+		return p.takeBack(ctx, err)
+	}
+	if err := change.PrintDone(inv, hc, c, operation); err != nil || !asks || !wait || !c.IsStored() {
 		return err
 	}
-	return change.PrintDone(inv, hc, c, operation)
+	return p.await(ctx, hc.Generation)
 }

@@ -21,8 +21,8 @@ import (
 )
 
 // Run carries out the command line args, whose first item is the name under which the program was called, and returns the exit
-// status: 0, or 1 after any error; vet has more. An error is one line on ErrOut, or one for each problem of a file, and then
-// nothing is written to Out, but for what doctor and vet found.
+// status: 0, or 1 after any error; vet and set have more. An error is one line on ErrOut, or one for each problem of a file, and then
+// nothing is written to Out, but for what doctor and vet found, and for what set has stored.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build invocation.Build) int {
 	log.SetLogger(logr.Discard()) // else controller-runtime asks for one on stderr
 	streams.Out, streams.ErrOut = terminal.NewWriter(streams.Out), terminal.NewWriter(streams.ErrOut)

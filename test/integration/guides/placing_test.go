@@ -1,0 +1,99 @@
+package guides_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+var _ = Describe("a namespace that exists already, with overlay standard", func() {
+	It("HIER-P14 waits for a mark, and every answer has the command that sets it", func(ctx SpecContext) {
+		create(ctx, build.Tenant("p14-pay").Object(), build.Namespace("p14-legacy"))
+		Eventually(metadata("p14-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
+		const command = "kubectl warren ns mark p14-legacy p14-pay"
+		ask := func() answer {
+			return apply(ctx, build.Hierarchy("p14-legacy", build.Below("p14-pay")))
+		}
+		Expect(ask()).To(And(HaveField("Code", 0), HaveField("Err", And(HavePrefix("Warning: the request waits"), ContainSubstring(command)))))
+		Eventually(hierarchy("p14-legacy")).WithContext(ctx).Should(And(
+			reports(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending, command),
+			reports(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPending, command),
+			reports(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, command),
+			reports(v1alpha1.ConditionPropagated, metav1.ConditionUnknown, v1alpha1.ReasonPending, "spec.parent is not carried out")))
+
+		mark := []string{"warren", "ns", "mark", "p14-legacy", "p14-pay"}
+		Expect(asAdmin(ctx, append(mark, "--dry-run=client")...)).To(Equal(answer{"namespace/p14-legacy marked (dry run)\n", "", 0}))
+		Expect(asAdmin(ctx, mark...)).To(Equal(answer{"namespace/p14-legacy marked\n", "", 0}))
+		Eventually(hierarchy("p14-legacy")).WithContext(ctx).Should(And(
+			reports(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSettled, ""),
+			reports(v1alpha1.ConditionPropagated, metav1.ConditionTrue, v1alpha1.ReasonInSync, "")))
+		Eventually(metadata("p14-legacy")).WithContext(ctx).Should(Not(HaveKey(v1alpha1.AnnotationAdopt)), "a mark counts once")
+		Expect(ask()).To(And(HaveField("Code", 0), HaveField("Err", BeEmpty())), "nothing waits any more")
+		Expect(asAdmin(ctx, "warren", "ns", "mark", "p14-legacy", "default")).To(And(HaveField("Code", 1), HaveField("Err",
+			"error: namespace default is neither a root nor a sub-namespace: make it a root first: kubectl warren ns set-type default root\n")))
+	})
+
+	It("HIER-P15 is placed in one step by a cluster admin, below a namespace that becomes a root", func(ctx SpecContext) {
+		create(ctx, build.Namespace("p15-org"), build.Namespace("p15-team"), build.Namespace("p15-solo"))
+		const hier = "hierarchyconfiguration.tenancy.warren.dev/hierarchy created\n"
+		set := func(args ...string) answer { return asAdmin(ctx, append([]string{"warren", "set"}, args...)...) }
+		Expect(set("p15-team", "--parent", "p15-org")).
+			To(Equal(answer{"namespace/p15-org made a root\nnamespace/p15-team marked\n" + hier, "", 0}))
+		Expect(metadata("p15-team")(ctx)).To(And(HaveKeyWithValue(v1alpha1.LabelParent, "p15-org"), Not(HaveKey(v1alpha1.AnnotationAdopt))))
+		Expect(set("p15-solo", "--root")).To(Equal(answer{"namespace/p15-solo marked\n" + hier, "", 0}))
+		Expect(metadata("p15-solo")(ctx)).To(And(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot), Not(HaveKey(v1alpha1.AnnotationAdopt))))
+		By("from one tree into another, with a mark for the other")
+		Expect(set("p15-solo", "--parent", "p15-team")).To(HaveField("Code", 0))
+		Expect(metadata("p15-solo")(ctx)).To(HaveKeyWithValue(v1alpha1.LabelParent, "p15-team"))
+		Expect(set("p15-org", "--parent", "p15-solo")).To(And(HaveField("Code", 1), HaveField("Err", ContainSubstring("would make a cycle"))))
+	})
+
+	It("HIER-P16 leaves neither a mark nor a root behind when the request is refused", func(ctx SpecContext) {
+		create(ctx, build.Namespace("p16-org"), build.Tenant("p16-pay").Object())
+		Eventually(metadata("p16-pay")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
+		Eventually(asAdmin).WithContext(ctx).WithArguments("warren", "set", "p16-pay", "--parent", "p16-org").Should(And(HaveField("Code", 1),
+			HaveField("Err", ContainSubstring("p16-pay belongs to LNamespace p16-pay and stays a root"))))
+		Expect(metadata("p16-org")(ctx)).NotTo(HaveKey(v1alpha1.LabelType))
+		Expect(metadata("p16-pay")(ctx)).NotTo(HaveKey(v1alpha1.AnnotationAdopt))
+	})
+
+	It("HIER-P17 is reported with status 2 to a user whose request waits", func(ctx SpecContext) {
+		create(ctx, build.Tenant("p17-pay").Users("alice").Object(), build.Namespace("p17-legacy"),
+			build.RoleBinding("p17-legacy", "alice", "cluster-admin", build.RBACUser("alice")))
+		Eventually(func() answer {
+			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
+		}).WithContext(ctx).Should(And(HaveField("Code", 2), HaveField("Err", And(ContainSubstring("error: the request of namespace p17-legacy is stored, but not carried out: Pending"),
+			ContainSubstring("kubectl warren ns mark p17-legacy p17-pay")))))
+		Expect(kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay", "--wait=false").Code).To(BeZero())
+		Expect(asAdmin(ctx, "warren", "ns", "mark", "p17-legacy", "p17-pay").Code).To(BeZero())
+		Eventually(func() answer {
+			return kubectl(ctx, "alice", "warren", "set", "p17-legacy", "--parent", "p17-pay")
+		}).WithContext(ctx).Should(Equal(answer{"hierarchyconfiguration.tenancy.warren.dev/hierarchy unchanged\n", "", 0}))
+		By("a parent that does not exist")
+		create(ctx, build.Namespace("p17-lost"))
+		Expect(asAdmin(ctx, "label", "namespace", "p17-lost", v1alpha1.LabelParent+"=p17-pay").Code).To(BeZero())
+		Expect(asAdmin(ctx, "warren", "set", "p17-lost", "--parent", "p17-gone")).To(And(HaveField("Code", 2),
+			HaveField("Err", ContainSubstring("ParentMissing: parent namespace p17-gone does not exist"))))
+	})
+
+	It("HIER-P18 is told of another request that excludes its own", func(ctx SpecContext) {
+		create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
+		Expect(apply(ctx, build.Hierarchy("p18-a", build.Below("p18-b")))).To(HaveField("Code", 0))
+		const excludes = "the HierarchyConfiguration of namespace p18-a waits for a place below p18-b: the two requests exclude each other; take one of them back"
+		Eventually(func() answer {
+			return apply(ctx, build.Hierarchy("p18-b", build.Below("p18-a")), "--dry-run=server")
+		}).WithContext(ctx).Should(HaveField("Err", ContainSubstring(excludes)))
+		Expect(apply(ctx, build.Hierarchy("p18-b", build.Below("p18-a")))).To(HaveField("Err", ContainSubstring(excludes)))
+		Eventually(hierarchy("p18-b")).WithContext(ctx).Should(reports(v1alpha1.ConditionParentApplied, metav1.ConditionUnknown, v1alpha1.ReasonPending, excludes))
+	})
+})
+
+// reports matches a HierarchyConfiguration with a condition whose message contains text.
+func reports(kind v1alpha1.ConditionType, status metav1.ConditionStatus, reason v1alpha1.Reason, text string) types.GomegaMatcher {
+	return HaveField("Status.Conditions", ContainElement(And(HaveField("Type", string(kind)), HaveField("Status", status),
+		HaveField("Reason", string(reason)), HaveField("Message", ContainSubstring(text)))))
+}

@@ -1,0 +1,126 @@
+// Package guides_test runs what the guides tell a user to type, with the real kubectl and plugins, in a cluster with overlay standard:
+// webhooks, and component strict-placement. Cases share one World and use names of their own.
+package guides_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/suite"
+)
+
+// configuration is the one that the tutorial of from-accurate.md asks for.
+const configuration = `apiVersion: config.tenancy.warren.dev/v1alpha1
+kind: OperatorConfiguration
+inheritance:
+  labels: [team, "pod-security.kubernetes.io/*"]
+subNamespaces:
+  labels: [foo]
+  annotations: [baz]
+`
+
+var world *devcluster.World
+
+func TestGuides(t *testing.T) { suite.Run(t, "Guides") }
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	plugins := buildPlugin(ctx)
+	var err error
+	world, err = devcluster.Start(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: configuration}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(world.Stop)
+	world.Plugins = plugins
+})
+
+var _ = ReportAfterEach(func(report SpecReport) {
+	if report.Failed() && world != nil {
+		AddReportEntry("log of the operator", ReportEntryVisibilityNever, world.Operator.Log())
+	}
+})
+
+// buildPlugin builds the plugin into a folder of its own: bin may hold an older one.
+func buildPlugin(ctx SpecContext) string {
+	GinkgoHelper()
+	root, err := devcluster.Root()
+	Expect(err).NotTo(HaveOccurred())
+	dir, err := os.MkdirTemp("", "warren-plugin-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", filepath.Join(dir, "kubectl-warren"), "./cmd/kubectl-warren")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	answer, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(answer))
+	return dir
+}
+
+// answer is what a command printed, and its exit status.
+type answer struct {
+	Out, Err string
+	Code     int
+}
+
+// kubectl runs kubectl as a user.
+func kubectl(ctx context.Context, user string, args ...string) answer {
+	out, problems, code := world.Kubectl(ctx, user, args...)
+	return answer{out, problems, code}
+}
+
+// asAdmin runs kubectl as a cluster admin.
+func asAdmin(ctx context.Context, args ...string) answer {
+	return kubectl(ctx, controlplane.Admin, args...)
+}
+
+func create(ctx context.Context, objects ...client.Object) {
+	GinkgoHelper()
+	for _, object := range objects {
+		Expect(world.Admin().Create(ctx, object)).To(Succeed(), "making %T %s", object, object.GetName())
+	}
+}
+
+// hierarchy reads the HierarchyConfiguration of a namespace, for Eventually.
+func hierarchy(namespace string) func(context.Context) (*v1alpha1.HierarchyConfiguration, error) {
+	return func(ctx context.Context) (*v1alpha1.HierarchyConfiguration, error) {
+		hc := build.Hierarchy(namespace)
+		return hc, world.Admin().Get(ctx, client.ObjectKeyFromObject(hc), hc)
+	}
+}
+
+// metadata reads the labels and annotations of a Namespace, as one map, for Eventually.
+func metadata(name string) func(context.Context) (map[string]string, error) {
+	return func(ctx context.Context) (map[string]string, error) {
+		n := build.Namespace(name)
+		err := world.Admin().Get(ctx, client.ObjectKeyFromObject(n), n)
+		all := map[string]string{}
+		for _, keys := range []map[string]string{n.Labels, n.Annotations} {
+			for key, value := range keys {
+				all[key] = value
+			}
+		}
+		return all, err
+	}
+}
+
+// apply applies a HierarchyConfiguration with kubectl, as a cluster admin.
+func apply(ctx context.Context, hc *v1alpha1.HierarchyConfiguration, args ...string) answer {
+	GinkgoHelper()
+	hc = hc.DeepCopy()
+	hc.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("HierarchyConfiguration"))
+	text, err := json.Marshal(map[string]any{"apiVersion": hc.APIVersion, "kind": hc.Kind,
+		"metadata": map[string]string{"namespace": hc.Namespace, "name": hc.Name}, "spec": hc.Spec})
+	Expect(err).NotTo(HaveOccurred())
+	out, problems, code := world.KubectlWith(ctx, controlplane.Admin, string(text), append([]string{"apply", "--server-side", "-f", "-"}, args...)...)
+	return answer{out, problems, code}
+}
