@@ -79,7 +79,7 @@ controlplane: ## Build etcd, API server, controller manager and kubectl into the
 
 .PHONY: manifests
 manifests: generate ## Write what is generated: CRDs, DeepCopy methods, what lists the kinds of config/manager/config.yaml, the golden file of the operator's rights.
-	@$(TOOL) controller-gen crd paths=./api/v1alpha1/... output:crd:artifacts:config=config/crd/bases
+	@hack/generate-crds.sh config/crd/bases
 	@mv config/crd/bases/tenancy.warren.dev_resourcedistributions.yaml config/crd/distribution/
 	@$(TOOL) controller-gen crd paths=./examples/... output:crd:artifacts:config=examples/memcached/config
 	@go run . manifests --config=config/manager/config.yaml --dir=config

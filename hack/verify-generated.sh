@@ -6,7 +6,7 @@ fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
 generate() { go tool -modfile=hack/tools/go.mod controller-gen "$@"; }
 
-generate crd paths=./api/v1alpha1/... "output:crd:dir=$fresh/crd"
+hack/generate-crds.sh "$fresh/crd"
 generate crd paths=./examples/memcached "output:crd:dir=$fresh/examples"
 for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do
 	generate object "paths=./$package" "output:object:dir=$fresh/$package"

@@ -29,18 +29,21 @@ type tenantDefaults struct {
 
 // Handle implements admission.Handler.
 func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admission.Response {
-	lns := &v1alpha1.LNamespace{}
-	if err := d.decoder.Decode(req, lns); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+	if !json.Valid(req.Object.Raw) {
+		return admission.Errored(http.StatusBadRequest, errNotJSON)
 	}
+	if err := kindLNamespace.refusal(req.Name, formProblems(req.Object.Raw)); err != nil {
+		return answer(err)
+	}
+	lns := &v1alpha1.LNamespace{}
 	var written struct {
 		Spec     map[string]json.RawMessage `json:"spec"`
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
 		} `json:"metadata"`
 	}
-	if err := json.Unmarshal(req.Object.Raw, &written); err != nil {
-		return admission.Errored(http.StatusBadRequest, err)
+	if d.decoder.Decode(req, lns) != nil || json.Unmarshal(req.Object.Raw, &written) != nil {
+		return admission.Allowed("") // nothing can be filled in; the schema is judged next, and says which field is wrong
 	}
 	patches, warnings, err := d.people(ctx, lns, req.UserInfo)
 	if err != nil {

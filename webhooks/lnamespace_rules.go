@@ -1,11 +1,13 @@
 package webhooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
@@ -20,6 +22,32 @@ var spec = field.NewPath("spec")
 type tenantRules struct {
 	*config.OperatorConfiguration
 	operatorNamespace string
+}
+
+// formProblems judges what the API server would say in words that mislead: of a name that is no DNS label it may say that dots are
+// allowed, and of a person without a kind only the type. raw is an LNamespace as it was written, before its schema is judged.
+func formProblems(raw []byte) field.ErrorList {
+	var problems field.ErrorList
+	var object struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Spec map[string]any `json:"spec"`
+	}
+	_ = json.Unmarshal(raw, &object) // what is of another type stays empty, and is left to the schema
+	if name := object.Metadata.Name; name != "" && len(validation.IsDNS1123Subdomain(name)) > 0 {
+		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), name,
+			"an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends"))
+	}
+	for _, list := range []grants.List{grants.ListUsers, grants.ListManagers, grants.ListSudoers} {
+		people, _ := object.Spec[string(list)].([]any)
+		for i, person := range people {
+			if name, bare := person.(string); bare {
+				problems = append(problems, field.Invalid(spec.Child(string(list)).Index(i), name, "name its kind too, as in {kind: User, name: "+name+"}"))
+			}
+		}
+	}
+	return problems
 }
 
 // validateNewTenant judges an LNamespace that the user called creator creates.

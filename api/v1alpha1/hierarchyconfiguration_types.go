@@ -102,7 +102,7 @@ type HierarchyConfigurationStatus struct {
 // +kubebuilder:printcolumn:name="READY",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'hierarchy'",message="the name must be \"hierarchy\"; a namespace holds one HierarchyConfiguration"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'hierarchy'",message="the name must be \"hierarchy\"; a namespace holds one HierarchyConfiguration",fieldPath=".metadata.name"
 type HierarchyConfiguration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

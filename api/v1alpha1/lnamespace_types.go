@@ -131,7 +131,7 @@ type LNamespaceStatus struct {
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
 
-	// conditions: Ready, NamespaceReady, AccessReady.
+	// conditions: Ready, NamespaceReady, AccessReady; BillingExported and BillingLabelled where there is billing.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -204,8 +204,9 @@ type SudoStatus struct {
 // +kubebuilder:printcolumn:name="COST CENTER",type=string,JSONPath=`.spec.billing.costCenter`
 // +kubebuilder:printcolumn:name="SUDO",type=string,JSONPath=`.status.sudo.mode`,priority=1
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') && self.metadata.name.size() <= 63",message="an LNamespace name is a DNS label of at most 63 characters"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name != 'default' && !self.metadata.name.startsWith('kube-')",message="default and kube-* are reserved names"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="an LNamespace name is a DNS label of at most 63 characters",messageExpression=`'"' + self.metadata.name + '": an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends'`,fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="an LNamespace name is a DNS label of at most 63 characters",messageExpression=`'"' + self.metadata.name + '" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one'`,fieldPath=".metadata.name"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name != 'default' && !self.metadata.name.startsWith('kube-')",message="default and kube-* are reserved names",messageExpression=`'"' + self.metadata.name + '": default and kube-* are reserved names: choose another'`,fieldPath=".metadata.name"
 type LNamespace struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

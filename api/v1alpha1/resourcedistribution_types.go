@@ -297,7 +297,7 @@ type ResourceDistributionStatus struct {
 // +kubebuilder:printcolumn:name="REASON",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="MISSING",type=integer,JSONPath=`.status.missing`,priority=1
 // +kubebuilder:printcolumn:name="OUTDATED",type=integer,JSONPath=`.status.outdated`,priority=1
-// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name must be no more than 63 characters"
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="must be no more than 63 characters",fieldPath=".metadata.name"
 type ResourceDistribution struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

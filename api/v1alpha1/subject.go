@@ -15,7 +15,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!self.name.startsWith('system:')",message="names that start with system: are reserved; a service account is kind ServiceAccount with namespace and name"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'User' || !self.name.startsWith('warren:')",message="user names that start with warren: are reserved"
-// +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || !self.name.endsWith('-sudoers')",message="group names that end in -sudoers are reserved"
+// +kubebuilder:validation:XValidation:rule="self.kind != 'Group' || !self.name.endsWith('-sudoers')",message="group names that end in -sudoers are reserved for sudo: list the group's members, or a group of another name"
 // +kubebuilder:validation:XValidation:rule="self.name != '*' && self.name.trim() == self.name && !self.name.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="name must not be *, hold control characters, or begin or end with white space"
 // +kubebuilder:validation:XValidation:rule="self.kind != 'ServiceAccount' || self.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="a ServiceAccount name is a DNS subdomain"
 // +kubebuilder:validation:XValidation:rule="(self.kind == 'ServiceAccount') == (self.namespace.size() > 0)",message="namespace is required for a ServiceAccount and forbidden for a User or Group"

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -55,6 +56,26 @@ var _ = Describe("an LNamespace", Ordered, func() {
 		const bill = `,{"op":"add","path":"/spec/billing","value":{"costCenter":"9"}}` + maker
 		Expect(shared.patches(ctx, "alice", `{"spec":{}}`)).To(Equal(`[` + people + bill))
 		Expect(shared.patches(ctx, "alice", `{}`)).To(Equal(`[{"op":"add","path":"/spec","value":{}},` + people + bill))
+	})
+
+	It("ACC-V11 is refused with the field, the value, the rule and the next step", func(ctx SpecContext) {
+		const head = "apiVersion: tenancy.warren.dev/v1alpha1\nkind: LNamespace\nmetadata: {name: "
+		for manifest, want := range map[string]string{
+			head + "v11}\nspec: {users: [alice], sudoers: [{kind: User, name: bob}, carol]}": `The LNamespace "v11" is invalid: ` + "\n" +
+				`* spec.users[0]: Invalid value: "alice": name its kind too, as in {kind: User, name: alice}` + "\n" +
+				`* spec.sudoers[1]: Invalid value: "carol": name its kind too, as in {kind: User, name: carol}`,
+			head + "MyTenant}": `The LNamespace "MyTenant" is invalid: metadata.name: Invalid value: "MyTenant": ` +
+				`an LNamespace name is a DNS label of at most 63 characters: use lowercase letters, digits and -, with a letter or digit at both ends`,
+			head + "kube-x}": `The LNamespace "kube-x" is invalid: metadata.name: Invalid value: "kube-x": default and kube-* are reserved names: choose another`,
+			head + "v11}\nspec: {users: [{kind: Group, name: payments-sudoers}]}": `The LNamespace "v11" is invalid: spec.users[0]: Invalid value: ` +
+				`group names that end in -sudoers are reserved for sudo: list the group's members, or a group of another name`,
+			head + "v11}\nspec: {users: alice}": `The LNamespace "v11" is invalid: ` + "\n" +
+				`* spec.users: Invalid value: "string": spec.users in body must be of type array: "string"` + "\n" +
+				`* <nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+		} {
+			_, refusal, code := shared.KubectlWith(ctx, controlplane.Admin, manifest, "create", "-f", "-")
+			Expect([]any{code, refusal}).To(Equal([]any{1, want + "\n"}), manifest)
+		}
 	})
 
 	It("ACC-W02 is sudoed by its maker where it names managers alone", func(ctx SpecContext) {

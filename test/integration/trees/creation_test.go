@@ -67,6 +67,13 @@ var _ = Describe("a SubNamespace is created", func() {
 		}
 	})
 
+	It("SUB-S16 a name that no Namespace may have is refused by its field", func(ctx SpecContext) {
+		shared.put(ctx, build.Root("s16-payments"))
+		long := "s16-" + strings.Repeat("x", 60)
+		Expect(shared.Admin().Create(ctx, build.SubNamespace("s16-payments", long))).To(MatchError(HaveSuffix(
+			`is invalid: metadata.name: Invalid value: "` + long + `" becomes a Namespace name: at most 63 characters, no dots; choose another`)))
+	})
+
 	It("SUB-S3 keys and values that can't be labels are refused", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s3-payments"))
 		create := func(labels ...string) error {
