@@ -21,7 +21,7 @@ diff -u examples/memcached/config/cache.example.com_memcacheds.yaml "$fresh/exam
 for package in api/v1alpha1 api/config/v1alpha1 examples/memcached; do
 	diff -u "$package/zz_generated.deepcopy.go" "$fresh/$package/zz_generated.deepcopy.go" || stale=1
 done
-for file in policy/copy.yaml policy/rail_names.yaml policy/operator_cage_objects.yaml rbac/kinds_configured_role.yaml; do
+for file in policy/copy.yaml policy/rail_names.yaml policy/operator_cage_objects.yaml rbac/kinds_configured_role.yaml hints/source_hints.yaml; do
 	diff -u "config/$file" "$fresh/$file" || stale=1
 done
 # The overlays share these files, so every configuration file that ships must name the same kinds.

@@ -45,6 +45,7 @@ func For(c *config.OperatorConfiguration) []File {
 		fill("policy/copy.yaml", everyWrite),
 		fill("policy/rail_names.yaml", rulesOf(groups, false, "CREATE")),
 		cage,
+		hintsFor(c),
 		fill("rbac/kinds_configured_role.yaml", role),
 	}
 }
@@ -55,7 +56,7 @@ func fill(path, list string) File {
 	if err != nil {
 		panic(err) // templates are fixed at build time
 	}
-	return File{Path: path, Text: []byte(notice + strings.Replace(string(text), marker, list, 1))}
+	return File{Path: path, Text: []byte(notice + strings.ReplaceAll(string(text), marker, list))}
 }
 
 // rulesOf returns the rules of a policy for these operations on the kinds and, with status, on the status of those kinds that have one.

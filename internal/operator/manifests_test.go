@@ -39,7 +39,7 @@ func TestManifestsOfTheDefaults(t *testing.T) {
 	if err := printManifests([]string{"--dir", dir}, out); err != nil || out.Len() > 0 {
 		t.Fatal(err, out)
 	}
-	for _, name := range []string{"policy/copy.yaml", "policy/rail_names.yaml", "policy/operator_cage_objects.yaml", "rbac/kinds_configured_role.yaml"} {
+	for _, name := range []string{"policy/copy.yaml", "policy/rail_names.yaml", "policy/operator_cage_objects.yaml", "rbac/kinds_configured_role.yaml", "hints/source_hints.yaml"} {
 		want, err := os.ReadFile(filepath.Join("../../config", name))
 		if err != nil {
 			t.Fatal(err)

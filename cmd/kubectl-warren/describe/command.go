@@ -69,7 +69,7 @@ func describeNamespace(ctx context.Context, inv *invocation.Invocation, name str
 	if found == nil {
 		return nil, fmt.Errorf("there is no namespace %q", name)
 	}
-	if found.Resources, err = resourcesIn(ctx, inv, name); err != nil {
+	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err
 	}
 	found.Events, err = eventsAbout(ctx, inv, api, name, found.Parent)

@@ -64,6 +64,8 @@ type Resource struct {
 	// From is the namespace of the source; "" for a source that stands here.
 	From string `json:"from,omitempty"`
 	Mode string `json:"mode"`
+	// Problem is why no copy will come of a source; "" if copies can come.
+	Problem string `json:"problem,omitempty"`
 }
 
 // Event is an Event of the operator about the namespace.

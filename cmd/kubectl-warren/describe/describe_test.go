@@ -120,7 +120,9 @@ func TestOf(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	d := describe.Of(view(false, append(payments(), namespace("legacy", keys{"parent": "gone"}, nil))...), "pay-db", nil, true)
-	d.Resources = []describe.Resource{{"Secret", "key", "payments", "update"}, {"Secret", "own", "", "create"}}
+	d.Resources = []describe.Resource{
+		{Kind: "Secret", Name: "key", From: "payments", Mode: "update"}, {Kind: "Secret", Name: "own", Mode: "create"},
+	}
 	const want = `Name:                 pay-db
 Type:                 sub-namespace
 Phase:                Active

@@ -24,6 +24,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // propagableKinds returns the kinds that the API server serves and that can have copies.
@@ -54,7 +55,7 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 }
 
 // resourcesIn returns the copies and sources in a namespace. It warns about kinds that the user may not list.
-func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace string) ([]Resource, error) {
+func resourcesIn(ctx context.Context, inv *invocation.Invocation, s *forest.Snapshot, namespace string) ([]Resource, error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace stri
 	group.SetLimit(gather.AtOnce)
 	for _, kind := range kinds {
 		group.Go(func() error {
-			found, err := resourcesOf(ctx, api, kind, namespace)
+			found, err := resourcesOf(ctx, api, s, kind, namespace)
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, found...)
@@ -97,7 +98,7 @@ func resourcesIn(ctx context.Context, inv *invocation.Invocation, namespace stri
 }
 
 // resourcesOf returns the copies and sources of one kind, selected by labels on the server.
-func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersionKind, namespace string) ([]Resource, error) {
+func resourcesOf(ctx context.Context, api client.Reader, s *forest.Snapshot, kind schema.GroupVersionKind, namespace string) ([]Resource, error) {
 	var found []Resource
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -113,7 +114,9 @@ func resourcesOf(ctx context.Context, api client.Reader, kind schema.GroupVersio
 	return found, gather.Each(ctx, api, list, func(object client.Object) {
 		m := object.(*metav1.PartialObjectMetadata)
 		if m.Labels[v1alpha1.LabelInheritedFrom] == "" {
-			found = append(found, Resource{Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate]})
+			found = append(found, Resource{
+				Kind: kind.GroupKind().String(), Name: m.Name, Mode: m.Labels[v1alpha1.LabelPropagate], Problem: trace.WhyNotCopied(s, kind.GroupKind(), m),
+			})
 		}
 	}, client.InNamespace(namespace), client.HasLabels{v1alpha1.LabelPropagate})
 }

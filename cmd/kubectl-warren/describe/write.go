@@ -81,6 +81,9 @@ func (d *Namespace) writeLists(w io.Writer) error {
 		if from == "" {
 			from = "(source)"
 		}
+		if r.Problem != "" {
+			from = "(no source: " + r.Problem + ")"
+		}
 		resources = append(resources, []string{r.Kind, r.Name, from, r.Mode})
 	}
 	for _, c := range d.Conditions {

@@ -113,11 +113,16 @@ func Of(c Case) *Trace {
 		t.Notes = append(t.Notes, "it isn't copied: its label "+v1alpha1.LabelPropagate+" says none")
 	case s != nil && s.Excluded != "":
 		t.Notes = append(t.Notes, "it is never propagated: "+s.Excluded)
+	case s != nil && c.unlisted():
+		t.Notes = append(t.Notes, "it isn't copied: "+c.notListed())
+	case s != nil && outsideTrees(c.View.Forest, c.Slot.Namespace) != "":
+		t.Notes = append(t.Notes, "it isn't copied: "+outsideTrees(c.View.Forest, c.Slot.Namespace))
 	case s != nil:
 		t.Verdict, t.Mode = Source, s.Mode
 	case c.Here.Labels[v1alpha1.LabelInheritedFrom] != "":
 		t.Notes = append(t.Notes, "it has the label "+v1alpha1.LabelInheritedFrom+", but not from the operator")
 	}
+	t.Notes = append(t.Notes, mistakenAnnotations(c.Here)...)
 	if at, s := c.wantedSource(); s != nil && s.Mode == v1alpha1.ModeCreate {
 		t.Notes = append(t.Notes, "the source in "+at+" asks for no more than that something of this name is here")
 	} else if s != nil {

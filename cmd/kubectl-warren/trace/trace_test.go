@@ -62,6 +62,14 @@ func selecting(selector string) *metav1.PartialObjectMetadata {
 	return o
 }
 
+func noted(keys ...string) *metav1.PartialObjectMetadata {
+	o := object()
+	for _, key := range keys {
+		o.Annotations[key] = "update"
+	}
+	return o
+}
+
 func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	o.DeletionTimestamp = &metav1.Time{}
 	return o
@@ -110,8 +118,19 @@ func TestOf(t *testing.T) {
 			trace.Case{View: view("web parent=gone"), Here: copied("org", update)},
 			"Copy org org>web update; namespace web is halted (ParentMissing): parent namespace gone does not exist",
 		},
-		"a source":                  {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
-		"a source in the way":       {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)}, "Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+		"a source":            {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
+		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)}, "Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+		"PROP-E5 of a kind not configured": {
+			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Configured: true},
+			"Other; it isn't copied: the configuration doesn't have Secret among propagation.kinds",
+		},
+		"PROP-E5 in no tree":               {trace.Case{View: view("web"), Here: source(update)}, "Other; it isn't copied: namespace web is in no tree"},
+		"PROP-E5 in a protected namespace": {trace.Case{View: view("web protected=true"), Here: source(update)}, "Other; it isn't copied: namespace web is protected, and can be in no tree"},
+		"PROP-E5 an annotation in place of the label": {
+			trace.Case{View: grown(), Here: noted(v1alpha1.LabelPropagate, "propagate.hnc.x-k8s.io/treeSelect"), Above: above(nil, nil, nil)},
+			"Other; its annotation propagate.hnc.x-k8s.io/treeSelect does nothing: use label tenancy.warren.dev/propagate and annotation tenancy.warren.dev/select; " +
+				"its annotation tenancy.warren.dev/propagate does nothing, because propagate is a label",
+		},
 		"somebody's own":            {trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil)}, "Other"},
 		"in the way":                {trace.Case{View: grown(), Here: object(), Above: above(source(update), nil, nil)}, "Other; it stands in the way of a copy from base: rename it, or delete it and the copy comes"},
 		"good enough":               {trace.Case{View: grown(), Here: object(), Above: above(source(create), nil, nil)}, "Other; the source in base asks for no more than that something of this name is here"},

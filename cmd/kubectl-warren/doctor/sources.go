@@ -1,0 +1,62 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/internal/apianswer"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// checkSources looks for objects of the configured kinds that ask for copies by their label, and of which no copy will come.
+func (p Patient) checkSources(ctx context.Context, f file) Check {
+	const name = "sources"
+	if f.unknown != nil {
+		return warning(name, "the operator's configuration is not known: "+f.unknown.Error(), "ask as someone who may read the operator's namespace")
+	}
+	view, err := gather.Forest(ctx, p.API)
+	if err != nil {
+		return warning(name, err.Error(), "ask a cluster admin to run this")
+	}
+	var unsound []string
+	for _, kind := range f.config.Propagation.Kinds {
+		found, err := p.findUnsound(ctx, view.Forest, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
+		if err != nil {
+			return warning(name, fmt.Sprintf("nobody knows which sources of kind %s there are: %v", kind.Kind, err), "ask a cluster admin to run this")
+		}
+		unsound = append(unsound, found...)
+	}
+	if len(unsound) == 0 {
+		return ok(name, "copies can come of every object that asks for them by its label")
+	}
+	return warning(name, "these objects ask for copies, and none will come: "+forest.Few(unsound),
+		"kubectl warren trace KIND/NAME -n NAMESPACE says why: place the namespace in a tree, mend the selector, or take the label off")
+}
+
+// findUnsound returns the objects of a kind, as KIND NAMESPACE/NAME, of which no copy will come although they ask for copies.
+func (p Patient) findUnsound(ctx context.Context, s *forest.Snapshot, kind schema.GroupVersionKind) ([]string, error) {
+	mapping, err := apianswer.MappingOf(p.Served, kind)
+	if meta.IsNoMatchError(err) {
+		return nil, nil // check kinds reports it
+	}
+	if err != nil {
+		return nil, err
+	}
+	var unsound []string
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind.Kind + "List"))
+	err = gather.Each(ctx, p.Copies, list, func(o client.Object) {
+		if trace.WhyNotCopied(s, kind.GroupKind(), o.(*metav1.PartialObjectMetadata)) != "" {
+			unsound = append(unsound, kind.Kind+" "+o.GetNamespace()+"/"+o.GetName())
+		}
+	}, client.HasLabels{v1alpha1.LabelPropagate})
+	return unsound, err
+}

@@ -1,0 +1,55 @@
+package trace
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// WhyNotCopied returns why no copy will come of an object that asks for copies by its label: its namespace is in no tree, or its selector is
+// none. It is "" if copies can come, or the object asks for none.
+func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
+	slot := propagate.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	source, ok := propagate.Rules{}.SourceOf(slot, meta, propagate.OptIn)
+	switch {
+	case !ok || source.Mode == v1alpha1.ModeNone:
+		return ""
+	case source.Invalid != "":
+		return source.Invalid
+	}
+	return outsideTrees(s, meta.Namespace)
+}
+
+// outsideTrees returns why nothing is copied from the namespace called name: it is neither in a tree nor a template. It is "" for all others.
+func outsideTrees(s *forest.Snapshot, name string) string {
+	if s.Protected(name) {
+		return "namespace " + name + " is protected, and can be in no tree"
+	}
+	if kind := s.KindOf(s.Namespace(name)); kind == forest.None || kind == forest.Instance {
+		return "namespace " + name + " is in no tree"
+	}
+	return ""
+}
+
+// mistakenAnnotations returns a sentence for each annotation by which the author of an object may mean to propagate it, and which does
+// nothing.
+func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
+	var notes []string
+	for _, key := range slices.Sorted(maps.Keys(meta.Annotations)) {
+		_, labelled := meta.Labels[v1alpha1.LabelPropagate]
+		switch {
+		case key == v1alpha1.LabelPropagate && !labelled:
+			notes = append(notes, "its annotation "+key+" does nothing, because propagate is a label")
+		case strings.HasSuffix(key, "/treeSelect"), strings.HasPrefix(key, "propagate.hnc.x-k8s.io/"), key == "accurate.cybozu.com/propagate":
+			notes = append(notes, "its annotation "+key+" does nothing: use label "+v1alpha1.LabelPropagate+" and annotation "+v1alpha1.AnnotationSelect)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,33 @@
+package manifests
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// PROP-E3: the hint warns of exactly what the operator can't parse, for the API server's regular expressions are Go's.
+func TestSelectorsOfTheHint(t *testing.T) {
+	text := string(hintsFor(config.Default()).Text)
+	_, pattern, found := strings.Cut(text, "variables.select.matches(r'")
+	pattern, _, closed := strings.Cut(pattern, "')")
+	if !found || !closed {
+		t.Fatal("the hint has no pattern")
+	}
+	hint := regexp.MustCompile(pattern)
+	for _, selector := range []string{
+		"", " ", "a", "!a", "! a", "a=b", "a = b", "a==b", "a!=b", "a=", "env=prod,tier!=web", "env in (prod, dev)", "env notin(prod)", "env in (prod,)",
+		"!team-b.tree.tenancy.warren.dev/depth", "team-b.tree.tenancy.warren.dev/depth=1", "x>5", "x < 5", "a.b/c_d,e", " a , b ",
+		"a=b=c", "a,", ",a", "a b", "env=", "=b", "env=prod;tier=web", "a/b/c", "env in prod", "env in ()", "env in (a", "-a", "a-", "a=-b", "x>y",
+		"env=prod tier=web", "a=!b", "UPPER.example/x", "{}", "matchLabels: {a: b}", "env~prod", strings.Repeat("a", 64), "a=" + strings.Repeat("b", 64),
+	} {
+		_, err := labels.Parse(selector)
+		if hint.MatchString(selector) != (err == nil) {
+			t.Errorf("%q: the hint accepts it: %t; the operator's answer is %v", selector, hint.MatchString(selector), err)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package guides_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test/build"
+)
+
+// line runs a command line of kubectl as a cluster admin.
+func line(ctx context.Context, args ...string) func() answer {
+	return func() answer { return asAdmin(ctx, args...) }
+}
+
+var _ = Describe("an object from which nothing will be copied", func() {
+	It("PROP-E1 is answered with a Warning where an annotation stands in place of the label", func(ctx SpecContext) {
+		create(ctx, build.Root("e1-org"), build.Secret("e1-org", "s", "x"), build.Namespace("e1-plain"), build.Secret("e1-plain", "s", "x"))
+		annotate := func(namespace, annotation string) func() answer {
+			return line(ctx, "annotate", "secret", "s", "-n", namespace, annotation, "--overwrite", "--dry-run=server")
+		}
+		Eventually(annotate("e1-org", v1alpha1.LabelPropagate+"=update")).WithContext(ctx).Should(warns(
+			"annotation tenancy.warren.dev/propagate does nothing, because propagate is a label: kubectl label secrets s -n e1-org tenancy.warren.dev/propagate=update"))
+		for _, foreign := range []string{"tenancy.warren.dev/treeSelect", "propagate.tenancy.warren.dev/treeSelect", "propagate.hnc.x-k8s.io/treeSelect",
+			"propagate.hnc.x-k8s.io/none", "accurate.cybozu.com/propagate"} {
+			Expect(annotate("e1-org", foreign+"=update")()).To(warns("these annotations do nothing: " + foreign + "; use label tenancy.warren.dev/propagate"))
+		}
+		Expect(annotate("e1-org", "memo=1")()).To(silent())
+		Expect(annotate("e1-plain", v1alpha1.LabelPropagate+"=update")()).To(silent(), "namespaces in no tree are not looked into")
+	})
+
+	It("PROP-E2 is answered with a Warning in a namespace of no tree", func(ctx SpecContext) {
+		create(ctx, build.Root("e2-org"), build.Secret("e2-org", "s", "x"), build.Namespace("e2-plain"), build.Secret("e2-plain", "s", "x"), build.Secret("default", "e2-s", "x"))
+		label := func(namespace, name string) func() answer {
+			return line(ctx, "label", "secret", name, "-n", namespace, v1alpha1.LabelPropagate+"=update", "--dry-run=server")
+		}
+		Eventually(label("e2-plain", "s")).WithContext(ctx).Should(warns("nothing is copied from this object, because namespace e2-plain is in no tree: place the namespace " +
+			"(kubectl warren set e2-plain --parent PARENT), or make it a root (kubectl warren ns set-type e2-plain root)"))
+		Expect(label("default", "e2-s")()).To(warns("because namespace default is protected and can be in no tree: put the object into a root"))
+		Expect(label("e2-org", "s")()).To(silent())
+		Expect(line(ctx, "label", "secret", "s", "-n", "e2-plain", v1alpha1.LabelPropagate+"=none", "--dry-run=server")()).To(silent())
+	})
+
+	It("PROP-E3 is answered with a Warning for a selector that is none", func(ctx SpecContext) {
+		create(ctx, build.Root("e3-org"), build.Source(build.Secret("e3-org", "s", "x"), v1alpha1.ModeUpdate))
+		sel := func(selector string) func() answer {
+			return line(ctx, "annotate", "secret", "s", "-n", "e3-org", v1alpha1.AnnotationSelect+"="+selector, "--overwrite", "--dry-run=server")
+		}
+		Eventually(sel("env in prod")).WithContext(ctx).Should(warns("annotation tenancy.warren.dev/select is no label selector"))
+		Expect(sel("env=prod,!team-b.tree.tenancy.warren.dev/depth")()).To(silent())
+	})
+
+	It("PROP-E4 is answered with a Warning for a kind that is not configured", func(ctx SpecContext) {
+		create(ctx, build.Root("e4-org"))
+		Expect(asAdmin(ctx, "create", "quota", "e4", "-n", "e4-org", "--hard=pods=1").Code).To(BeZero())
+		Eventually(line(ctx, "label", "quota", "e4", "-n", "e4-org", v1alpha1.LabelPropagate+"=update", "--dry-run=server")).WithContext(ctx).Should(warns(
+			"nothing is copied from this object, because the configuration does not have kind ResourceQuota among propagation.kinds: ask a cluster admin to add it"))
+	})
+
+	It("PROP-E5 is called no source by trace, describe and doctor", func(ctx SpecContext) {
+		create(ctx, build.Namespace("e5-plain"), build.Source(build.Secret("e5-plain", "s", "x"), v1alpha1.ModeUpdate), build.Root("e5-org"),
+			build.Annotated(build.Source(build.Secret("e5-org", "s", "x"), v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "env in prod"))
+		for _, c := range []struct{ namespace, says string }{{"e5-plain", "namespace e5-plain is in no tree"}, {"e5-org", "is no label selector"}} {
+			Expect(asAdmin(ctx, "warren", "trace", "secret/s", "-n", c.namespace)).To(HaveField("Out",
+				And(HavePrefix("secret/s in "+c.namespace+" is neither a copy nor a source"), ContainSubstring(c.says))))
+			Expect(asAdmin(ctx, "warren", "describe", c.namespace)).To(HaveField("Out", MatchRegexp(`Secret +s +\(no source: .*`+c.says)))
+		}
+		Expect(asAdmin(ctx, "warren", "doctor")).To(HaveField("Out",
+			MatchRegexp("warning +sources +these objects ask for copies, and none will come: .*Secret e5-org/s, Secret e5-plain/s")))
+	})
+})
+
+// warns matches a request that passed, with one Warning.
+func warns(text string) types.GomegaMatcher {
+	return And(HaveField("Code", 0), HaveField("Err", MatchRegexp(`^Warning: [^\n]*\n$`)), HaveField("Err", ContainSubstring(text)))
+}
+
+// silent matches a request that passed without a word.
+func silent() types.GomegaMatcher { return And(HaveField("Code", 0), HaveField("Err", BeEmpty())) }
