@@ -12,6 +12,8 @@ const window = 2 * time.Second
 // Quiet stands for "nothing happens for d" of the specification: how long to look, for
 // Consistently(…).WithTimeout(test.Quiet(d)). TEST_WINDOW shortens it: unset, to 2 s at most; a duration, to that at
 // most; "full" keeps d. A wrong TEST_WINDOW panics, for a test that looks too briefly passes by mistake.
+// Quiet is not for the length of a given fault, nor for the time in which at most n requests are allowed: a shorter one
+// would pass where the case fails.
 func Quiet(d time.Duration) time.Duration {
 	switch text := os.Getenv("TEST_WINDOW"); text {
 	case "":
@@ -26,3 +28,7 @@ func Quiet(d time.Duration) time.Duration {
 		return min(d, limit)
 	}
 }
+
+// IsLong reports whether the tests run with TEST_WINDOW=full, as `make test-long` has it. A case that gives more than
+// `make test` has time for names `make test-long` in its row, and counts as passed only from such a run.
+func IsLong() bool { return os.Getenv("TEST_WINDOW") == "full" }

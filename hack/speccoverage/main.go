@@ -3,7 +3,8 @@
 //
 //	go run ./hack/speccoverage [-spec DIR] [-all] [REPORT...]
 //
-// Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports.
+// Reports are the output of `go test -json` and of Ginkgo's --json-report; without any, those of .reports and .reports/long.
+// Those in a folder called long are of `make test-long`: only they count for a case whose row names that target.
 package main
 
 import (
@@ -33,32 +34,36 @@ func main() {
 func run(spec string, files []string, all bool, out io.Writer) error {
 	if len(files) == 0 {
 		files, _ = filepath.Glob(".reports/*.json")
+		long, _ := filepath.Glob(".reports/long/*.json")
+		files = append(files, long...)
 	}
 	if len(files) == 0 {
 		return fmt.Errorf("no report in .reports: run make test first")
 	}
-	tests := outcomes{}
-	for _, file := range files {
-		if err := tests.readReport(file); err != nil {
-			return err
-		}
+	tests, err := readReports(files)
+	if err != nil {
+		return err
+	}
+	long, err := readReports(slices.DeleteFunc(files, func(file string) bool { return filepath.Base(filepath.Dir(file)) != "long" }))
+	if err != nil {
+		return err
 	}
 	pages, err := readPages(spec)
 	if err != nil {
 		return err
 	}
-	printReport(out, pages, tests, all)
+	printReport(out, pages, tests, long, all)
 	return nil
 }
 
-func printReport(out io.Writer, pages []page, tests outcomes, all bool) {
+func printReport(out io.Writer, pages []page, tests, long outcomes, all bool) {
 	met, total := 0, 0
 	known := map[string]bool{}
 	for _, p := range pages {
 		var missing []string
 		for _, number := range p.cases {
 			known[number] = true
-			if !tests.isMet(number) {
+			if !tests.isMet(number) || slices.Contains(p.long, number) && !long.isMet(number) {
 				missing = append(missing, number)
 			}
 		}

@@ -27,6 +27,17 @@ func (o outcomes) add(name string, passed bool) {
 	}
 }
 
+// readReports reads reports of one kind of run.
+func readReports(files []string) (outcomes, error) {
+	o := outcomes{}
+	for _, file := range files {
+		if err := o.readReport(file); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
 func (o outcomes) readReport(file string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

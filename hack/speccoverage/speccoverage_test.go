@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,12 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestCasesOf(t *testing.T) {
+func TestPageOf(t *testing.T) {
 	text := `# Page
 | ID | given |
 |---|---|
 | SUB-D4 | one |
 | SUB-D4 | again |
+| SUB-D5 | 300 times (` + longRun + `; 24 in every run) |
 | ACC-R10b | with a letter, and SUB-X1 in its text |
 text SUB-A1 | in no row |
 ### 2.2 Facts (all verified)
@@ -22,8 +24,8 @@ text SUB-A1 | in no row |
 #### 2.3 What is asked
 | SEC-A1 | case |
 `
-	want := []string{"ACC-R10b", "SEC-A1", "SUB-D4"}
-	if diff := cmp.Diff(want, casesOf(text)); diff != "" {
+	want := page{name: "sub", cases: []string{"ACC-R10b", "SEC-A1", "SUB-D4", "SUB-D5"}, long: []string{"SUB-D5"}}
+	if diff := cmp.Diff(want, pageOf("sub", text), cmp.AllowUnexported(page{})); diff != "" {
 		t.Errorf("cases (-want +got):\n%s", diff)
 	}
 }
@@ -61,6 +63,17 @@ in names of tests, but no case: SUB-Z9
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
+
+	write("sub.md", "| SUB-A1 | ("+longRun+") |\n| SUB-A3 | |\n")
+	out.Reset()
+	if err := errors.Join(run(dir, []string{unit, suite}, false, &out), os.Mkdir(filepath.Join(dir, "long"), 0o700),
+		run(dir, []string{suite, write("long/unit.json", `{"Action":"pass","Test":"TestPlan/SUB-A1"}`)}, false, &out)); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "1 of   2 passed; without: SUB-A1") || !strings.Contains(got, "2 of   2 passed") {
+		t.Errorf("a case that only a long run shows: %s", got)
+	}
+
 	if err := run(dir, []string{write("cut.json", `{"Action":`)}, false, &out); err == nil {
 		t.Error("a report that is cut off passes")
 	}

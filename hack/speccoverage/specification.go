@@ -9,7 +9,12 @@ import (
 	"strings"
 )
 
-const numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
+const (
+	numberPattern = `[A-Z]{3,4}-[A-Z]{0,3}[0-9]{1,3}[a-z]?\b`
+
+	// longRun in the row of a case says that `make test` gives less than the case, so that its reports do not show it.
+	longRun = "`make test-long`"
+)
 
 var (
 	// A case is a row of a table whose first cell begins with its number.
@@ -22,6 +27,7 @@ var (
 type page struct {
 	name  string
 	cases []string // sorted, each once
+	long  []string // those that only a run of `make test-long` shows whole
 }
 
 // readPages reads the pages of a specification that have cases, in the order of their names.
@@ -36,8 +42,8 @@ func readPages(dir string) ([]page, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cases := casesOf(string(text)); len(cases) > 0 {
-			pages = append(pages, page{strings.TrimSuffix(filepath.Base(file), ".md"), cases})
+		if p := pageOf(strings.TrimSuffix(filepath.Base(file), ".md"), string(text)); len(p.cases) > 0 {
+			pages = append(pages, p)
 		}
 	}
 	if len(pages) == 0 {
@@ -46,8 +52,8 @@ func readPages(dir string) ([]page, error) {
 	return pages, nil
 }
 
-func casesOf(text string) []string {
-	var cases []string
+func pageOf(name, text string) page {
+	p := page{name: name}
 	skip := false
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {
@@ -55,9 +61,13 @@ func casesOf(text string) []string {
 			continue
 		}
 		if row := caseRow.FindStringSubmatch(line); row != nil && !skip {
-			cases = append(cases, row[1])
+			p.cases = append(p.cases, row[1])
+			if strings.Contains(line, longRun) {
+				p.long = append(p.long, row[1])
+			}
 		}
 	}
-	slices.Sort(cases)
-	return slices.Compact(cases)
+	slices.Sort(p.cases)
+	p.cases = slices.Compact(p.cases)
+	return p
 }

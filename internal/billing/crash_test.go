@@ -9,11 +9,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/warren-tenancy/warren/test"
 )
 
 func TestCrash(t *testing.T) {
 	kills := 24
-	if os.Getenv("TEST_WINDOW") == "full" {
+	if test.IsLong() {
 		kills = 300
 	}
 	onEngines(t, func(t *testing.T, e engine) {

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -103,7 +102,7 @@ var _ = Describe("a cluster in which others write too", func() {
 		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled).Reason).To(Equal("Rejected"))
 		Expect(rd.Status.Current).To(BeEquivalentTo(2))
 		// With retries from 200 ms to 2 s, a hot loop would have made hundreds in that time.
-		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(test.Quiet(10 * time.Second)).Should(BeNumerically("<", 40))
+		Consistently(ctx, func() int { return f.requests(ctx, mark)["create secrets"] }).WithTimeout(10 * time.Second).Should(BeNumerically("<", 40))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")

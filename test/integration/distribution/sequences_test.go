@@ -24,6 +24,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
@@ -291,7 +292,7 @@ func seed() uint64 {
 var _ = Describe("any sequence of conflicts, edits, moves, deletions and kills", func() {
 	It("DIST-D85 changes or removes no object that is not the operator's own", func(ctx SpecContext) {
 		number, from := int64(60), seed()
-		if os.Getenv("TEST_WINDOW") == "full" {
+		if test.IsLong() {
 			number = 1000
 		}
 		GinkgoWriter.Printf("DISTRIBUTION_SEED=%d draws these %d sequences\n", from, number)

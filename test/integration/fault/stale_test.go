@@ -146,7 +146,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 		seed := GinkgoRandomSeed()
 		random := rand.New(rand.NewPCG(uint64(seed), 0))
 		var mu sync.Mutex
-		end := time.Now().Add(test.Quiet(time.Minute))
+		end := time.Now().Add(time.Minute)
 		guarded.Script(func(r gate.Request) gate.Fault {
 			mu.Lock()
 			defer mu.Unlock()
@@ -160,7 +160,7 @@ var _ = Describe("an operator whose view of the cluster is late or broken", Orde
 
 	It("FLT-F09 meets watches that end each second", func(ctx SpecContext) {
 		bystands(ctx, "f09")
-		end := time.Now().Add(test.Quiet(time.Minute))
+		end := time.Now().Add(time.Minute)
 		mark, err := guarded.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		begin := time.Now()

@@ -31,8 +31,8 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 		there, err = client.NewWithWatch(cp.Config(controlplane.Admin), client.Options{Scheme: devcluster.Scheme()})
 		Expect(err).NotTo(HaveOccurred())
 	})
-	// short is an outage that nobody notices.
-	short := test.Quiet(20 * time.Second)
+	// short is the length of an outage that no reader notices.
+	const short = 20 * time.Second
 	// follow has the Secrets s and t of a new namespace leased.
 	follow := func(ctx context.Context, namespace string) (*world, *events, *watchset.Lease) {
 		GinkgoHelper()
@@ -41,7 +41,7 @@ var _ = Describe("an outage of the API server", Ordered, func() {
 			Expect(there.Create(ctx, secret(namespace, name))).To(Succeed())
 		}
 		o := blind()
-		o.DegradedAfter = short * 3
+		o.DegradedAfter = 30 * time.Second
 		w := &world{wire: newWire(), config: cp.Config(controlplane.Admin), ended: make(chan error, 1)}
 		w.config.Wrap(w.wrap)
 		var err error

@@ -88,7 +88,7 @@ var _ = Describe("a right", func() {
 		a := w.namespaces(ctx, "a")[0]
 		l := w.lease(in(a))
 		becomes(l, watchset.Forbidden)
-		Consistently(w.counting("", "", "")).WithTimeout(test.Quiet(time.Minute)).Should(BeNumerically("<=", 9))
+		Consistently(w.counting("", "", "")).WithTimeout(time.Minute).Should(BeNumerically("<=", 9))
 		Expect(state(l)).To(Equal(watchset.Forbidden))
 	})
 
@@ -242,9 +242,9 @@ var _ = Describe("a right", func() {
 		becomes(calm, watchset.Synced)
 		atFirst, busyFirst := w.rests("review", "", names[1]), w.rests("review", "", names[0])
 		began := time.Now()
-		bindings := 1000
-		if test.Quiet(time.Minute) < time.Minute {
-			bindings = 200
+		bindings := 200
+		if test.IsLong() {
+			bindings = 1000
 		}
 		for i := range bindings {
 			create(ctx, build.RoleBinding(names[0], fmt.Sprint("b", i), "nobody", build.RBACUser(w.name)))

@@ -19,6 +19,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
 	"github.com/warren-tenancy/warren/pkg/watchset"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -40,7 +41,7 @@ type wander struct {
 
 // wanderSteps is how many steps there are; those between two looks are few, so that each finds something to settle.
 func wanderSteps() (steps, between int) {
-	if os.Getenv("TEST_WINDOW") == "full" {
+	if test.IsLong() {
 		return 1000, 20
 	}
 	return 36, 12

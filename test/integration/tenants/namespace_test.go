@@ -141,7 +141,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 				}
 			}
 			return failed, err
-		}).WithContext(ctx).WithTimeout(test.Quiet(time.Minute)).WithPolling(time.Second / 2).Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
+		}).WithContext(ctx).WithTimeout(time.Minute).WithPolling(time.Second / 2).Should(WithTransform(func(failed []string) int { return len(failed) }, BeNumerically("<=", 10)))
 
 		f.release(ctx, held)
 		f.ready(ctx, payments)

@@ -15,7 +15,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/audit"
-	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
@@ -130,7 +129,7 @@ func (c cluster) tryLabels(ctx context.Context, namespace string, edits ...strin
 // expectFewTries expects few refused writes of a Namespace since a mark and for a while from now on, and no error of a reconciler.
 func (c cluster) expectFewTries(ctx context.Context, since audit.Position, namespace string) {
 	GinkgoHelper()
-	Consistently(c.namespaceWrites(since, namespace)).WithContext(ctx).WithTimeout(test.Quiet(30 * time.Second)).
+	Consistently(c.namespaceWrites(since, namespace)).WithContext(ctx).WithTimeout(30 * time.Second).
 		Should(WithTransform(func(writes []string) int { return len(writes) }, And(BeNumerically(">", 0), BeNumerically("<=", fewTries))))
 	for line := range strings.Lines(c.Operator.Log()) {
 		if strings.Contains(line, "Reconciler error") {

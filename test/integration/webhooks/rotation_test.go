@@ -3,7 +3,6 @@ package webhooks_test
 import (
 	"context"
 	"crypto/tls"
-	"os"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -20,12 +19,13 @@ import (
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/internal/devcluster/process"
 	"github.com/warren-tenancy/warren/internal/servingcert"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 var _ = Describe("A rotation", func() {
 	It("SEC-X3 is noticed by nobody", func(ctx SpecContext) {
-		if os.Getenv("TEST_WINDOW") != "full" {
+		if !test.IsLong() {
 			Skip("it takes three minutes: with TEST_WINDOW=full")
 		}
 		w := start(ctx, devcluster.Options{})
