@@ -1,0 +1,119 @@
+package guides_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+)
+
+// Each guide for users of another operator has a section with that operator's first tutorial in Warren's words: blocks of language console,
+// whose commands begin with "$ ", or with "alice$ " where user alice types them, and are followed by what they print.
+var _ = DescribeTable("the first tutorial of another operator, as its guide translates it", func(ctx SpecContext, guide string) {
+	steps := stepsOf(guide)
+	Expect(len(steps)).To(BeNumerically(">", 10), "the guide has a tutorial")
+	for _, s := range steps {
+		By(s.command)
+		Eventually(s.run).WithContext(ctx).Should(Succeed())
+	}
+},
+	Entry("MIG-T1 HNC", "from-hnc.md"),
+	Entry("MIG-T2 Accurate", "from-accurate.md"),
+	Entry("MIG-T3 Capsule", "from-capsule.md"),
+)
+
+// step is one command of a tutorial, and what the guide says that it prints.
+type step struct {
+	user, command string
+	prints        []string
+}
+
+var (
+	block  = regexp.MustCompile("(?s)```console\n(.*?)```")
+	prompt = regexp.MustCompile(`^([a-z]*)\$ (.*)$`)
+	// reads matches commands that change nothing, which the test repeats until they print what the guide says.
+	reads = regexp.MustCompile(` (get|tree|list|describe|trace|wait) `)
+	// fails matches the first words of what a refused command prints.
+	fails = regexp.MustCompile(`^(error|Error from server)\b`)
+)
+
+// stepsOf reads the commands of all console blocks of a guide.
+func stepsOf(guide string) []step {
+	GinkgoHelper()
+	root, err := devcluster.Root()
+	Expect(err).NotTo(HaveOccurred())
+	page, err := os.ReadFile(filepath.Join(root, "docs", "guides", guide))
+	Expect(err).NotTo(HaveOccurred())
+	var steps []step
+	for _, found := range block.FindAllStringSubmatch(string(page), -1) {
+		document := ""
+		for _, text := range strings.Split(strings.TrimSpace(found[1]), "\n") {
+			words := prompt.FindStringSubmatch(text)
+			switch last := len(steps) - 1; {
+			case words != nil:
+				user := words[1]
+				if user == "" {
+					user = controlplane.Admin
+				}
+				steps = append(steps, step{user: user, command: words[2]})
+				if strings.HasSuffix(text, "<<EOF") {
+					document = "EOF"
+				}
+			case document != "":
+				steps[last].command += "\n" + text
+				if text == document {
+					document = ""
+				}
+			default:
+				steps[last].prints = append(steps[last].prints, text)
+			}
+		}
+	}
+	return steps
+}
+
+// run runs the command, and compares what it prints with the guide. A line "…" in the guide stands for any lines. Where a repetition may
+// help, the difference is an error; else it fails the case: a command that changes nothing waits for the operator, and any other one for
+// rights that the API server has not seen yet.
+func (s step) run(ctx context.Context) error {
+	GinkgoHelper()
+	want := "^"
+	for _, text := range s.prints {
+		if text == "…" {
+			want += "(.*\n)*"
+			continue
+		}
+		want += strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".*") + "\n"
+	}
+	refused := len(s.prints) > 0 && fails.MatchString(s.prints[len(s.prints)-1])
+	out, code := shell(ctx, s.user, s.command)
+	if (code == 0) != refused && (len(s.prints) == 0 || regexp.MustCompile(want+"$").MatchString(out)) {
+		return nil
+	}
+	differs := fmt.Errorf("%s prints:\n%s\nand not:\n%s", s.command, out, strings.Join(s.prints, "\n"))
+	if !reads.MatchString(s.command+" ") && !strings.Contains(out, "orbidden") {
+		return StopTrying(differs.Error())
+	}
+	return differs
+}
+
+// shell runs a command line as a user, and returns all that it prints.
+func shell(ctx context.Context, user, command string) (string, int) {
+	kubectl := devcluster.Kubectl{Path: world.KubectlPath, Plugins: world.Plugins, Home: filepath.Join(world.Dir, "home")}
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	cmd.Env = kubectl.Command(ctx, world.Kubeconfig(user), user).Env
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		return err.Error(), -1
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
