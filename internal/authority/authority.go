@@ -8,7 +8,6 @@ package authority
 import (
 	"fmt"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -39,6 +38,8 @@ type Question struct {
 	Right Right
 	// Namespace is empty for a cluster-wide right.
 	Namespace string
+	// Parent is the namespace below which Namespace is to stand, where Right is DoEverything.
+	Parent string
 	// Role says why the right is needed: "proposed parent".
 	Role string
 	// Instead replaces the message about a missing right, where the state of the tree forbids the move rather than a lack of
@@ -63,8 +64,7 @@ func (q Question) Needs(sees func(namespace string) bool) string {
 	case ChangeTenant:
 		return fmt.Sprintf("needs update on LNamespace %q%s", q.Namespace, role)
 	case DoEverything:
-		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: annotation %s with the UID of the LNamespace that it may join",
-			q.Namespace, role, v1alpha1.AnnotationAdopt)
+		return fmt.Sprintf("needs every right in namespace %q%s, or a cluster admin's mark: kubectl warren ns mark %s %s", q.Namespace, role, q.Namespace, q.Parent)
 	case CreateSubNamespaces:
 		return fmt.Sprintf("needs create on subnamespaces in namespace %q%s", q.Namespace, role)
 	default: // the text is the same whether the namespace, or its HierarchyConfiguration, exists or not

@@ -136,7 +136,7 @@ func TestUnlawful(t *testing.T) {
 		"TooMany":           {"M22: a subtree counts as a whole", world(), "svc-1", to("shop"), []string{"tenant shop allows 1 sub-namespaces (0 in use): delete one, or ask a cluster admin to raise the limit"}},
 		"TooDeep":           {"M22: the deepest counts", flat, "team-a", to("shop"), []string{"tenant shop: depth 3 exceeds 2: choose a place nearer to the root, or ask a cluster admin to raise the limit"}},
 		"TooDeepForAnybody": {"M22", world(deep...), "solo", to("d128"), []string{"tree d0: depth 129 exceeds 128: choose a place nearer to the root"}},
-		"MarkedForOthers":   {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"), []string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop"}},
+		"MarkedForOthers":   {"M26: the mark names another tree", world(namespace("m", marked("uid-org"))), "m", to("shop"), []string{"annotation tenancy.warren.dev/adopt of namespace m names somebody else than the tree of shop; a cluster admin can change it: kubectl warren ns mark m shop"}},
 		"Everything": {"all in one answer", world(namespace("b", below("org"), bound, label(v1alpha1.LabelProtected, v1alpha1.True))), "b", to("kube-x"), []string{
 			"b is a protected namespace", "b is bound to SubNamespace org/b, which owns its place: a cluster admin can move it with kubectl warren sub move", "kube-x is a protected namespace",
 		}},
@@ -164,9 +164,9 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// all returns the message for a namespace that joins another tree, and in which the user lacks a right.
-func all(namespace string) string {
-	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: annotation tenancy.warren.dev/adopt with the UID of the LNamespace that it may join", namespace)
+// all returns the message for a namespace that joins the tree of parent, and in which the user lacks a right.
+func all(namespace, parent string) string {
+	return fmt.Sprintf("needs every right in namespace %q (it joins another tree), or a cluster admin's mark: kubectl warren ns mark %s %s", namespace, namespace, parent)
 }
 
 func TestWords(t *testing.T) {
@@ -175,13 +175,13 @@ func TestWords(t *testing.T) {
 		name, parent string
 		want         []string
 	}{
-		"Joins":  {"solo", "org", []string{`needs update on hierarchyconfigurations in namespace "org" (proposed parent)`, all("solo")}},
+		"Joins":  {"solo", "org", []string{`needs update on hierarchyconfigurations in namespace "org" (proposed parent)`, all("solo", "org")}},
 		"Common": {"svc-1", "team-b", []string{`needs update on hierarchyconfigurations in namespace "org" (most recent common ancestor)`}},
 		"Leaves": {"pay-x", "shop", []string{`needs update on LNamespace "payments" (namespace "pay-x" leaves tenant payments)`,
-			`needs update on hierarchyconfigurations in namespace "shop" (proposed parent)`, all("pay-x")}},
+			`needs update on hierarchyconfigurations in namespace "shop" (proposed parent)`, all("pay-x", "shop")}},
 		"Tenant":  {"pay-x", "", []string{`needs update on hierarchyconfigurations in namespace "payments" (root of the current tree)`, `needs update on namespaces cluster-wide (namespace "pay-x" leaves tenant payments)`}},
 		"Cycle":   {"y", "", []string{`needs update on hierarchyconfigurations in namespace "z" (member of the cycle)`}},
-		"Missing": {"solo", "nosuch", []string{`needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`, `needs create on namespaces cluster-wide (proposed parent)`, all("solo")}},
+		"Missing": {"solo", "nosuch", []string{`needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`, `needs create on namespaces cluster-wide (proposed parent)`, all("solo", "nosuch")}},
 		"Halted":  {"w", "org", []string{`ancestor "z" is halted (InCycle); resolve that first`}},
 	}
 	for name, tc := range cases {

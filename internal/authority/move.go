@@ -87,7 +87,7 @@ func (m move) joining() []Question {
 	if root := m.s.RootOf(m.n.Name); root != "" && root == m.s.RootOf(m.to) || m.s.MarkedFor(m.n, m.to) {
 		return nil
 	}
-	return []Question{{Right: DoEverything, Namespace: m.n.Name, Role: roleJoins}}
+	return []Question{{Right: DoEverything, Namespace: m.n.Name, Parent: m.to, Role: roleJoins}}
 }
 
 // split says whether a namespace that becomes a root is one already, or was part of a tree that its people could administer.

@@ -221,7 +221,8 @@ func (s *Snapshot) MoveObstacles(n *Namespace, parent string) []Obstacle {
 	say(target != nil && target.Terminating, illegal, "parent namespace %s is being terminated", parent)
 	say(s.KindOf(target) == Template, illegal, "parent namespace %s is a template", parent)
 	say(cycle != "", v1alpha1.ReasonWouldCycle, "would make a cycle: %s", cycle)
-	say(s.markedForOthers(n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s", v1alpha1.AnnotationAdopt, x, parent)
+	say(s.markedForOthers(n, parent), illegal, "annotation %s of namespace %s names somebody else than the tree of %s; a cluster admin can change it: kubectl warren ns mark %s %s",
+		v1alpha1.AnnotationAdopt, x, parent, x, parent)
 	if len(obstacles) == 0 {
 		for _, why := range after.Crowded(s, x) {
 			say(true, v1alpha1.ReasonLimitExceeded, "%s", why)

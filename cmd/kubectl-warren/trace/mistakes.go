@@ -53,3 +53,21 @@ func mistakenAnnotations(meta *metav1.PartialObjectMetadata) []string {
 	}
 	return notes
 }
+
+// missingLabels says which labels of the source a copy does not have, if there are any: users of other operators look for them.
+func (c Case) missingLabels(from string) []string {
+	source := c.foundAbove(from).Object
+	if source == nil || c.Rules.ExcludedLabel == nil {
+		return nil
+	}
+	var missing []string
+	for key := range source.Labels {
+		if _, there := c.Here.Labels[key]; !there && c.Rules.ExcludedLabel(key) && !v1alpha1.IsReservedKey(key) {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []string{"these labels of its source are never copied: " + forest.Few(missing) + " (propagation.excludedLabels of the configuration)"}
+}

@@ -120,6 +120,13 @@ func TestOf(t *testing.T) {
 		},
 		"a source":            {trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil)}, "Source update"},
 		"a source in the way": {trace.Case{View: grown(), Here: source(update), Above: above(nil, source(update), nil)}, "Source update; it stands in the way of a copy from org: rename it, or delete it and the copy comes"},
+		"PROP-E6 without some labels of its source": {
+			trace.Case{
+				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x", "team", "y"), nil),
+				Rules: propagate.Rules{ExcludedLabel: func(key string) bool { return strings.Contains(key, "kubernetes.io/") }},
+			},
+			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of the configuration)",
+		},
 		"PROP-E5 of a kind not configured": {
 			trace.Case{View: grown(), Here: source(update), Above: above(nil, nil, nil), Configured: true},
 			"Other; it isn't copied: the configuration doesn't have Secret among propagation.kinds",
