@@ -294,7 +294,8 @@ func (r *Reporter) listFindings(s *forest.Snapshot, name string, was *metav1.Con
 	return all
 }
 
-// announceTransitions sends Events for conditions that became bad, and for a namespace that is no longer halted.
+// announceTransitions sends Events for conditions that became bad, for a request that the API server refuses to the operator, and for a
+// namespace that is no longer halted.
 func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfiguration) {
 	for _, c := range now.Status.Conditions {
 		kind, reason, bad := v1alpha1.ConditionType(c.Type), v1alpha1.Reason(c.Reason), wrong(c.Type, c.Status)
@@ -309,6 +310,8 @@ func (r *Reporter) announceTransitions(before, now *v1alpha1.HierarchyConfigurat
 			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonHalted), c.Reason+": "+c.Message)
 		case kind == v1alpha1.ConditionParentApplied && bad && reason != v1alpha1.ReasonLabelChanged:
 			moves.WithLabelValues("hierarchy", "refused").Inc()
+			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonParentRefused), c.Message)
+		case kind == v1alpha1.ConditionParentApplied && c.Status == metav1.ConditionUnknown && r.Rejected(now.Namespace) != "":
 			r.Events.Event(now, corev1.EventTypeWarning, string(v1alpha1.ReasonParentRefused), c.Message)
 		case slices.Contains(toldAsIs, reason) && bad && kind != v1alpha1.ConditionReady:
 			r.Events.Event(now, corev1.EventTypeWarning, c.Reason, c.Message)

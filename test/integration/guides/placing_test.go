@@ -24,6 +24,7 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			reports(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPending, command),
 			reports(v1alpha1.ConditionMetadataSynced, metav1.ConditionFalse, v1alpha1.ReasonMetadataRejected, command),
 			reports(v1alpha1.ConditionPropagated, metav1.ConditionUnknown, v1alpha1.ReasonPending, "spec.parent is not carried out")))
+		Eventually(line(ctx, "events", "-n", "p14-legacy")).WithContext(ctx).Should(HaveField("Out", MatchRegexp(`Warning +ParentRefused .*`+command)))
 
 		mark := []string{"warren", "ns", "mark", "p14-legacy", "p14-pay"}
 		Expect(asAdmin(ctx, append(mark, "--dry-run=client")...)).To(Equal(answer{"namespace/p14-legacy marked (dry run)\n", "", 0}))
