@@ -119,6 +119,7 @@ func (v *distributionValidator) judge(ctx context.Context, old, now *v1alpha1.Re
 	if problem != "" {
 		return f.warnings, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource("resourcedistributions").GroupResource(), now.Name, errorText(problem))
 	}
+	f.warn(change.reachWarnings(now.Spec.Targets)...)
 	if change.targetsChanged() {
 		f.warn(change.warnings()...)
 		f.warn(v.conflicts(ctx, change)...)
@@ -230,7 +231,7 @@ func (v *distributionValidator) conflicts(ctx context.Context, change distributi
 	}
 	var names []string
 	for i := range list.Items {
-		if namespace := list.Items[i].Namespace; change.now.Targets.Choose(change.forest, namespace, change.settings.Protected) == distribute.Chosen {
+		if namespace := list.Items[i].Namespace; change.now.Choose(change.forest, namespace, change.settings.Protected) == distribute.Chosen {
 			names = append(names, namespace)
 		}
 	}

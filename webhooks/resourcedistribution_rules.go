@@ -68,8 +68,11 @@ func (c distributionChange) added() (open bool, namespaces []string) {
 	if !c.now.Targets.Bounded() {
 		return anew || c.targetsChanged(), nil
 	}
-	candidates := c.now.Targets.Included()
-	for _, tree := range c.now.Targets.Trees() {
+	if !anew && !c.targetsChanged() {
+		return false, nil
+	}
+	candidates, trees := c.now.Targets.Covers()
+	for _, tree := range trees {
 		candidates = append(append(candidates, tree), c.forest.Subtree(tree)...)
 	}
 	slices.Sort(candidates)
@@ -81,7 +84,8 @@ func (c distributionChange) added() (open bool, namespaces []string) {
 	return false, namespaces
 }
 
-// had says whether a namespace was a target before; for a missing namespace, whether it was named as one.
+// had says whether a namespace was a target before; for a missing namespace, whether it was named as one. A namespace that took the
+// name of another one was none.
 func (c distributionChange) had(name string) bool {
 	if c.old.Problem == v1alpha1.ReasonInvalidResource {
 		return false
@@ -89,31 +93,56 @@ func (c distributionChange) had(name string) bool {
 	if c.forest.Namespace(name) == nil {
 		return slices.Contains(c.old.Targets.Named(), name)
 	}
-	return c.old.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen
+	return c.old.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen
 }
 
 // targetCount counts the present targets.
 func (c distributionChange) targetCount() (n int) {
 	for name := range c.forest.All() {
-		if c.now.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen {
+		if c.now.Choose(c.forest, name, c.settings.Protected) == distribute.Chosen {
 			n++
 		}
 	}
 	return n
 }
 
+// reachWarnings returns warnings about targets that select every namespace without saying so, and about namespaces that have taken the
+// name of another one.
+func (c distributionChange) reachWarnings(targets v1alpha1.DistributionTargets) []string {
+	var all []string
+	if c.now.Targets.Everybody() && targets.AllNamespaces == nil {
+		all = append(all, c.now.Targets.DescribeEverybody(c.targetCount()))
+	}
+	if c.old == nil {
+		return all
+	}
+	named := c.now.Targets.Named()
+	replaced := slices.DeleteFunc(c.old.Named.Replaced(c.forest), func(name string) bool { return !slices.Contains(named, name) })
+	switch {
+	case len(replaced) > 0 && c.targetsChanged():
+		all = append(all, "another namespace has taken the name since, and is served from now on: "+firstNames(replaced))
+	case len(replaced) > 0:
+		all = append(all, "another namespace has taken the name since, and is not served: "+firstNames(replaced)+"; to have it served, take its name out of spec.targets and put it in again")
+	}
+	return all
+}
+
 // warnings returns warnings about named namespaces that don't exist, and about copies that the change deletes.
 func (c distributionChange) warnings() []string {
 	var all []string
 	if missing := c.now.Targets.NotFound(c.forest); len(missing) > 0 {
-		all = append(all, "not found: "+firstNames(missing)+"; each is served when it appears")
+		all = append(all, "not found: "+firstNames(missing)+"; each is served if a cluster administrator makes it, and not if a tenant does")
+	}
+	missing := slices.DeleteFunc(slices.Clone(c.now.Targets.ExcludedTrees()), func(name string) bool { return c.forest.Namespace(name) != nil })
+	if len(missing) > 0 {
+		all = append(all, "not found: "+firstNames(missing)+" in spec.targets.excludedTrees; it excludes nothing until the namespace exists")
 	}
 	if c.old == nil || c.old.Problem == v1alpha1.ReasonInvalidResource || c.now.Deletion != v1alpha1.DeletionDelete {
 		return all
 	}
 	leaving := 0
 	for name := range c.forest.All() {
-		if c.had(name) && c.now.Targets.Choose(c.forest, name, c.settings.Protected) == distribute.Unchosen {
+		if c.had(name) && c.now.Choose(c.forest, name, c.settings.Protected) == distribute.Unchosen {
 			leaving++
 		}
 	}

@@ -174,6 +174,7 @@ const (
 	ReasonSuspended         Reason = "Suspended"
 	ReasonFailed            Reason = "Failed"
 	ReasonNamespaceNotFound Reason = "NamespaceNotFound"
+	ReasonNamespaceReplaced Reason = "NamespaceReplaced"
 	ReasonProgressing       Reason = "Progressing"
 	ReasonNoConflict        Reason = "NoConflict"
 	ReasonNotChecked        Reason = "NotChecked"

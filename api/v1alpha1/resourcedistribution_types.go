@@ -69,7 +69,8 @@ type DistributionTargets struct {
 	// +optional
 	AllNamespaces *bool `json:"allNamespaces,omitempty"`
 
-	// includedNamespaces get a copy. A name that doesn't exist is reported, and served when it appears.
+	// includedNamespaces get a copy. A name means the namespace that has it when targets is written. A name that doesn't exist is
+	// reported, and served when a cluster administrator makes the namespace.
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
@@ -88,12 +89,20 @@ type DistributionTargets struct {
 	// +optional
 	NamespaceLabelSelector *metav1.LabelSelector `json:"namespaceLabelSelector,omitempty"`
 
-	// trees: each of these namespaces and all its descendants in the forest, now and later.
+	// trees: each of these namespaces and all its descendants in the forest, now and later. A name means the namespace that has it
+	// when targets is written, as in includedNamespaces.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	// +optional
 	Trees []NamespaceName `json:"trees,omitempty"`
+
+	// excludedTrees: these namespaces and all their descendants in the forest, now and later, never get a copy, whatever the other
+	// options say.
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=100
+	// +optional
+	ExcludedTrees []NamespaceName `json:"excludedTrees,omitempty"`
 
 	// combination of the options that are set.
 	// +kubebuilder:default=Intersection
@@ -214,6 +223,16 @@ type DistributionPlan struct {
 	Conflict  PlannedNamespaces `json:"conflict"`
 }
 
+// NamedNamespaces records which namespaces the names in spec.targets mean.
+type NamedNamespaces struct {
+	// targets is a hash of the spec.targets that this speaks of.
+	Targets string `json:"targets"`
+	// uids has an entry for each name in includedNamespaces and trees, in alphabetical order: the first 48 bits of the SHA-256 of
+	// the namespace's UID in base64, or "-" while no namespace of that name is meant.
+	// +listType=atomic
+	UIDs []string `json:"uids"`
+}
+
 // ResourceDistributionStatus is what the operator reports. Its lists are cut, so that it stays below 64 KiB.
 type ResourceDistributionStatus struct {
 	// observedGeneration is the generation that the rest speaks of; -1 until the operator has seen the object.
@@ -257,6 +276,15 @@ type ResourceDistributionStatus struct {
 	// +listType=atomic
 	// +optional
 	NotFound []string `json:"notFound,omitempty"`
+
+	// replaced are the first 20 names in includedNamespaces and trees that another namespace has taken than the one that was meant.
+	// +listType=atomic
+	// +optional
+	Replaced []string `json:"replaced,omitempty"`
+
+	// named records which namespaces the names in includedNamespaces and trees mean.
+	// +optional
+	Named *NamedNamespaces `json:"named,omitempty"`
 
 	// deletionPolicy is the one that is in force on every copy.
 	// +optional

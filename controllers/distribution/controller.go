@@ -166,10 +166,18 @@ func (c *Controller) work(ctx context.Context, k key) {
 	c.targets.writeTarget(ctx, k)
 }
 
+// mostPlanned is of how many namespaces a change is planned under the view's lock, which it holds up; for more, every distribution is
+// reviewed by a worker.
+const mostPlanned = 100
+
 // queueAffected queues the targets that a change of the forest concerns.
 func (c *Controller) queueAffected(change view.Change) {
 	var keys []key
 	for _, r := range c.facts.runs.list() {
+		if len(change.Namespaces) > mostPlanned {
+			keys = append(keys, key{distribution: r.name})
+			continue
+		}
 		keys = append(keys, r.findAffected(c.facts, change)...)
 	}
 	c.queue.add(keys...)

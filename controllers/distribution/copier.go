@@ -220,11 +220,17 @@ func (c *copier) drop(w work) {
 	c.queue.add(keys...)
 }
 
-// noteAnswer puts the answer to a write into the tables. The object in the slot is a copy now, so no run has an obstacle there.
+// noteAnswer puts the answer to a write into the tables. The object in the slot is a copy now, so no run has an obstacle there. Under
+// driftPolicy Revert the target is queued to be read whole, because a mutating admission may have changed what was written, in the
+// operator's name.
 func (c *copier) noteAnswer(w work, meta *metav1.PartialObjectMetadata) {
-	for _, name := range c.copies.noteAnswer(w.slot, meta) {
+	revert := w.distribution != nil && w.distribution.Drift == v1alpha1.DriftRevert
+	for _, name := range c.copies.noteAnswer(w.slot, meta, !revert) {
 		if r := c.runs.find(name); r != nil {
 			r.changeObstacle(w.slot.Namespace, forgetObstacle)
 		}
+	}
+	if revert {
+		c.queue.add(w.key())
 	}
 }

@@ -144,18 +144,19 @@ func (t *copyTable) keysOf(slot propagate.Slot, by string) []key {
 }
 
 // noteAnswer puts the answer to the operator's own write into the table, so that the next plan uses it before the watch brings it.
-// It returns the distributions that want slot: since the copy is there, they have no obstacle at slot any more.
-func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata) (freed []string) {
+// known says that the copy's content need not be read. It returns the distributions that want slot: since the copy is there, they have
+// no obstacle at slot any more.
+func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata, known bool) (freed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	one, known := t.reader.Copy(slot, meta), t.copies.At(slot)
-	one.Known = true
+	one, watched := t.reader.Copy(slot, meta), t.copies.At(slot)
+	one.Known = known
 	switch {
-	case known != nil && known.UID == one.UID && view.Newer(known.ResourceVersion, one.ResourceVersion):
-		known.Drifted = known.Drifted || known.Digest != one.Digest // somebody wrote after the operator, and the watch has brought that
-		t.copies.Put(slot, known)
+	case watched != nil && watched.UID == one.UID && view.Newer(watched.ResourceVersion, one.ResourceVersion):
+		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has brought that
+		t.copies.Put(slot, watched)
 		return nil
-	case known == nil && view.Newer(t.lastSeen[slot.Kind], one.ResourceVersion):
+	case watched == nil && view.Newer(t.lastSeen[slot.Kind], one.ResourceVersion):
 		return nil // the watch is past this version, so the copy has been deleted since
 	}
 	t.copies.Put(slot, one)

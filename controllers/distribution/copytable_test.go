@@ -41,19 +41,19 @@ func TestCopyTableKeepsWhatIsNewest(t *testing.T) {
 	if keys := table.removeCopy(gk, copyIn("d1", "rd", "other", "8")); len(keys) != 0 {
 		t.Errorf("got %v: another object of that name has gone", keys)
 	}
-	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"))
+	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"), true)
 	if one := table.find(secretIn("d1")); one == nil || one.ResourceVersion != "9" || !one.Known || !one.Ours {
 		t.Errorf("got %+v, want the answer to our write", one)
 	}
 	if keys := table.removeCopy(gk, copyIn("d1", "rd", "u1", "10")); len(keys) != 1 {
 		t.Errorf("got %v, want the key of the copy that has gone", keys)
 	}
-	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"))
+	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"), true)
 	if one := table.find(secretIn("d1")); one != nil {
 		t.Errorf("got %+v: the watch has been beyond this answer, and has seen the copy go", one)
 	}
 	table.forgetSeen()
-	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"))
+	table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "9"), true)
 	if table.find(secretIn("d1")) == nil {
 		t.Error("the watch has not been anywhere yet, and the answer counts for nothing")
 	}
@@ -66,7 +66,7 @@ func TestCopyTableTellsAllWhoWantThePlace(t *testing.T) {
 	if keys := table.putCopy(secrets.GroupKind(), copyIn("d1", "rd", "u1", "1")); len(keys) != 2 {
 		t.Errorf("got %v, want the keys of both", keys)
 	}
-	if freed := table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "2")); len(freed) != 2 {
+	if freed := table.noteAnswer(secretIn("d1"), copyIn("d1", "rd", "u1", "2"), true); len(freed) != 2 {
 		t.Errorf("got %v, want both: what stood in their way before does no longer", freed)
 	}
 	table.unwant(of, "other")

@@ -67,7 +67,7 @@ func (e *events) tellChange(d *distribute.Distribution, was, now *v1alpha1.Resou
 	switch reason := v1alpha1.Reason(ready.Reason); reason {
 	case v1alpha1.ReasonDistributed:
 		e.send(d, corev1.EventTypeNormal, reason, ready.Message)
-	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
+	case v1alpha1.ReasonFailed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNotObserved:
 		e.send(d, corev1.EventTypeWarning, reason, ready.Message)
 	}
 	return ready.Status == metav1.ConditionTrue

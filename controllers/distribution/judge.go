@@ -46,8 +46,16 @@ func (p *progress) judge(s *scene, results []distribute.Result) judgement {
 	results = p.planAll(s)
 	j.watch = p.followObstacles(s, results)
 	j.found.Results, j.found.NotFound, j.found.Admitted = results, p.Targets.NotFound(s.forest), p.admitted
-	j.found.Checked = true
+	j.found.Replaced, j.found.Named, j.found.Checked = p.named.Replaced(s.forest), p.named, true
 	return j
+}
+
+// recordNames records which namespaces the names in the spec mean. The status must say so before anything is written there.
+func (p *progress) recordNames(f *forest.Snapshot) {
+	named, changed := p.RecordNames(f, p.named)
+	if changed {
+		p.named, p.unreported = named, true
+	}
 }
 
 // planAll returns the plan of every target, and of every copy outside the targets, sorted by namespace.
@@ -147,6 +155,9 @@ func (p *progress) beginBatch(s *scene, open []string, count int, j *judgement) 
 			p.next = pause
 		}
 		p.batch = map[string]bool{}
+		if p.next.After(pause) { // a clock that was ahead has set it
+			p.next = pause
+		}
 		if wait := p.next.Sub(s.now); wait > 0 {
 			j.wait = wait
 		} else {

@@ -97,6 +97,37 @@ func TestJudgeUpdatesInBatches(t *testing.T) {
 	}
 }
 
+func TestAClockThatWasAhead(t *testing.T) {
+	t.Run("DIST-D100 the pause is never longer than the interval", func(t *testing.T) {
+		one := intstr.FromInt32(1)
+		p := progressOf(func(spec *v1alpha1.ResourceDistributionSpec) {
+			spec.Rollout = v1alpha1.DistributionRollout{BatchSize: &one, Interval: &metav1.Duration{Duration: time.Minute}}
+		})
+		s := sceneOf(2, 2)
+		p.next = s.now.Add(365 * 24 * time.Hour) // as a status says that was written with another clock
+		if j := p.judge(s, p.planAll(s)); j.wait != time.Minute+time.Second {
+			t.Errorf("waits %s, want the interval", j.wait)
+		}
+	})
+}
+
+func TestNothingIsWatchedForWhatIsNotDistributed(t *testing.T) {
+	t.Run("DIST-D103 the watch of obstacles ends with an invalid spec, and they are listed anew after it", func(t *testing.T) {
+		p, s := progressOf(func(*v1alpha1.ResourceDistributionSpec) {}), sceneOf(2, 0)
+		p.obstacles["d1"], p.looked = &distribute.Obstacle{UID: "o", Reason: v1alpha1.ReasonUnrelated}, true
+		p.judge(s, p.planAll(s))
+		watch := p.watch
+		p.takeSpec(distribute.Read(distributionOf("2", 1), distribute.Settings{}), p.reported) // its kind is not allowed any more
+		if p.Problem != v1alpha1.ReasonKindNotAllowed || watch.ctx.Err() == nil || p.watch != nil {
+			t.Errorf("problem %q, watch %v: want the watch ended", p.Problem, p.watch)
+		}
+		p.takeSpec(distribute.Read(distributionOf("2", 1), distribute.Settings{Kinds: []schema.GroupVersionKind{secrets}}), p.reported)
+		if !p.mustLook(p.planAll(s)) {
+			t.Error("nobody looks for obstacles although none is known any more")
+		}
+	})
+}
+
 func TestABatchThatFailsEnds(t *testing.T) {
 	one := intstr.FromInt32(1)
 	p := progressOf(func(spec *v1alpha1.ResourceDistributionSpec) {

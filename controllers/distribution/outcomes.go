@@ -3,6 +3,7 @@ package distribution
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -103,18 +104,23 @@ func (o *outcomes) retryLater(w work, err error) {
 	o.queue.AddAfter(w.key(), delay+time.Millisecond)
 }
 
-// describeRefusal returns the API server's message; for an invalid object only the fields' paths, because the message has values,
-// which may be secret.
+// describeRefusal returns the API server's message. For an object whose fields are invalid it returns only the fields' paths, because
+// the message has values, which may be secret. A policy or a webhook of the cluster names no field, and its message is shown.
 func describeRefusal(err error) string {
 	status, ok := err.(apierrors.APIStatus) //nolint:errorlint // straight from the client
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {
 		return err.Error()
 	}
-	text := "the API server refuses it as invalid:"
+	var fields []string
 	for _, cause := range status.Status().Details.Causes {
-		text += " " + cause.Field
+		if cause.Field != "" {
+			fields = append(fields, cause.Field)
+		}
 	}
-	return text
+	if len(fields) == 0 {
+		return err.Error()
+	}
+	return "the API server refuses it as invalid: " + strings.Join(fields, " ")
 }
 
 // findImmutable returns the reason if a PUT was refused because of a field that can't change: ReasonTypeDiffers or ReasonImmutable;

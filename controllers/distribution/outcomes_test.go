@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/warren-tenancy/warren/internal/distribute"
@@ -31,6 +32,26 @@ func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
 			var got key
 			if !c.queue.WorkOne(func(k key) (inVain bool) { got = k; return false }) || got != (key{"rd", "d1"}) {
 				t.Errorf("%v is looked at again, want namespace d1 of rd", got)
+			}
+		})
+	}
+}
+
+func TestDescribeRefusal(t *testing.T) {
+	ofPolicy := apierrors.NewInvalid(secrets.GroupKind(), "s", nil)
+	ofPolicy.ErrStatus.Message = `secrets "s" is forbidden: ValidatingAdmissionPolicy 'frozen' with binding 'frozen' denied request: frozen until the audit is over`
+	ofPolicy.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "frozen until the audit is over"}}
+	ofField := apierrors.NewInvalid(secrets.GroupKind(), "s", field.ErrorList{field.Invalid(field.NewPath("data", "k"), "s3ntinel", "is wrong")})
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"DIST-D97 a policy's text is shown":           {ofPolicy, ofPolicy.ErrStatus.Message},
+		"DIST-D97 a value of the object is not shown": {ofField, "the API server refuses it as invalid: data.k"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := describeRefusal(c.err); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}

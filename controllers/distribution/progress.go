@@ -2,6 +2,7 @@ package distribution
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"time"
 
@@ -19,7 +20,8 @@ type progress struct {
 	resourceVersion string
 	reported        v1alpha1.ResourceDistributionStatus
 	reportedAt      time.Time
-	admitted        string // the check for conflicts that has passed
+	admitted        string           // the check for conflicts that has passed
+	named           distribute.Named // which namespaces the names in the spec mean
 	gate            distribute.Gate
 	// judged is the spec for which the gate was decided. unreported says that the status must record that decision before anything
 	// is written, and doesn't yet.
@@ -38,7 +40,7 @@ type progress struct {
 
 func newProgress(d *distribute.Distribution, status v1alpha1.ResourceDistributionStatus) progress {
 	p := progress{
-		Distribution: d, resourceVersion: d.ResourceVersion, reported: status, admitted: status.Admitted, began: time.Now(),
+		Distribution: d, resourceVersion: d.ResourceVersion, reported: status, admitted: status.Admitted, named: d.Named, began: time.Now(),
 		open: map[string]bool{}, obstacles: map[string]*distribute.Obstacle{},
 	}
 	if status.Rollout != nil && status.Rollout.NextBatchTime != nil {
@@ -54,10 +56,11 @@ func (p *progress) takeStatus(rd *v1alpha1.ResourceDistribution) (changed bool) 
 	if reflect.DeepEqual(p.reported, rd.Status) {
 		return false
 	}
-	if p.admitted != rd.Status.Admitted {
+	named := p.Targets.ReadNamed(&rd.Status)
+	if p.admitted != rd.Status.Admitted || !maps.Equal(p.named, named) {
 		p.judged = nil
 	}
-	p.reported, p.admitted = rd.Status, rd.Status.Admitted
+	p.reported, p.admitted, p.named = rd.Status, rd.Status.Admitted, named
 	return true
 }
 
@@ -66,7 +69,11 @@ func (p *progress) takeSpec(d *distribute.Distribution, status v1alpha1.Resource
 	if p.Template == nil || d.Template == nil || p.Template.Content != d.Template.Content {
 		p.batch = nil
 	}
-	p.Distribution, p.resourceVersion, p.reported, p.began = d, d.ResourceVersion, status, time.Now()
+	if d.Problem != "" { // nothing is written, so obstacles don't matter; they are listed anew when the problem is solved
+		p.stopWatch()
+		p.obstacles, p.looked = map[string]*distribute.Obstacle{}, false
+	}
+	p.Distribution, p.resourceVersion, p.reported, p.named, p.began = d, d.ResourceVersion, status, d.Named, time.Now()
 }
 
 // findAffected returns the keys of the namespaces that a change of the forest concerns: they are targets now or were before, or
@@ -82,13 +89,14 @@ func (p *progress) findAffected(change view.Change, protected func(string) bool,
 	var keys []key
 	for _, namespace := range change.Namespaces {
 		old, now := change.Old.Namespace(namespace), change.New.Namespace(namespace)
-		was := p.Targets.Choose(change.Old, namespace, protected)
+		was := p.Targets.Choose(change.Old, namespace, protected, p.named)
 		is, action := p.planAt(change.New, protected, namespace, copies.find(p.Template.Slot(namespace)))
 		same := change.Old != change.New && was == is && (old == nil) == (now == nil) && (old == nil || old.UID == now.UID)
-		if same && action.Verb == distribute.Nothing {
+		if !same || action.Verb != distribute.Nothing {
+			keys = append(keys, key{p.Name, namespace})
+		} else if now == nil || p.named.Means(change.New, namespace) {
 			continue
 		}
-		keys = append(keys, key{p.Name, namespace})
 		if mentioned[namespace] {
 			keys = append(keys, key{distribution: p.Name})
 		}
@@ -122,7 +130,7 @@ func (p *progress) planReport(found distribute.Review, urgent bool, timing *Timi
 // planAt plans one namespace. standing is the copy there, or nil.
 func (p *progress) planAt(f *forest.Snapshot, protected func(string) bool, namespace string, standing *distribute.Copy) (distribute.Choice, distribute.Action) {
 	t := distribute.Target{
-		Namespace: namespace, Choice: p.Targets.Choose(f, namespace, protected), Copy: standing, Obstacle: p.obstacles[namespace],
+		Namespace: namespace, Choice: p.Targets.Choose(f, namespace, protected, p.named), Copy: standing, Obstacle: p.obstacles[namespace],
 	}
 	return t.Choice, p.Plan(t, p.gate)
 }

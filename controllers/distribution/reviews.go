@@ -99,6 +99,7 @@ func (v *reviews) judge(ctx context.Context, r *run, d *distribute.Distribution,
 		}
 		j, next = r.judge(v.facts, snapshot, d, true)
 	}
+	j.found.Resource = resource.GroupResource().String()
 	return j, next == judged
 }
 

@@ -119,6 +119,7 @@ func (r *run) judge(f *facts, snapshot *forest.Snapshot, d *distribute.Distribut
 		forest: snapshot, protected: f.settings.Load().Protected, now: time.Now(),
 		copies: f.copies.findFamily(d.Template.Family()), troubles: r.troubles.all(),
 	}
+	r.in.recordNames(snapshot)
 	results := r.in.planAll(s)
 	if !looked && r.in.mustLook(results) {
 		return judgement{}, mustLook

@@ -174,3 +174,24 @@ func TestReviewsArePutOffWhileWritesWait(t *testing.T) {
 		t.Error("nothing is queued, and no review is due")
 	}
 }
+
+func TestALargeChangeIsReviewed(t *testing.T) {
+	t.Run("DIST-D104 by a worker, and nothing is planned under the view's lock", func(t *testing.T) {
+		c, r := newReviewed(t)
+		c.queue.Lead()
+		change := view.Change{Old: c.View.Snapshot(), New: c.View.Snapshot()}
+		for range mostPlanned + 1 {
+			change.Namespaces = append(change.Namespaces, "d1")
+		}
+		c.queueAffected(change)
+		var got key
+		if c.queue.WorkOne(func(k key) (inVain bool) { got = k; return false }); got != (key{distribution: "rd"}) || c.queue.Len() != 0 || len(r.in.open) != 0 {
+			t.Errorf("%v is queued, and %d more: want one review", got, c.queue.Len())
+		}
+		change.Namespaces = []string{"d1"}
+		c.queueAffected(change)
+		if c.queue.WorkOne(func(k key) (inVain bool) { got = k; return false }); got != (key{"rd", "d1"}) {
+			t.Errorf("%v is queued, want the target of a small change", got)
+		}
+	})
+}

@@ -11,12 +11,18 @@ func (t *Template) Identical(object map[string]any) bool {
 }
 
 // Holds says whether a copy still has all of the template's content. If foreign is set, another field manager owns content, and the
-// copy must have nothing else; otherwise further fields are allowed, because mutating admission adds fields that no manager owns.
+// copy must have nothing else; so must a Secret or ConfigMap. Otherwise further fields are allowed, because the API server and mutating
+// admission set defaults.
 func (t *Template) Holds(object map[string]any, foreign bool) bool {
-	if foreign {
+	if foreign || t.holdsData() {
 		return t.Identical(object)
 	}
 	return isWithin(contentOf(object), contentOf(t.object))
+}
+
+// holdsData reports whether the template is a Secret or a ConfigMap, of which the API server stores what it is sent.
+func (t *Template) holdsData() bool {
+	return t.Kind.Group == "" && (t.Kind.Kind == "Secret" || t.Kind.Kind == "ConfigMap")
 }
 
 func contentOf(object map[string]any) map[string]any {

@@ -129,7 +129,7 @@ func (r *Reader) readFields(meta *metav1.PartialObjectMetadata, c *Copy) {
 	digestOwned(h, meta.Labels, mine.labels)
 	digestOwned(h, meta.Annotations, mine.annotations)
 	c.Digest = max(h.Sum64(), 1)
-	k := &propagate.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels), Annotations: notOurs(meta.Annotations, mine.annotations)}
+	k := &propagate.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels, c.Adopted), Annotations: notOurs(meta.Annotations, mine.annotations, c.Adopted)}
 	for _, reference := range meta.OwnerReferences {
 		if !isOwner(reference, c.By) {
 			k.OwnerReferences = append(k.OwnerReferences, reference)
@@ -146,11 +146,12 @@ func digestOwned(w io.Writer, all map[string]string, ours map[string]bool) {
 	}
 }
 
-// notOurs returns the entries that others added: their keys are not reserved, and the operator doesn't own them.
-func notOurs(all map[string]string, ours map[string]bool) map[string]string {
+// notOurs returns the entries that others added: the operator doesn't own them, and their keys are not reserved, unless the object was
+// adopted and they say what its owner wants propagated.
+func notOurs(all map[string]string, ours map[string]bool, adopted bool) map[string]string {
 	var keys map[string]string
 	for key, value := range all {
-		if !ours[key] && !v1alpha1.IsReservedKey(key) {
+		if !ours[key] && (!v1alpha1.IsReservedKey(key) || adopted && !isOperators(key)) {
 			if keys == nil {
 				keys = map[string]string{}
 			}

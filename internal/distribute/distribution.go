@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // Distribution is a ResourceDistribution, parsed and with its defaults.
@@ -33,6 +35,12 @@ type Distribution struct {
 	// Check is a hash of the object's UID, targets and conflictPolicy. A check for conflicts that has passed counts as long as
 	// Check is the same.
 	Check string
+	// Named is the record of the status that was read with the spec; nil if that has none of these targets.
+	Named Named
+	// unrecorded says that the operator has seen the object before, and that no version of it has recorded names.
+	unrecorded bool
+	// written is when the spec was written last, by the API server's clock.
+	written time.Time
 }
 
 // Settings are the settings of the configuration for distribution.
@@ -80,8 +88,26 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 	case d.Conflict == v1alpha1.ConflictOverwrite && !s.AllowOverwrite:
 		d.Problem, d.Why = v1alpha1.ReasonInvalidResource, OverwriteDisabled
 	}
-	d.Check = checkOf(rd)
+	d.Check, d.Targets.hash = checkOf(rd), hashOf(rd.UID, rd.Spec.Targets)
+	d.Named, d.unrecorded, d.written = d.Targets.ReadNamed(&rd.Status), rd.Status.Named == nil && rd.Status.ObservedGeneration >= 0, writtenAt(rd)
 	return d
+}
+
+// Choose says whether a namespace is a target, by the record of names in the status that was read with the spec.
+func (d *Distribution) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
+	return d.Targets.Choose(f, namespace, protected, d.Named)
+}
+
+// writtenAt returns when the spec was written last, as far as the managedFields tell: the API server dates each manager's last
+// change. Whoever takes them away makes the spec older.
+func writtenAt(rd *v1alpha1.ResourceDistribution) time.Time {
+	at := rd.CreationTimestamp.Time
+	for _, entry := range rd.ManagedFields {
+		if entry.Subresource == "" && entry.Time != nil && entry.FieldsV1 != nil && entry.Time.After(at) && bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
+			at = entry.Time.Time
+		}
+	}
+	return at
 }
 
 // OverwriteDisabled is the message that refuses conflictPolicy Overwrite.
@@ -104,7 +130,11 @@ func orDefault[T ~string](value, otherwise T) T {
 }
 
 func checkOf(rd *v1alpha1.ResourceDistribution) string {
-	text, _ := json.Marshal([]any{rd.UID, rd.Spec.Targets, orDefault(rd.Spec.ConflictPolicy, v1alpha1.ConflictFail)}) // no channels, no functions
+	return hashOf(rd.UID, rd.Spec.Targets, orDefault(rd.Spec.ConflictPolicy, v1alpha1.ConflictFail))
+}
+
+func hashOf(values ...any) string {
+	text, _ := json.Marshal(values) // no channels, no functions
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }

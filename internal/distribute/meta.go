@@ -40,12 +40,23 @@ func metaOf(object map[string]any) (*metav1.ObjectMeta, error) {
 	return meta, json.Unmarshal(data, meta)
 }
 
-// HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its former owner's again.
+// HandBackMeta removes all labels, annotations and ownerReferences of the operator, so that an adopted object is its former owner's
+// again. What the owner says about propagation stays.
 func HandBackMeta(meta *metav1.ObjectMeta) {
-	reserved := func(key, _ string) bool { return v1alpha1.IsReservedKey(key) }
-	maps.DeleteFunc(meta.Labels, reserved)
-	maps.DeleteFunc(meta.Annotations, reserved)
+	operators := func(key, _ string) bool { return isOperators(key) }
+	maps.DeleteFunc(meta.Labels, operators)
+	maps.DeleteFunc(meta.Annotations, operators)
 	dropOwner(meta)
+}
+
+// isOperators reports whether a label or annotation of an object is the operator's alone: it is reserved, and none of those by which
+// the object's owner says what is propagated.
+func isOperators(key string) bool {
+	switch key {
+	case v1alpha1.LabelPropagate, v1alpha1.AnnotationSelect, v1alpha1.AnnotationPropagateGenerated:
+		return false
+	}
+	return v1alpha1.IsReservedKey(key)
 }
 
 // UnlockMeta removes the annotation by which only the operator may change the object.
@@ -105,15 +116,15 @@ func holdsAll(there, wanted map[string]string) bool {
 // OverStranger returns the values of somebody else's object that a PUT of the template over it must carry, so that its finalizers,
 // ownerReferences, labels and annotations stay.
 func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *propagate.Copy {
-	unreserved := func(all map[string]string) map[string]string {
+	owners := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)
-		maps.DeleteFunc(kept, func(key, _ string) bool { return v1alpha1.IsReservedKey(key) })
+		maps.DeleteFunc(kept, func(key, _ string) bool { return isOperators(key) })
 		return kept
 	}
 	stranger := Copy{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion}
 	stranger.Kept = &propagate.Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: meta.OwnerReferences,
-		Labels: unreserved(meta.Labels), Annotations: unreserved(meta.Annotations),
+		Labels: owners(meta.Labels), Annotations: owners(meta.Annotations),
 	}
 	return stranger.Over(t)
 }

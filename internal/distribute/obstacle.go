@@ -18,7 +18,7 @@ type Obstacle struct {
 	Examined, Identical bool
 }
 
-const byLength = 128 // of the text in By, in bytes
+const byLength = 64 // of the text in By, in bytes
 
 // ReadObstacle returns the obstacle that an object is for a distribution of which it is no copy. source says whether propagation
 // copies the object to other namespaces.

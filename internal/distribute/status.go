@@ -39,8 +39,12 @@ type Result struct {
 // Review is the result of planning all targets of a distribution together.
 type Review struct {
 	// Results holds all targets, and copies to be removed in other namespaces, in order of the namespace's name.
-	Results  []Result
-	NotFound []string
+	Results            []Result
+	NotFound, Replaced []string
+	// Named is the record of which namespaces the names mean.
+	Named Named
+	// Resource is what kubectl calls the kind, such as "networkpolicies.networking.k8s.io".
+	Resource string
 	// Checked says that obstacles are known.
 	Checked bool
 	// Unobserved is why the copies can't be watched; "" if they can.
@@ -57,7 +61,8 @@ type Review struct {
 func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus) v1alpha1.ResourceDistributionStatus {
 	s := v1alpha1.ResourceDistributionStatus{
 		ObservedGeneration: d.Generation, DeletionPolicy: was.DeletionPolicy, Admitted: r.Admitted,
-		NotFound: r.NotFound[:min(len(r.NotFound), maxNotFound)], Conditions: slices.Clone(was.Conditions),
+		NotFound: r.NotFound[:min(len(r.NotFound), maxNotFound)], Replaced: r.Replaced[:min(len(r.Replaced), maxNotFound)],
+		Named: r.Named.write(d.Targets), Conditions: slices.Clone(was.Conditions),
 	}
 	if d.Template != nil {
 		s.ResourceHash = d.Template.Content
@@ -74,7 +79,8 @@ func (d *Distribution) Status(r Review, was *v1alpha1.ResourceDistributionStatus
 // keepNumbers copies the counts and lists of the old status, because nothing can be counted now.
 func keepNumbers(s, was *v1alpha1.ResourceDistributionStatus) {
 	s.Targets, s.Current, s.Outdated, s.Missing, s.Conflicts, s.Failed = was.Targets, was.Current, was.Outdated, was.Missing, was.Conflicts, was.Failed
-	s.ConflictingNamespaces, s.FailedNamespaces, s.NotFound = was.ConflictingNamespaces, was.FailedNamespaces, was.NotFound
+	s.ConflictingNamespaces, s.FailedNamespaces = was.ConflictingNamespaces, was.FailedNamespaces
+	s.NotFound, s.Replaced, s.Named = was.NotFound, was.Replaced, was.Named
 }
 
 func (d *Distribution) countResults(r Review, s *v1alpha1.ResourceDistributionStatus) {
@@ -165,14 +171,14 @@ func (d *Distribution) setConditions(r Review, s *v1alpha1.ResourceDistributionS
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionUnknown, v1alpha1.ReasonNotChecked,
 			"it is not known yet whether other objects stand where copies are to be")
 	case s.Conflicts > 0:
-		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(s))
+		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s))
 	default:
 		v1alpha1.SetCondition(&s.Conditions, d.Generation, v1alpha1.ConditionConflictFree, metav1.ConditionTrue, v1alpha1.ReasonNoConflict,
 			"no other object stands where copies are to be")
 	}
 	stalled := v1alpha1.Reason("")
 	switch reason {
-	case v1alpha1.ReasonConflict, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNamespaceNotFound:
+	case v1alpha1.ReasonConflict, v1alpha1.ReasonInvalidResource, v1alpha1.ReasonKindNotAllowed, v1alpha1.ReasonNamespaceNotFound, v1alpha1.ReasonNamespaceReplaced:
 		stalled = reason
 	case v1alpha1.ReasonFailed:
 		if slices.ContainsFunc(r.Results, func(one Result) bool { return one.Failure != nil && one.Failure.Final }) {
@@ -198,10 +204,14 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 	case d.Suspend:
 		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is written; status.plan says what would be"
 	case s.Conflicts > 0 && d.AllOrNothing():
-		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(s)
+		return metav1.ConditionFalse, v1alpha1.ReasonConflict, d.conflictMessage(r, s)
 	case s.Failed > 0:
 		first := s.FailedNamespaces[0]
 		return metav1.ConditionFalse, v1alpha1.ReasonFailed, fmt.Sprintf("the copy in %s could not be written; in %s: %s", text.Count(int(s.Failed), "namespace", "namespaces"), first.Name, first.Message)
+	case len(s.Replaced) > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceReplaced, fmt.Sprintf("%s of spec.targets %s not served, because another namespace has taken the name since: %s; "+
+			"to have the namespaces of today served, take their names out of spec.targets and put them in again", text.Count(len(r.Replaced), "name", "names"),
+			isOrAre(len(r.Replaced)), strings.Join(s.Replaced[:min(maxNamed, len(s.Replaced))], ", "))
 	case len(s.NotFound) > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonNamespaceNotFound, fmt.Sprintf("%s of spec.targets %s: %s; create them, or take the names out",
 			text.Count(len(r.NotFound), "namespace", "namespaces"), isOrAre(len(r.NotFound))+" missing", strings.Join(s.NotFound[:min(maxNamed, len(s.NotFound))], ", "))
@@ -212,13 +222,13 @@ func (d *Distribution) readyCondition(r Review, s *v1alpha1.ResourceDistribution
 	case s.Outdated > 0:
 		return metav1.ConditionTrue, v1alpha1.ReasonPartitioned, fmt.Sprintf("%d of %d copies are current; the partition holds back %d", s.Current, s.Targets, s.Outdated)
 	case s.Conflicts > 0:
-		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(s)
+		return metav1.ConditionTrue, v1alpha1.ReasonSkipped, d.conflictMessage(r, s)
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonDistributed, fmt.Sprintf("all %d copies are current", s.Targets)
 }
 
 // conflictMessage says how many namespaces are in conflict, and how to list them all.
-func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) string {
+func (d *Distribution) conflictMessage(r Review, s *v1alpha1.ResourceDistributionStatus) string {
 	var names []string
 	for _, one := range s.ConflictingNamespaces[:min(maxNamed, len(s.ConflictingNamespaces))] {
 		names = append(names, one.Name)
@@ -229,7 +239,7 @@ func (d *Distribution) conflictMessage(s *v1alpha1.ResourceDistributionStatus) s
 	}
 	return fmt.Sprintf("%s: %s%s; rename or remove them, or choose another spec.conflictPolicy; kubectl get %s -A --field-selector metadata.name=%s -l '%s!=%s' lists all",
 		d.Template.TakenIn(int(s.Conflicts)), strings.Join(names, ", "), more,
-		strings.ToLower(d.Template.Kind.Kind)+"s", d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
+		r.Resource, d.Template.Name, v1alpha1.LabelDistributedBy, d.Name)
 }
 
 // TakenIn returns the sentence that so many namespaces have somebody else's object in the slot of a copy.

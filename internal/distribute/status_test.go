@@ -34,8 +34,11 @@ func TestStatusOfManyTargets(t *testing.T) {
 			}
 			review.Results = append(review.Results, one)
 		}
-		for i := range 500 {
-			review.NotFound = append(review.NotFound, fmt.Sprintf("g%062d", i))
+		review.Named = Named{}
+		for i := range 600 {
+			name := fmt.Sprintf("g%062d", i)
+			review.NotFound, review.Replaced, review.Named[name] = append(review.NotFound, name), append(review.Replaced, name), digestOf(name)
+			d.Targets.trees = append(d.Targets.trees, name)
 		}
 		for _, suspend := range []bool{true, false} {
 			d.Suspend = suspend
@@ -47,6 +50,18 @@ func TestStatusOfManyTargets(t *testing.T) {
 				t.Errorf("suspended %t: %d bytes, limit %d", suspend, len(data), limit)
 			}
 			t.Logf("suspended %t: %d bytes", suspend, len(data))
+		}
+	})
+}
+
+func TestConflictNamesTheResource(t *testing.T) {
+	t.Run("DIST-D101 the command that lists all conflicts names what the API server serves", func(t *testing.T) {
+		d := distribution(t, v1alpha1.ConflictFail, v1alpha1.DriftIgnore, v1alpha1.DeletionDelete)
+		r := Review{Checked: true, Resource: "networkpolicies.networking.k8s.io", Results: []Result{
+			{Namespace: "d1", Action: Action{State: InConflict, Conflict: &Obstacle{Reason: v1alpha1.ReasonUnrelated}}}}}
+		s := d.Status(r, &v1alpha1.ResourceDistributionStatus{})
+		if got := v1alpha1.FindCondition(s.Conditions, v1alpha1.ConditionConflictFree).Message; !strings.Contains(got, "kubectl get networkpolicies.networking.k8s.io -A") {
+			t.Error(got)
 		}
 	})
 }

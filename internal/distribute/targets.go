@@ -14,8 +14,9 @@ import (
 // Choice says whether a namespace is a target.
 type Choice int
 
-// The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, or it lies below a target
-// tree but its ancestors can't be followed to the root, because of a cycle or a missing parent.
+// The choices. In a Frozen namespace nothing is written or removed: it is protected, terminating or gone, another namespace was meant
+// by its name, or it lies below a tree of spec.targets but its ancestors can't be followed to the root, because of a cycle or a
+// missing parent.
 const (
 	Unchosen Choice = iota
 	Chosen
@@ -24,10 +25,11 @@ const (
 
 // Targets say which namespaces get a copy.
 type Targets struct {
-	included, excluded map[string]bool
-	selector           labels.Selector // nil where none is set
-	trees              []string
-	union              bool
+	included, excluded   map[string]bool
+	selector             labels.Selector // nil where none is set
+	trees, excludedTrees []string
+	union                bool
+	hash                 string // of spec.targets; it tells a record of names (Named) from that of other targets
 }
 
 // ReadTargets reads spec.targets.
@@ -35,6 +37,11 @@ func ReadTargets(spec v1alpha1.DistributionTargets) (Targets, error) {
 	t := Targets{included: nameSet(spec.IncludedNamespaces), excluded: nameSet(spec.ExcludedNamespaces), union: spec.Combination == v1alpha1.CombinationUnion}
 	for _, tree := range spec.Trees {
 		t.trees = append(t.trees, string(tree))
+	}
+	for _, tree := range spec.ExcludedTrees {
+		if t.excludedTrees = append(t.excludedTrees, string(tree)); slices.Contains(spec.Trees, tree) {
+			return t, fmt.Errorf("spec.targets: %q is both in trees and in excludedTrees; take it out of one of them", tree)
+		}
 	}
 	for _, one := range spec.IncludedNamespaces {
 		if t.excluded[string(one.Name)] {
@@ -86,17 +93,42 @@ func (t Targets) Included() []string {
 	return names
 }
 
-// Trees are the roots of the trees that are targets.
-func (t Targets) Trees() []string { return t.trees }
+// ExcludedTrees are the roots of the trees that are no targets.
+func (t Targets) ExcludedTrees() []string { return t.excludedTrees }
 
 // NotFound are the named namespaces that don't exist.
 func (t Targets) NotFound(f *forest.Snapshot) []string {
 	return slices.DeleteFunc(t.Named(), func(name string) bool { return f.Namespace(name) != nil })
 }
 
-// Choose says whether a namespace is a target. A namespace is never a target if protected says so for its name, or if it has the
-// label for protected namespaces.
-func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool) Choice {
+// Everybody reports whether nothing in spec.targets chooses: every namespace is a target that isn't protected or excluded.
+func (t Targets) Everybody() bool {
+	return len(t.included) == 0 && len(t.trees) == 0 && (t.selector == nil || t.selector.Empty())
+}
+
+// DescribeEverybody returns the sentence that warns of targets that choose nothing, and so select count namespaces.
+func (t Targets) DescribeEverybody(count int) string {
+	but := ""
+	if len(t.excluded)+len(t.excludedTrees) > 0 {
+		but = " that it does not exclude"
+	}
+	return fmt.Sprintf("spec.targets selects all %d namespaces%s, and every later one; to choose, set includedNamespaces, namespaceLabelSelector or trees; "+
+		"if all are meant, set allNamespaces: true", count, but)
+}
+
+// Covers returns the names in which copies may be written by targets that are bounded, and the trees below which they may. Under
+// Intersection, names alone bound the targets if there are any.
+func (t Targets) Covers() (names, trees []string) {
+	names = slices.DeleteFunc(t.Included(), func(name string) bool { return t.excluded[name] })
+	if len(t.included) > 0 && !t.union {
+		return names, nil
+	}
+	return names, t.trees
+}
+
+// Choose says whether a namespace is a target, where named says which namespaces the names mean. A namespace is never a target if
+// protected says so for its name, or if it has the label for protected namespaces.
+func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(string) bool, named Named) Choice {
 	n := f.Namespace(namespace)
 	if n == nil || n.Terminating || protected(namespace) || n.Labels[v1alpha1.LabelProtected] == v1alpha1.True {
 		return Frozen
@@ -104,27 +136,54 @@ func (t Targets) Choose(f *forest.Snapshot, namespace string, protected func(str
 	if t.excluded[namespace] {
 		return Unchosen
 	}
+	var place forest.Place
+	if len(t.trees)+len(t.excludedTrees) > 0 {
+		place = f.Place(namespace)
+	}
+	for _, tree := range t.excludedTrees {
+		switch inTree(f, namespace, place, tree) {
+		case Chosen:
+			return Unchosen
+		case Frozen:
+			return Frozen
+		}
+	}
 	var votes []Choice
 	if len(t.included) > 0 {
-		votes = append(votes, chosenIf(t.included[namespace]))
+		votes = append(votes, meant(chosenIf(t.included[namespace]), namespace, f, named))
 	}
 	if t.selector != nil && !t.selector.Empty() {
 		votes = append(votes, chosenIf(t.selector.Matches(labels.Set(f.SelectableLabels(namespace)))))
 	}
 	if len(t.trees) > 0 {
-		votes = append(votes, t.inTrees(f, namespace))
+		inOne := make([]Choice, 0, len(t.trees))
+		for _, tree := range t.trees {
+			inOne = append(inOne, meant(inTree(f, namespace, place, tree), tree, f, named))
+		}
+		votes = append(votes, anyOf(inOne))
 	}
 	switch {
 	case len(votes) == 0:
 		return Chosen
-	case t.union && slices.Contains(votes, Chosen):
-		return Chosen
-	case !t.union && slices.Contains(votes, Unchosen):
+	case t.union:
+		return anyOf(votes)
+	case slices.Contains(votes, Unchosen):
 		return Unchosen
 	case slices.Contains(votes, Frozen):
 		return Frozen
 	}
-	return votes[0]
+	return Chosen
+}
+
+// anyOf returns Chosen if one vote is, else Frozen if one is.
+func anyOf(votes []Choice) Choice {
+	switch {
+	case slices.Contains(votes, Chosen):
+		return Chosen
+	case slices.Contains(votes, Frozen):
+		return Frozen
+	}
+	return Unchosen
 }
 
 func chosenIf(yes bool) Choice {
@@ -134,21 +193,23 @@ func chosenIf(yes bool) Choice {
 	return Unchosen
 }
 
-// inTrees says whether a namespace is, or lies below, one of the trees.
-func (t Targets) inTrees(f *forest.Snapshot, namespace string) Choice {
-	place := f.Place(namespace)
-	for _, tree := range t.trees {
-		if namespace == tree || slices.Contains(place.Path, tree) {
-			return Chosen
-		}
+// meant returns the choice of an option that names a namespace: Frozen for what would be chosen if the name means another one.
+func meant(choice Choice, name string, f *forest.Snapshot, named Named) Choice {
+	if choice == Chosen && !named.Means(f, name) {
+		return Frozen
 	}
-	if !place.Halted() {
+	return choice
+}
+
+// inTree returns Chosen for a namespace that is tree or lies below it, and Frozen for one that may do so but is halted.
+func inTree(f *forest.Snapshot, namespace string, place forest.Place, tree string) Choice {
+	switch {
+	case namespace == tree, slices.Contains(place.Path, tree):
+		return Chosen
+	case !place.Halted():
 		return Unchosen
-	}
-	for _, tree := range t.trees {
-		if slices.Contains(f.Subtree(tree), namespace) {
-			return Frozen
-		}
+	case slices.Contains(f.Subtree(tree), namespace), f.StoodBelow(namespace, tree):
+		return Frozen
 	}
 	return Unchosen
 }

@@ -51,16 +51,19 @@ func TestTargets(t *testing.T) {
 		spec v1alpha1.DistributionTargets
 		want string
 	}{
-		"DIST-D03 all":               {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
-		"a selector":                 {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
-		"an empty selector":          {v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, IncludedNamespaces: named("d1")}, "d1"},
-		"DIST-D05 excluded":          {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
-		"DIST-D06 an intersection":   {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")}, "d1"},
-		"DIST-D06 a union":           {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1"), Combination: v1alpha1.CombinationUnion}, "d1 d2 d3 pay-b x1"},
-		"DIST-D07 a tree":            {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
-		"DIST-D08 tree and selector": {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, NamespaceLabelSelector: dist}, "pay-b"},
-		"a plain namespace":          {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"x1"}}, "x1"},
-		"what is halted is frozen":   {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"lost"}}, "lost below?"},
+		"DIST-D03 all":                        {v1alpha1.DistributionTargets{}, "below d1 d2 d3 default lost pay pay-a pay-b x1"},
+		"a selector":                          {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist}, "d1 d2 d3 pay-b"},
+		"an empty selector":                   {v1alpha1.DistributionTargets{NamespaceLabelSelector: &metav1.LabelSelector{}, IncludedNamespaces: named("d1")}, "d1"},
+		"DIST-D05 excluded":                   {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, ExcludedNamespaces: named("d2", "pay-b")}, "d1 d3"},
+		"DIST-D06 an intersection":            {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1")}, "d1"},
+		"DIST-D06 a union":                    {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, IncludedNamespaces: named("d1", "x1"), Combination: v1alpha1.CombinationUnion}, "d1 d2 d3 pay-b x1"},
+		"DIST-D07 a tree":                     {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}}, "pay pay-a pay-b"},
+		"DIST-D08 tree and selector":          {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, NamespaceLabelSelector: dist}, "pay-b"},
+		"a plain namespace":                   {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"x1"}}, "x1"},
+		"DIST-D95 a tree is excluded":         {v1alpha1.DistributionTargets{NamespaceLabelSelector: dist, ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}, "d1 d2 d3"},
+		"DIST-D95 a tree below a tree":        {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, ExcludedTrees: []v1alpha1.NamespaceName{"pay-a"}}, "pay"},
+		"DIST-D95 a missing root is excluded": {v1alpha1.DistributionTargets{IncludedNamespaces: named("lost", "d1"), ExcludedTrees: []v1alpha1.NamespaceName{"nowhere"}}, "d1 lost? below?"},
+		"what is halted is frozen":            {v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"lost"}}, "lost below?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			targets, err := ReadTargets(c.spec)
@@ -69,7 +72,7 @@ func TestTargets(t *testing.T) {
 			}
 			var got []string
 			for _, namespace := range slices.Sorted(f.All()) {
-				switch targets.Choose(f, namespace, protected) {
+				switch targets.Choose(f, namespace, protected, nil) {
 				case Chosen:
 					got = append(got, namespace)
 				case Frozen:
@@ -85,6 +88,10 @@ func TestTargets(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	if _, err := ReadTargets(v1alpha1.DistributionTargets{Trees: []v1alpha1.NamespaceName{"pay"}, ExcludedTrees: []v1alpha1.NamespaceName{"pay"}}); err == nil ||
+		!strings.Contains(err.Error(), `"pay" is both in trees and in excludedTrees`) {
+		t.Errorf("DIST-D95: %v", err)
 	}
 	if _, err := ReadTargets(v1alpha1.DistributionTargets{IncludedNamespaces: named("d1"), ExcludedNamespaces: named("d1")}); err == nil ||
 		!strings.Contains(err.Error(), `namespace "d1" is both included and excluded`) {

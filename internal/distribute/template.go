@@ -160,9 +160,30 @@ func (t *Template) normalise(object map[string]any) error {
 	for _, key := range []string{"data", "binaryData"} {
 		if value, there := object[key]; there && isEmpty(value) {
 			delete(object, key)
+		} else if there && t.holdsData() {
+			object[key] = asStored(value, key == "binaryData" || t.Kind.Kind == "Secret")
 		}
 	}
 	return nil
+}
+
+// asStored returns the data of a Secret or ConfigMap as the API server returns them: null as an empty text, and base64 without line
+// ends.
+func asStored(data any, encoded bool) any {
+	all, ok := data.(map[string]any)
+	if !ok {
+		return data
+	}
+	stored := make(map[string]any, len(all))
+	for key, value := range all {
+		stored[key] = value
+		if text, ok := value.(string); value == nil {
+			stored[key] = ""
+		} else if plain, err := base64.StdEncoding.DecodeString(text); ok && encoded && err == nil {
+			stored[key] = base64.StdEncoding.EncodeToString(plain)
+		}
+	}
+	return stored
 }
 
 func foldStringData(object map[string]any) error {

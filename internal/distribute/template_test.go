@@ -58,3 +58,29 @@ func TestContent(t *testing.T) {
 		t.Error("another label has the same hash")
 	}
 }
+
+func TestHoldsWhatTheAPIServerStores(t *testing.T) {
+	template, err := ReadTemplate([]byte(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"},"data":{"k":"dmFs\ndWU=\n","none":null}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := func(k, none string) map[string]any {
+		return map[string]any{"type": "Opaque", "data": map[string]any{"k": k, "none": none}}
+	}
+	more := stored("dmFsdWU=", "")
+	more["data"].(map[string]any)["extra"] = "eA=="
+	for name, c := range map[string]struct {
+		object map[string]any
+		want   bool
+	}{
+		"DIST-D98 as it was written, without line ends": {stored("dmFsdWU=", ""), true},
+		"DIST-D98 with another value":                   {stored("b3RoZXI=", ""), false},
+		"DIST-D98 with a key more":                      {more, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := template.Holds(c.object, false); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

@@ -102,7 +102,7 @@ func (p *distributions) planOne(ctx context.Context, rd *v1alpha1.ResourceDistri
 func (p *distributions) readTargets(ctx context.Context, d *distribute.Distribution) (map[string]*distribute.Target, error) {
 	targets := map[string]*distribute.Target{}
 	for namespace := range p.f.All() {
-		t := &distribute.Target{Namespace: namespace, Choice: d.Targets.Choose(p.f, namespace, p.settings.Protected)}
+		t := &distribute.Target{Namespace: namespace, Choice: d.Choose(p.f, namespace, p.settings.Protected)}
 		if by := p.made[d.Template.Slot(namespace)]; by != "" {
 			t.Copy = &distribute.Copy{Ours: true, By: by}
 		}

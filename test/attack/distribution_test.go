@@ -29,6 +29,7 @@ var strangers = []request{
 	create("configmap plain/owned", `{metadata: {ownerReferences: [`+controlling+`]}, data: {key: mine}}`),
 	create("namespace tree", ours("$D/type", "root")),
 	create("configmap plain/adopted", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
+	create("configmap plain/handed-none", `{metadata: {labels: {$D/distributed-by: news, $D/propagate: none}, annotations: {$D/adopted: "true", $D/select: a=b}}, data: {key: one}}`),
 	create("configmap plain/handed-back", `{metadata: {labels: {$D/distributed-by: news}, annotations: {$D/adopted: "true"}}, data: {key: one}}`),
 }
 
@@ -38,7 +39,7 @@ var distributionRow = row{name: "SEC-O32 with component distribution the operato
 		create("configmap default/news", marked("distributed-by: news", `{data: {key: one}}`)),
 		put("configmap default/news", `{metadata: {annotations: {$D/locked: "true"}}, data: {key: two}}`),
 		remove("configmap default/news"),
-		put("configmap plain/handed-back", handingBack)),
+		put("configmap plain/handed-back", handingBack), put("configmap plain/handed-none", handingBack)),
 	refused(op, notWritten,
 		put("secret plain/theirs", ours("$D/distributed-by", "news")),
 		put("configmap plain/theirs", ours("$D/distributed-by", "news")),

@@ -80,9 +80,9 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 		if rd, err = readDistribution(inv, file); err != nil {
 			return err
 		}
-		// Existing copies belong to the ResourceDistribution of that name in the cluster, so the plan needs its UID.
+		// Existing copies belong to the ResourceDistribution of that name in the cluster, whose status says which namespaces its names mean.
 		if live, err := List(ctx, api, []string{rd.Name}); err == nil {
-			rd.UID = live[0].UID
+			rd.UID, rd.Status = live[0].UID, live[0].Status
 		}
 	} else {
 		all, err := List(ctx, api, names)
@@ -91,11 +91,11 @@ func planDistribution(ctx context.Context, inv *invocation.Invocation, names []s
 		}
 		rd = &all[0]
 	}
-	steps, err := Plan(ctx, api, rd)
+	warnings, steps, err := Plan(ctx, api, rd)
 	if err != nil {
 		return err
 	}
-	return WritePlan(inv.Streams.Out, rd, steps)
+	return WritePlan(inv.Streams.Out, rd, warnings, steps)
 }
 
 func readDistribution(inv *invocation.Invocation, file string) (*v1alpha1.ResourceDistribution, error) {

@@ -90,6 +90,7 @@ func WriteDescription(w io.Writer, rd *v1alpha1.ResourceDistribution) error {
 	section(&text, "Failed", int(s.Failed), s.FailedNamespaces, func(one v1alpha1.FailedNamespace) string {
 		return fmt.Sprintf("%s: %s, %s", one.Name, one.Reason, one.Message)
 	})
+	section(&text, "Not served: another namespace has taken the name", len(s.Replaced), s.Replaced, func(name string) string { return name })
 	section(&text, "Not found", len(s.NotFound), s.NotFound, func(name string) string { return name })
 	_, err := io.WriteString(w, text.String())
 	return err

@@ -36,20 +36,21 @@ var verbs = []struct {
 
 // Plan says what the operator would do for rd now, by the same rules. It reads namespaces, and metadata of objects of the
 // kind and name; a roll-out's order and batches, and namespaces that only the operator's configuration protects, are left out.
-func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) ([]Step, error) {
+// What it says first are warnings about spec.targets.
+func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribution) (said []string, all []Step, err error) {
 	template, err := distribute.ReadTemplate(rd.Spec.Resource.Raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	settings := distribute.Settings{AllowOverwrite: true, Protected: protected}
 	settings.Kinds = append(settings.Kinds, template.Kind)
 	d := distribute.Read(rd, settings)
 	if d.Problem != "" {
-		return nil, fmt.Errorf("%s", d.Why)
+		return nil, nil, fmt.Errorf("%s", d.Why)
 	}
 	namespaces := metadataList("v1", "Namespace")
 	if err := api.List(ctx, namespaces); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f := forest.New(forest.Rules{ProtectedName: protected})
 	for i := range namespaces.Items {
@@ -57,7 +58,7 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 	}
 	objects := metadataList(template.Kind.GroupVersion().String(), template.Kind.Kind)
 	if err := api.List(ctx, objects, client.MatchingFields{"metadata.name": template.Name}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	reader, targets := distribute.NewReader(), map[string]distribute.Target{}
 	for i := range objects.Items {
@@ -72,7 +73,25 @@ func Plan(ctx context.Context, api client.Reader, rd *v1alpha1.ResourceDistribut
 		}
 		targets[one.Namespace] = t
 	}
-	return steps(d, f, targets), nil
+	return describeReach(rd, d, f), steps(d, f, targets), nil
+}
+
+// describeReach returns sentences about targets that select every namespace without saying so, and about names that another namespace has
+// taken.
+func describeReach(rd *v1alpha1.ResourceDistribution, d *distribute.Distribution, f *forest.Snapshot) (all []string) {
+	if d.Targets.Everybody() && rd.Spec.Targets.AllNamespaces == nil {
+		count := 0
+		for namespace := range f.All() {
+			if d.Choose(f, namespace, protected) == distribute.Chosen {
+				count++
+			}
+		}
+		all = append(all, d.Targets.DescribeEverybody(count))
+	}
+	if replaced := d.Named.Replaced(f); len(replaced) > 0 {
+		all = append(all, "another namespace has taken the name since, and is not served: "+strings.Join(replaced, ", "))
+	}
+	return all
 }
 
 func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]distribute.Target) []Step {
@@ -80,7 +99,7 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 	var conflicts, unchanged []string
 	for namespace := range f.All() {
 		t := targets[namespace]
-		t.Namespace, t.Choice = namespace, d.Targets.Choose(f, namespace, protected)
+		t.Namespace, t.Choice = namespace, d.Choose(f, namespace, protected)
 		a := d.Plan(t, distribute.Gate{Create: true})
 		switch {
 		case a.Verb != distribute.Nothing:
@@ -112,9 +131,12 @@ func steps(d *distribute.Distribution, f *forest.Snapshot, targets map[string]di
 // protected says whether a namespace is never a target whatever the configuration is, if the operator runs in its usual namespace.
 func protected(name string) bool { return strings.HasPrefix(name, "kube-") || name == "warren-system" }
 
-// WritePlan writes a line for each step, with as many names as fit.
-func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, all []Step) error {
+// WritePlan writes the warnings, and a line for each step, with as many names as fit.
+func WritePlan(w io.Writer, rd *v1alpha1.ResourceDistribution, warnings []string, all []Step) error {
 	var text strings.Builder
+	for _, warning := range warnings {
+		text.WriteString("Warning: " + warning + "\n")
+	}
 	held := false
 	for _, step := range all {
 		const most = 50

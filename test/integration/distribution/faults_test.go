@@ -81,6 +81,33 @@ var _ = Describe("a cluster in which others write too", func() {
 		writesOnce(ctx, v1alpha1.DriftIgnore)
 	})
 
+	It("DIST-D98 data that are always rewritten are told under Revert, and end in a loop that is slowed down", func(ctx SpecContext) {
+		f.mutates(ctx, `Object{data: {"v": "bXV0YXRlZA==", "mutated": "eA=="}}`)
+		mark := f.mark(ctx)
+		f.create(ctx, onDrift(v1alpha1.DriftRevert))
+		Eventually(ctx, func() []string { return f.events(ctx, f.read(ctx), v1alpha1.ReasonDriftLoop) }).Should(HaveLen(3), f.explain)
+		f.rests(ctx)
+		Expect(f.requests(ctx, mark)["update secrets"]).To(Equal(15), f.explain) // five repairs of each
+		rd := f.becomes(ctx, "False/Progressing")
+		Expect([]int32{rd.Status.Current, rd.Status.Outdated}).To(Equal([]int32{0, 3}))
+	})
+
+	It("DIST-D97 the text of a policy that refuses a copy as invalid is told", func(ctx SpecContext) {
+		const message = "frozen until the audit is over"
+		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"), `object.metadata.name != "`+f.id+`"`, message)
+		for _, o := range []client.Object{policy, bound} {
+			Expect(f.Admin().Create(ctx, o)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { _ = f.Admin().Delete(ctx, o) })
+		}
+		Eventually(ctx, func(ctx SpecContext) error {
+			return f.Admin().Create(ctx, build.Secret(f.d2, f.id, "1"), client.DryRunAll)
+		}).WithArguments(ctx).Should(MatchError(ContainSubstring(message)))
+		f.create(ctx)
+		rd := f.ends(ctx, "False/Failed")
+		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring(message)))))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionReady).Message).To(ContainSubstring(message))
+	})
+
 	It("DIST-D67 what the operator may not write is told, and tried seldom", func(ctx SpecContext) {
 		const message = "no Secret of this name here"
 		policy, bound := build.Policy(f.d2, admissionregistrationv1.Create, corev1.SchemeGroupVersion.WithResource("secrets"),

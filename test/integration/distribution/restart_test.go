@@ -1,6 +1,7 @@
 package distribution_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,14 +9,32 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
+
+// liftCopyPolicies takes away, until the end of the case, what keeps users from changing copies.
+func liftCopyPolicies(ctx context.Context, w *devcluster.World) {
+	GinkgoHelper()
+	bindings := &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{}
+	Expect(w.Admin().List(ctx, bindings)).To(Succeed())
+	for i := range bindings.Items {
+		if b := &bindings.Items[i]; strings.HasPrefix(b.Name, "warren-copy") {
+			Expect(w.Admin().Delete(ctx, b)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) {
+				b.UID, b.ResourceVersion = "", ""
+				Expect(w.Admin().Create(ctx, b)).To(Succeed())
+			})
+		}
+	}
+}
 
 var _ = Describe("an operator that ends", Ordered, func() {
 	var w *devcluster.World
@@ -76,6 +95,31 @@ var _ = Describe("an operator that ends", Ordered, func() {
 		Expect(f.edit(ctx, "admin", f.d1, setting("extra", "1"))).To(Succeed())
 		Expect(w.Operator.Start(ctx)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d1)
+	})
+
+	It("DIST-D99 without the policies, puts right under Revert what was changed meanwhile, whoever it says changed it, and leaves it under Ignore", func(ctx SpecContext) {
+		reverted, ignored := plough(ctx, w), plough(ctx, w)
+		for _, f := range []*field{reverted, ignored} {
+			f.tenant(ctx, f.d1)
+			f.tenant(ctx, f.d2)
+		}
+		reverted.create(ctx, onDrift(v1alpha1.DriftRevert))
+		reverted.becomes(ctx, "True/Distributed")
+		ignored.create(ctx)
+		ignored.becomes(ctx, "True/Distributed")
+		_, err := w.Operator.Stop()
+		Expect(err).NotTo(HaveOccurred())
+		liftCopyPolicies(ctx, w)
+		for _, f := range []*field{reverted, ignored} {
+			Eventually(ctx, func() error { return f.edit(ctx, "alice", f.d1, setting("extra", "1")) }).Should(Succeed(), "the policies are gone")
+			copied := f.at(ctx, f.d2)
+			setting("v", "edited")(copied)
+			Expect(f.As("alice").Update(ctx, copied, client.FieldOwner(v1alpha1.OperatorName))).To(Succeed())
+		}
+		Expect(w.Operator.Start(ctx)).To(Succeed())
+		reverted.distributed(ctx, "v=1", reverted.d1, reverted.d2, reverted.d3)
+		ignored.rests(ctx)
+		Expect([]string{ignored.data(ctx, ignored.d1), ignored.data(ctx, ignored.d2)}).To(Equal([]string{"extra=1 v=1", "v=edited"}))
 	})
 
 	It("DIST-D90 does what manager plan says before it starts, and nothing else", func(ctx SpecContext) {

@@ -1,0 +1,36 @@
+package distribute
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func TestAnAdoptedObjectKeepsItsOwnersKeys(t *testing.T) {
+	t.Run("DIST-D102 from the adoption to the hand-back", func(t *testing.T) {
+		d := distribution(t, v1alpha1.ConflictOverwrite, v1alpha1.DriftRevert, v1alpha1.DeletionDelete)
+		owners := metav1.ObjectMeta{
+			Namespace: "d1", Name: "regcred", UID: "u", ResourceVersion: "1",
+			Labels:      map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone, "app": "web"},
+			Annotations: map[string]string{v1alpha1.AnnotationSelect: "team=a"},
+		}
+		adopted := owners.DeepCopy()
+		d.Adopt(adopted)
+		meta := &metav1.PartialObjectMetadata{ObjectMeta: *adopted}
+		for name, kept := range map[string]map[string]string{
+			"an update":    NewReader().Copy(d.Template.Slot("d1"), meta).Over(d.Template).Kept.Labels,
+			"an overwrite": OverStranger(&metav1.PartialObjectMetadata{ObjectMeta: owners}, d.Template).Kept.Labels,
+		} {
+			if diff := cmp.Diff(owners.Labels, kept); diff != "" {
+				t.Errorf("after %s: %s", name, diff)
+			}
+		}
+		HandBackMeta(adopted)
+		if diff := cmp.Diff(owners, *adopted); diff != "" {
+			t.Errorf("handed back: %s", diff)
+		}
+	})
+}
