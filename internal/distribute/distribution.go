@@ -37,7 +37,7 @@ type Distribution struct {
 	Check string
 	// Named is the record of the status that was read with the spec; nil if that has none of these targets.
 	Named Named
-	// unrecorded says that the operator has seen the object before, and that no version of it has recorded names.
+	// unrecorded says that the operator has served the object before, and that no version of it has recorded names.
 	unrecorded bool
 	// written is when the spec was written last, by the API server's clock.
 	written time.Time
@@ -89,7 +89,7 @@ func Read(rd *v1alpha1.ResourceDistribution, s Settings) *Distribution {
 		d.Problem, d.Why = v1alpha1.ReasonInvalidResource, OverwriteDisabled
 	}
 	d.Check, d.Targets.hash = checkOf(rd), hashOf(rd.UID, rd.Spec.Targets)
-	d.Named, d.unrecorded, d.written = d.Targets.ReadNamed(&rd.Status), rd.Status.Named == nil && rd.Status.ObservedGeneration >= 0, writtenAt(rd)
+	d.Named, d.unrecorded, d.written = d.Targets.ReadNamed(&rd.Status), rd.Status.Named == nil && rd.Status.Targets > 0, writtenAt(rd)
 	return d
 }
 

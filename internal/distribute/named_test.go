@@ -21,7 +21,6 @@ func naming(written time.Time, included, trees []string) *v1alpha1.ResourceDistr
 	for _, one := range trees {
 		rd.Spec.Targets.Trees = append(rd.Spec.Targets.Trees, v1alpha1.NamespaceName(one))
 	}
-	rd.Status.ObservedGeneration = -1
 	return rd
 }
 
@@ -120,7 +119,7 @@ func TestRecordOfNames(t *testing.T) {
 	})
 	t.Run("DIST-D92 a status of an earlier version has none: what is there is meant", func(t *testing.T) {
 		old := rd.DeepCopy()
-		old.Status.Named, old.Status.ObservedGeneration = nil, 3
+		old.Status.Named, old.Status.Targets = nil, 1
 		late := f.WithNamespace(&forest.Namespace{Name: "d1", UID: "sub", Labels: map[string]string{v1alpha1.LabelParent: "pay", v1alpha1.LabelBound: v1alpha1.True}}).
 			WithSub(&forest.Sub{Parent: "pay", Name: "d1", Created: written.Add(time.Hour)})
 		d := Read(old, Settings{})

@@ -86,6 +86,7 @@ func (p *distributions) planOne(ctx context.Context, rd *v1alpha1.ResourceDistri
 		p.notes = append(p.notes, "ResourceDistribution "+d.Name+": "+why)
 		return nil
 	}
+	d.Named, _ = d.RecordNames(p.f, d.Named) // as the operator does before anything else
 	targets, err := p.readTargets(ctx, d)
 	if unread := p.noteUnread(d.Template.Kind.GroupKind(), err); unread || err != nil {
 		return ignoreIf(unread, err)
