@@ -22,8 +22,11 @@ func (a *Access) Write(w io.Writer) error {
 		fmt.Fprintln(table, "KIND\tNAME\tLISTS\tWITHOUT-SUDO\tWITH-SUDO\tNAMESPACES\tVIA")
 	}
 	for _, e := range a.Subjects {
-		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Kind, nameOf(e.Subject), cell(e.Lists), cell(e.WithoutSudo), cell(e.WithSudo),
-			a.namespaces(e), cell(briefVia(e.Via)))
+		rights := []any{cell(e.WithoutSudo), cell(e.WithSudo), a.namespaces(e), cell(briefVia(e.Via))}
+		if len(e.Via) == 0 && len(a.Incomplete) > 0 {
+			rights = []any{Unknown, Unknown, Unknown, Unknown}
+		}
+		terminal.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", append([]any{e.Kind, nameOf(e.Subject), cell(e.Lists)}, rights...)...)
 	}
 	if err := table.Flush(); err != nil {
 		return err

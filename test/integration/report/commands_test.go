@@ -69,9 +69,11 @@ var _ = Describe("kubectl warren access", func() {
 			"incomplete: can't list clusterrolebindings\nincomplete: can't list clusterroles\n"))
 	})
 
-	It("shows a manager the lists, and a stranger nothing but that", func(ctx SpecContext) {
+	It("ACC-E04 shows a manager the lists, and a stranger nothing but that", func(ctx SpecContext) {
 		out := warren(ctx, "mia", "access payments")
-		Expect(out).To(MatchRegexp(row("Group", "pay-oncall", "sudoers")))
+		for _, listed := range [][]string{{"User", "alice", "users"}, {"User", "mia", "managers"}, {"Group", "pay-oncall", "sudoers"}} {
+			Expect(out).To(MatchRegexp(row(append(listed, "unknown", "unknown", "unknown", "unknown")...)))
+		}
 		Expect(out).To(ContainSubstring("\nincomplete: can't list subnamespaces in payments\n"))
 		Expect(warren(ctx, "carol", "access payments")).To(Equal("incomplete: can't get lnamespaces/payments\n" +
 			"incomplete: can't list clusterrolebindings\nincomplete: can't list subnamespaces in payments\n"))
