@@ -62,5 +62,5 @@ func (c *readOnlyCache) IndexField(_ context.Context, object client.Object, fiel
 }
 
 func unsupported(what, instead string) error {
-	return fmt.Errorf("%w: a read-only watchset cache has no %s: %s", ErrInvalid, what, instead)
+	return fmt.Errorf("%w: a read-only watchset cache does not offer %s: %s", ErrInvalid, what, instead)
 }
