@@ -38,7 +38,7 @@ func run() error {
 	var o operator.Options
 	o.BindFlags(flag.CommandLine)
 	path := flag.String("config", "", "the configuration file; without it the defaults hold")
-	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates")
+	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates; known, with their defaults: "+config.KnownGates())
 	showVersion := flag.Bool("version", false, "print version, commit and Go, and end")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)

@@ -248,7 +248,7 @@ func (r *Reconciler) createRoot(ctx context.Context, lns *v1alpha1.LNamespace, r
 // reportRefusal returns the verdict that the API server refuses to create the root. The next try comes after again, which grows up
 // to RetryMax.
 func (r *Reconciler) reportRefusal(lns *v1alpha1.LNamespace, again time.Duration) verdict {
-	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+", and is asked again: "+r.refusals.Of(string(lns.UID)))
+	v := r.warnOnce(lns, v1alpha1.ReasonCreateFailed, "the API server refuses to make namespace "+lns.Name+": "+r.refusals.Explain(string(lns.UID), r.RetryMax, "LNamespace"))
 	v.again = again
 	return v
 }

@@ -161,7 +161,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 	key, child := sub.Namespace+"/"+sub.Name, r.View.Snapshot().NewChild(forest.SubOf(sub))
 	asked := apianswer.RequestOf(sub.UID, sub.Generation, child.Labels, child.Annotations)
 	if wait := r.refused.Wait(key, asked); wait > 0 {
-		return createFailed(sub, r.refused.Of(key)), wait
+		return createFailed(sub, r.refused.Explain(key, r.RetryMax, "SubNamespace")), wait
 	}
 	release, v := r.waiting.reserve(sub)
 	if release == nil {
@@ -178,7 +178,7 @@ func (r *Reconciler) create(ctx context.Context, sub *v1alpha1.SubNamespace) (ve
 			longest = min(longest, apianswer.OutageRetryMax)
 		}
 		again, _ := r.refused.Note(key, asked, err, longest)
-		v := verdict{reason: v1alpha1.ReasonCreateFailed, message: r.refused.Of(key), stalled: apianswer.IsRefusal(err)}
+		v := verdict{reason: v1alpha1.ReasonCreateFailed, message: r.refused.Explain(key, r.RetryMax, "SubNamespace"), stalled: apianswer.IsRefusal(err)}
 		return v, again
 	}
 	r.announceCreated(sub)

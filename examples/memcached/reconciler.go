@@ -40,8 +40,8 @@ func (r *reconciler) ownersIn() handler.EventHandler {
 	})
 }
 
-// Reconcile deploys a Memcached as far as the operator's rights go. It needs no retry by time: States enqueues the Memcached again
-// when a right comes or goes.
+// Reconcile deploys a Memcached as far as the operator's rights go. A read that is forbidden needs no retry by time: States enqueues the
+// Memcached again when a right to list or watch comes or goes. Nothing tells of a right to write, so the error of a write is returned.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var m Memcached
 	if err := r.Get(ctx, request.NamespacedName, &m); err != nil {
@@ -59,6 +59,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if reason == "" {
 		return reconcile.Result{}, err // errors of other kinds are retried
 	}
+	var unseen *watchset.ForbiddenError
+	var refusedWrite error
+	if apierrors.IsForbidden(err) && !errors.As(err, &unseen) {
+		refusedWrite = err
+	}
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason, Message: message, ObservedGeneration: m.Generation}
 	m.Status.State = MemcachedState{Status: "Failed", Message: message}
 	if err == nil {
@@ -66,9 +71,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	meta.SetStatusCondition(&m.Status.Conditions, ready)
 	if equality.Semantic.DeepEqual(before.Status, m.Status) {
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, refusedWrite
 	}
-	return reconcile.Result{}, r.Status().Patch(ctx, &m, client.MergeFrom(before))
+	return reconcile.Result{}, errors.Join(refusedWrite, r.Status().Patch(ctx, &m, client.MergeFrom(before)))
 }
 
 // outcome returns reason and message of a Memcached's condition; an empty reason for an error that has none.

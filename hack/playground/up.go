@@ -123,7 +123,7 @@ To end it: make down
 func sampleFiles() [3]string {
 	return [3]string{
 		"config/samples/tenancy_v1alpha1_lnamespace.yaml",
-		"config/samples/tenancy_v1alpha1_subnamespace.yaml",
-		"config/samples/propagated_secret.yaml",
+		"config/samples/tree/tenancy_v1alpha1_subnamespace.yaml",
+		"config/samples/tree/propagated_secret.yaml",
 	}
 }

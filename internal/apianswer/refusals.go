@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
+
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -33,6 +35,12 @@ func (r *Refusals) Of(key string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.byKey[key].text
+}
+
+// Explain returns that message, and when the request is sent again, for the object whose spec decides about it.
+func (r *Refusals) Explain(key string, retryMax time.Duration, object string) string {
+	return r.Of(key) + "; the operator tries again within " + duration.HumanDuration(retryMax) + ", and at once when the spec of this " + object +
+		" changes or it is made again"
 }
 
 // Wait returns how long the same request of key must wait; 0 for a request that differs from the refused one.

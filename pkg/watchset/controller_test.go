@@ -137,7 +137,7 @@ func cacheOfAManager(t *testing.T) {
 			"WatchesRawSource": informer, "Source": kind, "Session": c.RemoveInformer(ctx, &corev1.Secret{}),
 			"label selector": c.IndexField(ctx, &corev1.Secret{}, "type", nil),
 		} {
-			if !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), what) {
+			if !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), "cache does not offer ") {
 				t.Errorf("%v, want ErrInvalid that names %s", err, what)
 			}
 		}

@@ -30,6 +30,7 @@ func scenes() []scene {
 		{"8. Other namespaces go on meanwhile.", goOnElsewhere},
 		{"9. A Memcached whose namespace is forbidden is deleted: nobody asks for that namespace again.", letGo},
 		{"10. One cluster-wide binding takes the place of the others: nothing is written.", widen},
+		{"11. It may see and not write: it says so, and deploys when it may, though nobody tells it.", retryWrites},
 	}
 }
 
@@ -147,6 +148,25 @@ func widen(ctx context.Context, s *stage) error {
 		return err
 	}
 	return s.await(ctx, versions, is(before))
+}
+
+func retryWrites(ctx context.Context, s *stage) error {
+	for _, line := range []string{
+		"delete clusterrolebinding memcached-needs",
+		"create rolebinding memcached-sees --clusterrole=view --serviceaccount=memcached-system:memcached-operator -n denied",
+		"apply -f " + s.config("denied.yaml"),
+	} {
+		if err := s.do(ctx, line); err != nil {
+			return err
+		}
+	}
+	if err := s.see(ctx, denied, "Failed:Not permitted", "cannot create resource"); err != nil {
+		return err
+	}
+	if err := s.do(ctx, bindNeeds+"denied"); err != nil {
+		return err
+	}
+	return s.see(ctx, denied, "Succeeded:Deployment memcached-sample-denied successfully created")
 }
 
 func is(want string) func(string) string {

@@ -21,6 +21,15 @@ var knownGates = map[string]bool{
 
 func defaultFeatureGates() map[string]bool { return maps.Clone(knownGates) }
 
+// KnownGates returns all feature gates with their defaults, as the flag --feature-gates takes them.
+func KnownGates() string {
+	var gates []string
+	for _, name := range slices.Sorted(maps.Keys(knownGates)) {
+		gates = append(gates, fmt.Sprintf("%s=%t", name, knownGates[name]))
+	}
+	return strings.Join(gates, ",")
+}
+
 // FeatureEnabled says whether the gate is open; one that is not known is not.
 func (c *OperatorConfiguration) FeatureEnabled(gate string) bool { return c.FeatureGates[gate] }
 

@@ -43,3 +43,12 @@ func TestFeatureGates(t *testing.T) {
 		}
 	})
 }
+
+func TestKnownGates(t *testing.T) {
+	if got := config.KnownGates(); got != "PropagateGenerated=false" {
+		t.Errorf("SUB-F11 --help lists %q", got)
+	}
+	if gates, err := config.ParseFeatureGates(config.KnownGates()); err != nil || len(gates) == 0 {
+		t.Errorf("SUB-F11 the flag takes %v: %v", gates, err)
+	}
+}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -81,14 +83,49 @@ func groupIndex(pattern *regexp.Regexp, reference string) int {
 	return pattern.SubexpIndex(reference)
 }
 
-// anchored says whether Match can match at the start of a name only.
-func (p NamingPolicy) anchored() bool {
+// parseMatch returns Match with x for each reference; it is valid.
+func (p NamingPolicy) parseMatch() *syntax.Regexp {
 	parsed, err := syntax.Parse(expandGroups(p.Match, func(string) string { return "x" }), syntax.Perl)
 	if err != nil {
-		return false
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
 	}
-	program, err := syntax.Compile(parsed.Simplify())
+	return parsed.Simplify()
+}
+
+// anchored reports whether Match can match at the start of a name only.
+func (p NamingPolicy) anchored() bool {
+	program, err := syntax.Compile(p.parseMatch())
 	return err == nil && program.StartCond()&syntax.EmptyBeginText != 0
+}
+
+// canBeMet reports whether Match asks for no character that a Namespace's name can't have.
+func (p NamingPolicy) canBeMet() bool { return matchesLabelText(p.parseMatch()) }
+
+// labelCharacters are those of a DNS label.
+const labelCharacters = "-0123456789abcdefghijklmnopqrstuvwxyz"
+
+// matchesLabelText reports whether each part that pattern can't do without matches text of labelCharacters.
+func matchesLabelText(pattern *syntax.Regexp) bool {
+	matches := func(c rune) bool {
+		matched, err := regexp.MatchString("^(?:"+pattern.String()+")$", string(c))
+		return err != nil || matched
+	}
+	switch pattern.Op {
+	case syntax.OpNoMatch:
+		return false
+	case syntax.OpCharClass:
+		return strings.ContainsFunc(labelCharacters, matches)
+	case syntax.OpLiteral:
+		foreign := func(r rune) bool {
+			return !strings.ContainsRune(labelCharacters, r) && (pattern.Flags&syntax.FoldCase == 0 || !unicode.IsLetter(r))
+		}
+		return !slices.ContainsFunc(pattern.Rune, foreign)
+	case syntax.OpAlternate:
+		return slices.ContainsFunc(pattern.Sub, matchesLabelText)
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		return !slices.ContainsFunc(pattern.Sub, func(part *syntax.Regexp) bool { return !matchesLabelText(part) })
+	}
+	return true // what may be left out, and what matches any character or none
 }
 
 func validateNamingPolicies(at *field.Path, policies []NamingPolicy) field.ErrorList {

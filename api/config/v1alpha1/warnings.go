@@ -26,6 +26,9 @@ func (c *OperatorConfiguration) Warnings() []string {
 		}
 	}
 	for i, policy := range c.SubNamespaces.NamingPolicies {
+		if !policy.canBeMet() {
+			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees", policy.Match)
+		}
 		if !policy.anchored() {
 			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q does not begin with ^: it matches anywhere in a name", policy.Match)
 		}

@@ -1,6 +1,7 @@
 package v1alpha1_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,5 +34,24 @@ controllers: ["-billing"]
 	}
 	if got := config.Default().Warnings(); got != nil {
 		t.Errorf("the defaults warn of nothing, got %v", got)
+	}
+}
+
+func TestNamingPolicyThatNothingMeets(t *testing.T) {
+	for match, met := range map[string]bool{
+		"^foo_.*": false, "^[A-Z_]+x": false, "^(a_|B)": false, "^(?:a_){2,}": false, "^${0}.x_": false,
+		"^(_|b)?a": true, "^(_|b)a": true, "^(?i:A)": true, "^[^b].[[:alnum:]]_*": true, "^(?:a_){0,3}$": true, "^a-[0-9]+$": true,
+	} {
+		t.Run("SUB-F11 "+match, func(t *testing.T) {
+			c, err := config.Parse("f", []byte(header+"subNamespaces: {namingPolicies: [{root: a, match: '"+match+"'}]}\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			const text = " matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees"
+			warned := slices.Contains(c.Warnings(), `subNamespaces.namingPolicies[0].match: "`+match+`"`+text)
+			if warned == met {
+				t.Errorf("warnings: %q", c.Warnings())
+			}
+		})
 	}
 }

@@ -72,7 +72,7 @@ func describeNamespace(ctx context.Context, inv *invocation.Invocation, name str
 	if found.Resources, err = resourcesIn(ctx, inv, view.Forest, name); err != nil {
 		return nil, err
 	}
-	found.Events, err = eventsAbout(ctx, inv, api, name, found.Parent)
+	found.Events, err = eventsAbout(ctx, inv, api, found)
 	return found, err
 }
 
@@ -90,26 +90,33 @@ func tenantAbove(ctx context.Context, api client.Reader, view tree.View, name st
 	return tenant, err == nil, err
 }
 
-// eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, and on its SubNamespace in the parent, the
-// newest last.
-func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, name, parent string) ([]Event, error) {
+// eventsAbout returns the operator's Events on a namespace's HierarchyConfiguration, on its copies and sources, and on its SubNamespace
+// in the parent, the newest last.
+func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Reader, described *Namespace) ([]Event, error) {
 	events := []Event{}
-	for _, about := range []corev1.ObjectReference{
-		{Namespace: name, Kind: "HierarchyConfiguration", Name: v1alpha1.HierarchyConfigurationName},
-		{Namespace: parent, Kind: "SubNamespace", Name: name},
+	for _, list := range []struct {
+		namespace string
+		fields    client.MatchingFields
+		concerns  func(object corev1.ObjectReference) bool
+	}{
+		{described.Name, eventsOn("HierarchyConfiguration", v1alpha1.HierarchyConfigurationName), nil},
+		{described.Name, client.MatchingFields{"source": v1alpha1.OperatorName}, described.holds},
+		{described.Parent, eventsOn("SubNamespace", described.Name), nil},
 	} {
-		if about.Namespace == "" {
+		if list.namespace == "" {
 			continue
 		}
 		err := gather.Each(ctx, api, &corev1.EventList{}, func(object client.Object) {
 			e := object.(*corev1.Event)
-			events = append(events, Event{
-				Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
-				Object: strings.ToLower(about.Kind) + "/" + about.Name,
-			})
-		}, client.InNamespace(about.Namespace), client.MatchingFields{"involvedObject.kind": about.Kind, "involvedObject.name": about.Name})
+			if list.concerns == nil || list.concerns(e.InvolvedObject) {
+				events = append(events, Event{
+					Time: timeOf(e), Type: e.Type, Reason: e.Reason, Message: strings.TrimSpace(e.Message),
+					Object: strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name,
+				})
+			}
+		}, client.InNamespace(list.namespace), list.fields)
 		if failure.Refused(err) {
-			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", about.Namespace)
+			terminal.Fprintf(inv.Streams.ErrOut, "Warning: you may not list Events in %s: they are not shown\n", list.namespace)
 		} else if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("list Events: %w", err)
 		}
@@ -118,6 +125,16 @@ func eventsAbout(ctx context.Context, inv *invocation.Invocation, api client.Rea
 		return cmp.Or(a.Time.Compare(b.Time.Time), cmp.Compare(a.Reason, b.Reason))
 	})
 	return events, nil
+}
+
+func eventsOn(kind, name string) client.MatchingFields {
+	return client.MatchingFields{"involvedObject.kind": kind, "involvedObject.name": name}
+}
+
+// holds reports whether an object is one of the copies and sources in the namespace.
+func (d *Namespace) holds(object corev1.ObjectReference) bool {
+	kind := object.GroupVersionKind().GroupKind().String()
+	return slices.ContainsFunc(d.Resources, func(r Resource) bool { return r.Kind == kind && r.Name == object.Name })
 }
 
 // timeOf returns when an Event was last seen.

@@ -1,6 +1,7 @@
 package invocation
 
 import (
+	"io"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -34,6 +35,14 @@ func (inv *Invocation) RESTConfig() (*rest.Config, error) {
 // Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. It knows their resources, so
 // it asks for no discovery.
 func (inv *Invocation) Connect() (client.Client, error) { return inv.connectBy(knownResources()) }
+
+// ConnectUnwarned returns a client as Connect does, whose user reads no warnings of the API server. It is for a step of a command that
+// the API server rightly warns of, and that the next step puts right.
+func (inv *Invocation) ConnectUnwarned() (client.Client, error) {
+	unwarned := *inv
+	unwarned.Streams.ErrOut = io.Discard
+	return unwarned.Connect()
+}
 
 // ConnectDiscovering returns a client for every kind that the API server has, in the form of metadata.
 func (inv *Invocation) ConnectDiscovering() (client.Client, error) {

@@ -93,10 +93,20 @@ func requireSubcommand(group *cobra.Command) {
 		if len(args) == 0 {
 			return alone(cmd, args)
 		}
-		advice := "see " + cmd.CommandPath() + " --help"
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			advice = "did you mean " + strings.Join(near, " or ") + "?"
-		}
-		return fmt.Errorf("unknown command %q for %q: %s", args[0], cmd.CommandPath(), advice)
+		return unknownSubcommand(cmd, args[0])
 	}
+	group.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if words := cmd.Flags().Args(); cmd == group && len(words) > 0 { // the flag is that of a command that group doesn't have
+			return unknownSubcommand(cmd, words[0])
+		}
+		return err
+	})
+}
+
+func unknownSubcommand(group *cobra.Command, word string) error {
+	advice := "see " + group.CommandPath() + " --help"
+	if near := group.SuggestionsFor(word); len(near) > 0 {
+		advice = "did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q: %s", word, group.CommandPath(), advice)
 }

@@ -123,6 +123,9 @@ func TestRefusals(t *testing.T) {
 	cases := map[string]struct{ line, want string }{
 		"unknown command":         {"kubectl-warren lits", `unknown command "lits" for "kubectl warren": did you mean list?`},
 		"unknown subcommand":      {"kubectl-warren sub foo", `unknown command "foo" for "kubectl warren sub": see kubectl warren sub --help`},
+		"SUB-X13 with its flag":   {"kubectl-warren config set-resource secrets --mode Propagate", `unknown command "set-resource" for "kubectl warren config": see kubectl warren config --help`},
+		"SUB-X13 flag before it":  {"kubectl-warren --mode x config", "unknown flag: --mode"},
+		"SUB-X13 of a command":    {"kubectl-warren config view --mode x", "unknown flag: --mode"},
 		"unknown shell":           {"kubectl-warren completion cmd", `unknown command "cmd" for "kubectl warren completion": see kubectl warren completion --help`},
 		"unknown flag":            {"kubectl-warren list --foo", "unknown flag: --foo"},
 		"namespace on list":       {"kubectl-warren list -n x", "--namespace is not used by this command"},

@@ -62,7 +62,11 @@ func graftSub(ctx context.Context, inv *invocation.Invocation, name, parent stri
 	if sub == nil {
 		changed = true
 		if !c.IsRehearsed() {
-			if err := c.ClientFor(api).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
+			unwarned, err := inv.ConnectUnwarned() // the operator may not have seen the new labels yet
+			if err != nil {
+				return err
+			}
+			if err := c.ClientFor(unwarned).Create(ctx, newSub(parent, name, v1alpha1.SubNamespaceSpec{})); err != nil {
 				return fmt.Errorf("namespace %s is below %s now, but its SubNamespace was not made: %w", name, parent, err)
 			}
 		}

@@ -37,7 +37,11 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		m := &move{api: api, name: args[0], to: args[1], leave: *leave, change: c}
+		unwarned, err := inv.ConnectUnwarned()
+		if err != nil {
+			return err
+		}
+		m := &move{api: api, unwarned: unwarned, name: args[0], to: args[1], leave: *leave, change: c}
 		if err := m.run(cmd.Context()); err != nil {
 			return err
 		}
@@ -48,7 +52,9 @@ func moveCommand(inv *invocation.Invocation) *cobra.Command {
 
 // move takes a sub-namespace from one parent to another.
 type move struct {
-	api      client.Client
+	api client.Client
+	// unwarned makes the SubNamespace whose name the namespace still has.
+	unwarned client.Client
 	name, to string
 	leave    bool // the old SubNamespace stays
 	change   change.Options
@@ -108,7 +114,7 @@ func (m *move) createNewSub(ctx context.Context) error {
 	if err != nil || m.change.IsRehearsed() {
 		return err
 	}
-	if err := m.change.ClientFor(m.api).Create(ctx, sub); err != nil {
+	if err := m.change.ClientFor(m.unwarned).Create(ctx, sub); err != nil {
 		return err
 	}
 	m.made = sub

@@ -241,7 +241,7 @@ var _ = Describe("the Namespace of a tenant", func() {
 		f.ready(ctx, payments)
 	})
 
-	It("ACC-N12 says what the API server refuses, and is made when it does no longer", func(ctx SpecContext) {
+	It("ACC-N12 ACC-N15 says what the API server refuses, and is made when it does no longer", func(ctx SpecContext) {
 		f := of(world, "n12")
 		payments := f.own("payments")
 		policy, bound := build.Policy(payments, admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "no room for another one")
@@ -251,7 +251,8 @@ var _ = Describe("the Namespace of a tenant", func() {
 		}).WithContext(ctx).Should(beRefused("no room for another one"), "the policy is in force")
 		f.create(ctx, f.payments().Object())
 		lns := f.says(ctx, payments, v1alpha1.ConditionNamespaceReady, metav1.ConditionFalse, v1alpha1.ReasonCreateFailed)
-		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(ContainSubstring("no room for another one"))
+		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionNamespaceReady).Message).To(And(ContainSubstring("no room for another one"),
+			MatchRegexp("; the operator tries again within [0-9]+[ms], and at once when the spec of this LNamespace changes or it is made again$")))
 		Expect(f.Admin().Delete(ctx, bound)).To(Succeed())
 		f.ready(ctx, payments)
 	}, SpecTimeout(8*time.Minute))

@@ -175,6 +175,19 @@ $`))
 			ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
+	It("SUB-X15 config/samples can be applied as it says", func(ctx SpecContext) {
+		root, err := devcluster.Root()
+		Expect(err).NotTo(HaveOccurred())
+		for _, words := range []string{
+			"apply -k " + filepath.Join(root, "config", "samples"), "wait --for=condition=Ready lns/payments --timeout=60s",
+			"apply -k " + filepath.Join(root, "config", "samples", "tree"),
+		} {
+			out, said, code := own.Kubectl(ctx, controlplane.Admin, strings.Fields(words)...)
+			Expect(code).To(BeZero(), words+": "+out+said)
+		}
+		Eventually(own.ns("pay-ledger")).WithContext(ctx).Should(standing("payments", "1"))
+	})
+
 	It("PROP-O5 the guardrails of config/samples reach a tenant, and its sudoers can't take them off", func(ctx SpecContext) {
 		root, err := devcluster.Root()
 		Expect(err).NotTo(HaveOccurred())

@@ -20,6 +20,18 @@ import (
 )
 
 var _ = Describe("kubectl warren describes a namespace", func() {
+	It("SUB-X14 with the Events of its sources and copies", func(ctx SpecContext) {
+		shared.put(ctx, build.Tenant("x14-pay").Users("alice").Object())
+		Eventually(shared.ns("x14-pay")).WithContext(ctx).Should(standing("x14-pay", "0"))
+		shared.put(ctx, build.Annotated(build.Secret("x14-pay", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate), v1alpha1.AnnotationSelect, "a=b=c"))
+		Eventually(shared.is(build.RoleBinding("x14-pay", "warren:users", ""))).WithContext(ctx).Should(there())
+		Eventually(func(g Gomega) {
+			out, problems, code := shared.warren(ctx, "alice", "describe", "x14-pay")
+			g.Expect(code).To(BeZero(), problems)
+			g.Expect(out).To(MatchRegexp(`Warning +InvalidSource +secret/key `))
+		}).WithContext(ctx).Should(Succeed())
+	})
+
 	It("SUB-X5 to a user of the tenant", func(ctx SpecContext) {
 		shared.put(ctx, build.Tenant("x5-pay").Users("alice").Limits(5, 3).Object())
 		Eventually(shared.ns("x5-pay")).WithContext(ctx).Should(standing("x5-pay", "0"))

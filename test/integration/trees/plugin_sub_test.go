@@ -133,6 +133,14 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.done(ctx, controlplane.Admin, "sub", "move", "m1-web", "m1-other")).To(Equal("namespace/m1-web unchanged\n"))
 	})
 
+	It("SUB-M8 warns of nothing that it does itself", func(ctx SpecContext) {
+		start(ctx, "m8")
+		for _, words := range [][]string{{"move", "m8-web", "m8-other", "--dry-run=server"}, {"move", "m8-web", "m8-other"}, {"graft", "m8-web", "m8-other"}} {
+			_, warnings, code := own.warren(ctx, controlplane.Admin, append([]string{"sub"}, words...)...)
+			Expect([]any{code, warnings}).To(Equal([]any{0, ""}), "%s", words)
+		}
+	})
+
 	It("SUB-M2 leaves nothing of a move that is refused", func(ctx SpecContext) {
 		start(ctx, "m2")
 		own.put(ctx, build.Tenant("m2-full").Limits(0, -1).Object())

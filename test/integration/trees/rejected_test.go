@@ -69,7 +69,7 @@ var _ = Describe("the API server refuses the labels of a namespace", func() {
 })
 
 var _ = Describe("the API server refuses to make a namespace", func() {
-	It("SUB-S12 each time with another text, and is asked seldom, and at once when the SubNamespace changes", func(ctx SpecContext) {
+	It("SUB-S12 SUB-S17 each time with another text, and is asked seldom, and at once when the SubNamespace changes", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("s12-payments"))
 		policy, bound := build.Policy("s12-web", admissionv1.Create, corev1.SchemeGroupVersion.WithResource("namespaces"), "false", "")
 		policy.Spec.Validations[0].Message, policy.Spec.Validations[0].MessageExpression = "", "'no room for ' + string(object.metadata.uid)"
@@ -81,6 +81,9 @@ var _ = Describe("the API server refuses to make a namespace", func() {
 		since := shared.mark(ctx)
 		shared.put(ctx, subNamespace("s12-payments/s12-web"))
 		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed, "no room for "))
+		By("SUB-S17 telling when it is asked again")
+		Eventually(shared.sub("s12-payments/s12-web")).WithContext(ctx).Should(stall(v1alpha1.ReasonCreateFailed,
+			"; the operator tries again within ", ", and at once when the spec of this SubNamespace changes or it is made again"))
 		shared.expectFewTries(ctx, since, "s12-web")
 		shared.drop(ctx, bound)
 		Eventually(func(ctx context.Context) error {
