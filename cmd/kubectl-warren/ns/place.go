@@ -31,8 +31,8 @@ type placement struct {
 	madeRoot bool
 }
 
-// prepare does what only a cluster admin may do, if the user is one: it makes a plain parent a root, and marks a namespace that joins
-// another tree, or becomes a root, where policy strict-placement asks for a mark.
+// prepare does what only a cluster admin may do, if the user is one: it makes a plain parent a root, and marks a plain namespace where
+// policy strict-placement asks for a mark.
 func (p *placement) prepare(ctx context.Context) error {
 	namespace, err := gather.ReadNamespace(ctx, p.api, p.name)
 	if err != nil || standsThere(namespace, p.parent) {
@@ -100,19 +100,19 @@ func isPlain(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.DeletionTimestamp == nil && namespace.Name != metav1.NamespaceDefault && !strings.HasPrefix(namespace.Name, "kube-")
 }
 
-// mark lets the namespace join the tree of the parent, or become a root, once.
+// mark lets the namespace join the tree of the parent, or become a root, once. A namespace that has a place already needs no mark.
 func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMetadata) error {
-	above, err := p.readParent(ctx)
-	if err != nil || change.RootOf(namespace) != "" && (p.parent == "" || above != nil && change.RootOf(above) == change.RootOf(namespace)) {
-		return err // the place is one in its own tree
+	if namespace.Labels[v1alpha1.LabelType] != "" || namespace.Labels[v1alpha1.LabelParent] != "" {
+		return nil
 	}
 	if strict, err := p.isStrict(ctx); err != nil || !strict {
 		return err
 	}
 	uid := namespace.UID // a root of its own tree
 	if p.parent != "" {
-		if above == nil || change.RootOf(above) == "" {
-			return nil // there is no tree yet that a mark could name
+		above, err := gather.ReadNamespace(ctx, p.api, p.parent)
+		if err != nil || change.RootOf(above) == "" {
+			return client.IgnoreNotFound(err) // there is no tree yet that a mark could name
 		}
 		if uid, err = change.TreeUID(ctx, p.api, p.parent); err != nil {
 			return err
@@ -126,18 +126,6 @@ func (p *placement) mark(ctx context.Context, namespace *metav1.PartialObjectMet
 		p.marked = namespace
 	}
 	return p.report(namespace, changed, "marked")
-}
-
-// readParent returns the parent's Namespace; nil if there is none.
-func (p *placement) readParent(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
-	if p.parent == "" {
-		return nil, nil
-	}
-	above, err := gather.ReadNamespace(ctx, p.api, p.parent)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return above, err
 }
 
 // isStrict reports whether policy strict-placement asks for a mark, or the user may not find out.

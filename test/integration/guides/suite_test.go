@@ -35,13 +35,18 @@ var world *devcluster.World
 
 func TestGuides(t *testing.T) { suite.Run(t, "Guides") }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 	plugins := buildPlugin(ctx)
-	var err error
-	world, err = devcluster.Start(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: configuration}})
+	w, err := devcluster.Start(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: configuration}})
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(world.Stop)
-	world.Plugins = plugins
+	DeferCleanup(w.Stop)
+	w.Plugins = plugins
+	Expect(w.Admin().Create(ctx, build.Tenant("payments").Object())).To(Succeed(), "the tenant of the guides")
+	return w.Bytes()
+}, func(data []byte) {
+	var err error
+	world, err = devcluster.Connect(data)
+	Expect(err).NotTo(HaveOccurred())
 })
 
 var _ = ReportAfterEach(func(report SpecReport) {

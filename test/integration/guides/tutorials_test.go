@@ -11,9 +11,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/build"
 )
 
 // Each guide for users of another operator has a section with that operator's first tutorial in Warren's words: blocks of language console,
@@ -29,6 +32,21 @@ var _ = DescribeTable("the first tutorial of another operator, as its guide tran
 	Entry("MIG-T1 HNC", "from-hnc.md"),
 	Entry("MIG-T2 Accurate", "from-accurate.md"),
 	Entry("MIG-T3 Capsule", "from-capsule.md"),
+)
+
+var _ = DescribeTable("the first commands of a guide", func(ctx SpecContext, guide string, given ...client.Object) {
+	Eventually(metadata("payments")).WithContext(ctx).Should(HaveKeyWithValue(v1alpha1.LabelType, v1alpha1.TypeRoot))
+	create(ctx, given...)
+	steps := stepsOf(guide)
+	Expect(steps).NotTo(BeEmpty())
+	for _, s := range steps {
+		By(s.command)
+		Eventually(s.run).WithContext(ctx).Should(Succeed())
+	}
+},
+	Entry("HIER-P19 about namespaces that exist already", "hierarchy.md", build.Namespace("legacy")),
+	Entry("PROP-E7 about propagation", "propagation.md", build.SubNamespace("payments", "pay-web"),
+		build.Secret("payments", "registry", "x")),
 )
 
 // step is one command of a tutorial, and what the guide says that it prints.
