@@ -34,12 +34,12 @@ type placement struct {
 // prepare does what only a cluster admin may do, if the user is one: it makes a plain parent a root, and marks a plain namespace where
 // policy strict-placement asks for a mark.
 func (p *placement) prepare(ctx context.Context) error {
+	if admin, err := p.mayUpdateNamespaces(ctx); err != nil || !admin {
+		return err // others may have no right to read the Namespaces
+	}
 	namespace, err := gather.ReadNamespace(ctx, p.api, p.name)
 	if err != nil || standsThere(namespace, p.parent) {
 		return client.IgnoreNotFound(err) // the write of the HierarchyConfiguration reports a missing namespace
-	}
-	if admin, err := p.mayUpdateNamespaces(ctx); err != nil || !admin {
-		return err
 	}
 	if p.parent != "" {
 		if err := p.makeParentRoot(ctx); err != nil {
