@@ -110,6 +110,8 @@ const (
 	KindsRole = "warren-kinds"
 	// SudoersSuffix ends the name of the group of a tenant's sudoers.
 	SudoersSuffix = "-sudoers"
+	// RailPrefix begins the names that only cluster admins may give in a tree: those of quotas and policies that hold tenants in bounds.
+	RailPrefix = "warren-rail-"
 	// SudoUserPrefix begins the name of the user that sudoers of a tenant become who are a group or a service account.
 	SudoUserPrefix = "warren:sudo:"
 )

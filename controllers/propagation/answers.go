@@ -15,7 +15,7 @@ func (c *contents) noteRead(slot propagate.Slot, read body, generation int) {
 	if generation != c.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
 		return
 	}
-	c.world.NoteContent(slot, s, read.Content, read.Meta, read.Size)
+	c.world.NoteContent(slot, s, read.Body)
 	if s.Excluded == "" {
 		s.Excluded = read.Excluded
 	}

@@ -28,9 +28,9 @@ type bodies struct {
 
 // shownVersion is what one version of a source has shown, without its content.
 type shownVersion struct {
-	uid, resourceVersion, content, excluded string
-	meta                                    uint64
-	size                                    int
+	uid, resourceVersion, content, excluded, role string
+	meta                                          uint64
+	size                                          int
 }
 
 func newBodies() *bodies {
@@ -49,7 +49,7 @@ func (b *bodies) put(slot propagate.Slot, read body, generation int) {
 	b.lru.Remove(slot)
 	b.lru.Add(slot, read)
 	b.size += read.Size
-	b.shown[slot] = shownVersion{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Meta, read.Size}
+	b.shown[slot] = shownVersion{read.uid, read.resourceVersion, read.Content, read.Excluded, read.Role, read.Meta, read.Size}
 	for b.size > bodiesLimit && b.lru.Len() > 1 {
 		b.lru.RemoveOldest()
 	}
@@ -71,7 +71,7 @@ func (b *bodies) fit(slot propagate.Slot, s *propagate.Source) {
 	if !ok || v.uid != s.UID || v.resourceVersion != s.ResourceVersion {
 		return
 	}
-	s.Content, s.Meta, s.Size = v.content, v.meta, v.size
+	s.Content, s.Meta, s.Size, s.Role = v.content, v.meta, v.size, v.role
 	if s.Excluded == "" {
 		s.Excluded = v.excluded
 	}

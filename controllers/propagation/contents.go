@@ -156,7 +156,7 @@ func (c *contents) putCopy(o origin, meta *metav1.PartialObjectMetadata) effects
 		now.Drifted = known.Drifted || now.Digest != known.Digest
 	}
 	c.world.PutCopy(slot, now)
-	return effects{keys: []key{slotKey(slot)}, freed: []string{slot.Namespace}}
+	return effects{keys: append(slotKeys(c.world.BindingsTo(slot)), slotKey(slot)), freed: []string{slot.Namespace}}
 }
 
 // isPast says whether meta is an older version of an object of a narrow kind than the known one. When the watch of the whole cluster takes
@@ -216,7 +216,8 @@ func (c *contents) dropCopy(slot propagate.Slot) effects {
 		return effects{}
 	}
 	c.world.DeleteCopy(slot)
-	return effects{keys: append(limitsAround(c.world, known.From), slotKey(slot)), freed: []string{slot.Namespace}}
+	keys := append(limitsAround(c.world, known.From), slotKeys(c.world.BindingsTo(slot))...)
+	return effects{keys: append(keys, slotKey(slot)), freed: []string{slot.Namespace}}
 }
 
 // noteSeen keeps the highest resourceVersion that the watch of copies has brought.

@@ -79,7 +79,7 @@ func (c *copies) writeSlot(ctx context.Context, slot propagate.Slot) (inVain boo
 	}
 	c.clearTrouble(slot, action)
 	c.limits.noteWritten(slot)
-	c.retryBindings(slot)
+	c.requeueBindings(slot)
 	c.requeueIfOvertaken(slot, action)
 	return false
 }
@@ -128,7 +128,7 @@ func (c *copies) renderBody(ctx context.Context, slot propagate.Slot, action *pr
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkRole(ctx, slot, action.Source, b); err != nil {
+	if err := c.checkRole(ctx, slot, action.Source, action.Hash.Mode, b); err != nil {
 		return nil, err
 	}
 	action.Hash.Content = b.Content

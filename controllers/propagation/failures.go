@@ -26,6 +26,7 @@ var (
 // handleFailure sorts out why a write or a look did not succeed, reports what a person must know, and tries again later.
 func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err error) {
 	var otherRole otherRoleError
+	var unkept unkeptBindingError
 	switch {
 	case errors.As(err, &otherRole):
 		c.handleOtherRole(slot, action, err)
@@ -38,7 +39,7 @@ func (c *copies) handleFailure(slot propagate.Slot, action propagate.Action, err
 	case errors.Is(err, errObstacle):
 		c.measure.endSlot(slot)
 		c.noteConflict(slot, action, true)
-	case apianswer.IsRefusal(err):
+	case apianswer.IsRefusal(err), errors.As(err, &unkept):
 		c.measure.endSlot(slot)
 		c.noteRejection(slot, action, err)
 	default:

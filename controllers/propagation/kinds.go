@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -248,7 +249,10 @@ func (k *kinds) setWatchState(run *kindRun, r role, now kindState) (keys []key, 
 	if state != kindActive || was == kindActive {
 		return nil, news
 	}
-	return k.facts.keysOf(gk), news
+	if keys = k.facts.keysOf(gk); gk == roles { // until now, the plans of RoleBindings could not ask for Roles
+		keys = append(keys, k.facts.keysOf(rbacv1.SchemeGroupVersion.WithKind("RoleBinding").GroupKind())...)
+	}
+	return keys, news
 }
 
 // stateOf is how far the watches of a kind are; syncing for a kind that is not watched yet.

@@ -28,13 +28,23 @@ func (e otherRoleError) Error() string {
 	return fmt.Sprintf("Role %q of %s is not the copy of the one of %s: propagate that Role in mode update, or bind a ClusterRole", e.role, e.namespace, e.source)
 }
 
+// unkeptBindingError says that a RoleBinding in mode create names this Role: nobody would withdraw the copy when the Role's copy goes.
+type unkeptBindingError string
+
+func (e unkeptBindingError) Error() string {
+	return fmt.Sprintf("it names Role %q, and such a RoleBinding is copied in mode update only: label it %s=%s, or bind a ClusterRole", string(e), v1alpha1.LabelPropagate, v1alpha1.ModeUpdate)
+}
+
 // checkRole returns an otherRoleError unless the Role that the binding names is the same at slot as at its source. It reads the Roles from
 // the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read
 // suffices where the Role at slot is a copy from the source's own namespace. Where that Role comes from another namespace, the Role beside
 // the source is read, too: both must have the same origin.
-func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source propagate.Slot, b body) error {
+func (c *copies) checkRole(ctx context.Context, slot propagate.Slot, source propagate.Slot, mode string, b body) error {
 	if b.Role == "" {
 		return nil
+	}
+	if mode == v1alpha1.ModeCreate {
+		return unkeptBindingError(b.Role)
 	}
 	there, err := c.originOfRole(ctx, slot.Namespace, b.Role)
 	if err != nil || there == source.Namespace {
@@ -84,12 +94,13 @@ func (c *copies) handleOtherRole(slot propagate.Slot, action propagate.Action, e
 	c.noteRejection(slot, action, err)
 }
 
-// retryBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written there,
-// because role may be the Role that they name.
-func (c *copies) retryBindings(role propagate.Slot) {
+// requeueBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written there,
+// because role may be the Role that they name, and those that name role, because they go with it.
+func (c *copies) requeueBindings(role propagate.Slot) {
 	if role.Kind != roles {
 		return
 	}
+	c.queue.Add(slotKeys(c.facts.bindingsTo(role))...)
 	for slot := range c.troubles.in(role.Namespace) {
 		if propagate.GivesRights(slot) {
 			c.queue.Add(slotKey(slot))

@@ -89,7 +89,7 @@ func TestLimitCountsUnreadSources(t *testing.T) {
 	if !s.isNeeded(secretsIn("acme")) {
 		t.Error("the source is not read")
 	}
-	w.NoteContent(secretsIn("acme"), w.Sources.At(secretsIn("acme")), "x", 0, 600)
+	w.NoteContent(secretsIn("acme"), w.Sources.At(secretsIn("acme")), &propagate.Body{Content: "x", Size: 600})
 	if got := w.Plan(young.At("a")).Reason; got != v1alpha1.ReasonLimitExceeded {
 		t.Errorf("reason %q when 600 of 1000 bytes are used up, and 600 more are wanted", got)
 	}

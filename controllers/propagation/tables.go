@@ -244,6 +244,13 @@ func (f facts) keysOf(gk schema.GroupKind) []key {
 	return append(keysFor(sources, sourceKey), slotKeys(copies)...)
 }
 
+// bindingsTo are the slots of the copied RoleBindings beside the copy of a Role that name this Role.
+func (f facts) bindingsTo(role propagate.Slot) []propagate.Slot {
+	f.of.mu.Lock()
+	defer f.of.mu.Unlock()
+	return f.of.in.world.BindingsTo(role)
+}
+
 // countObjects are the numbers of sources and of copies of ours.
 func (f facts) countObjects(gk schema.GroupKind) (sources, copies int) {
 	f.of.mu.Lock()

@@ -127,7 +127,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 	if err != nil {
 		return err
 	}
-	s.Content, s.Meta, s.Size = body.Content, body.Meta, body.Size
+	s.Content, s.Meta, s.Size, s.Role = body.Content, body.Meta, body.Size, body.Role
 	if s.Excluded == "" {
 		s.Excluded = body.Excluded
 	}

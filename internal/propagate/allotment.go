@@ -94,8 +94,8 @@ func (a *Allotter) isHeld(verb Verb, from Slot, s *Source, over *record) bool {
 		return false
 	}
 	root := a.world.Forest.RootOf(from.Namespace)
-	if root == "" {
-		return false // s stands in a template, which cluster admins made
+	if root == "" || from.source().isRootRail(root) {
+		return false // cluster admins made s: it stands in a template, or has the name of a rail
 	}
 	h, held := a.allotmentOf(root).held[from.source()]
 	return held && (h.growth || verb == Create)

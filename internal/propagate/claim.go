@@ -3,6 +3,7 @@ package propagate
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -30,6 +31,10 @@ func (a *Allotter) claimsIn(root string) (claims []claim, copies, bytes int64) {
 		below := slices.Collect(w.Forest.Below(namespace))
 		for p := range places {
 			c := a.claimOf(sourceKey{p.kind, namespace, p.name}, below)
+			if c.key.isRootRail(root) {
+				copies -= int64(tally.madeOf[c.key])
+				continue
+			}
 			bytes += int64(tally.madeOf[c.key]) * int64(a.writtenSize(c.key))
 			claims = append(claims, c)
 		}
@@ -55,6 +60,12 @@ func (a *Allotter) claimOf(key sourceKey, below []string) claim {
 		c.grown, c.bytes = made, c.bytes+int64(made)*int64(growth)
 	}
 	return c
+}
+
+// isRootRail reports whether the source is a rail of the tree: an object of the root whose name only cluster admins may give. It holds the
+// tenant in bounds, so the tenant must not keep its copies out by using up the limits.
+func (k sourceKey) isRootRail(root string) bool {
+	return k.namespace == root && strings.HasPrefix(k.name, v1alpha1.RailPrefix)
 }
 
 func (c claim) compareAge(other claim) int {

@@ -65,6 +65,8 @@ func (p *planner) planAbsent() Action {
 func (p *planner) planKept() Action {
 	at, s, v := p.wanted()
 	switch {
+	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && !p.hasRole(at, s.Role):
+		return Action{Verb: Delete, Source: at}
 	case s != nil && s.Mode == v1alpha1.ModeCreate:
 		return Action{}
 	case v != wanted:
@@ -93,6 +95,9 @@ func (p *planner) planCopy() Action {
 		return p.planRemoval(from)
 	case at.Namespace != c.from && p.world.Sources.At(from) == nil && p.world.Loss(from) != Confirmed:
 		return p.planRemoval(from)
+	}
+	if s.Role != "" && !p.hasRole(at, s.Role) {
+		return Action{Verb: Delete, Source: from}
 	}
 	other := at.Namespace != c.from || s.Mode != c.mode() || s.Content != c.content
 	switch {

@@ -28,6 +28,8 @@ type Source struct {
 	// the body of this version has been read.
 	Content string
 	Meta    uint64
+	// Role is the name of the Role that a RoleBinding names, or ""; empty until the body was read.
+	Role string
 	// Size is what one copy takes, in bytes: 0 until the body was read.
 	Size int
 	// Created is when the object was made, in Unix seconds.

@@ -123,11 +123,11 @@ func (w *World) DeleteCopy(slot Slot) {
 	}
 }
 
-// NoteContent keeps what a read of the source s, which stands at slot, has shown. After a start, size is taken for the size of the copies
-// that exist.
-func (w *World) NoteContent(slot Slot, s *Source, content string, meta uint64, size int) {
-	s.Content, s.Meta, s.Size = content, meta, size
-	w.Copies.tally.noteFound(slot.source(), size)
+// NoteContent keeps what the body of the source s, which stands at slot, has shown. After a start, its size is taken for the size of the
+// copies that exist.
+func (w *World) NoteContent(slot Slot, s *Source, b *Body) {
+	s.Content, s.Meta, s.Size, s.Role = b.Content, b.Meta, b.Size, b.Role
+	w.Copies.tally.noteFound(slot.source(), b.Size)
 	w.Limits.recount(slot.Namespace)
 }
 

@@ -4,21 +4,25 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 )
 
 // runningNamespaces are sub-namespaces of payments where the operator runs, one for each case.
-var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret", "pay-stripped"}
+var runningNamespaces = []string{"pay-quota", "pay-jobs", "pay-ended", "pay-secret", "pay-stripped", "pay-roles"}
 
 // forgedTemplates make pods, jobs and claims that carry one of our labels.
 var forgedTemplates = []request{
@@ -89,6 +93,21 @@ var _ = Describe("with the operator running", func() {
 		}
 		f.given(ctx, admin, remove("subnamespace payments/pay-jobs"))
 		f.gone(ctx, "namespace pay-jobs")
+	})
+
+	It("PROP-I13 a copied RoleBinding does not wait for a stronger Role of the name", func(ctx SpecContext) {
+		f.given(ctx, alice,
+			create("role payments/releaser", `{metadata: {labels: {$D/propagate: update}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`),
+			create("rolebinding payments/releasers", `{metadata: {labels: {$D/propagate: update}},
+				roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: releaser},
+				subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]}`))
+		f.appears(ctx, "rolebinding pay-roles/releasers")
+		f.given(ctx, alice, merge("role payments/releaser", ours("$D/propagate", "none")))
+		f.gone(ctx, "rolebinding pay-roles/releasers")
+		f.given(ctx, bob, create("role pay-roles/releaser", `{rules: [{apiGroups: ["*"], resources: ["*"], verbs: ["*"]}]}`))
+		Consistently(ctx, func() error {
+			return f.Admin().Get(ctx, client.ObjectKey{Namespace: "pay-roles", Name: "releasers"}, &rbacv1.RoleBinding{})
+		}).WithTimeout(test.Quiet(10 * time.Second)).Should(MatchError(apierrors.IsNotFound, "is not found"))
 	})
 
 	It("SEC-L6 a SubNamespace doesn't make its namespace privileged", func(ctx SpecContext) {

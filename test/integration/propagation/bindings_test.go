@@ -44,6 +44,38 @@ var _ = Describe("a RoleBinding to a Role", func() {
 		f.copied(ctx, bound, f.b)
 	})
 
+	It("PROP-I13 goes below with the copy of its Role, and binds no Role that takes the name", func(ctx SpecContext) {
+		role := build.Role(f.acme, "release", "get")
+		bound := binding(f.acme, "releasers", "release", "eve")
+		bound.RoleRef.Kind = "Role"
+		f.create(ctx, role, build.Source(bound, v1alpha1.ModeUpdate))
+		f.copied(ctx, role, f.a, f.a1, f.b)
+		f.copied(ctx, bound, f.a, f.a1, f.b)
+
+		f.remove(ctx, role)
+		f.absent(ctx, bound, f.a, f.a1, f.b)
+		f.create(ctx, build.Role(f.a, "release", "*"))
+		f.staysAbsent(ctx, bound, f.a)
+		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("is not the copy of the one of " + f.acme)))
+
+		By("the Role comes back")
+		f.create(ctx, build.Role(f.acme, "release", "get"))
+		f.copied(ctx, bound, f.b)
+		f.staysAbsent(ctx, bound, f.a)
+	})
+
+	It("PROP-I14 is not copied in mode create", func(ctx SpecContext) {
+		role := build.Role(f.acme, "release", "get")
+		bound := binding(f.acme, "releasers", "release", "eve")
+		bound.RoleRef.Kind = "Role"
+		f.create(ctx, role, build.Source(bound, v1alpha1.ModeCreate))
+		f.copied(ctx, role, f.a, f.a1, f.b)
+		Eventually(ctx, f.events).WithArguments(bound, v1alpha1.ReasonCopyRejected).
+			Should(ContainElement(ContainSubstring("such a RoleBinding is copied in mode update only")))
+		f.staysAbsent(ctx, bound, f.a, f.a1, f.b)
+	})
+
 	It("PROP-I12 costs one look at a Role for each copy, and no read of the binding's", func(ctx SpecContext) {
 		role := build.Role(f.acme, "release", "get")
 		f.create(ctx, role)
