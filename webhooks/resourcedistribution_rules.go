@@ -137,6 +137,9 @@ func (c distributionChange) warnings() []string {
 	if len(missing) > 0 {
 		all = append(all, "not found: "+firstNames(missing)+" in spec.targets.excludedTrees; it excludes nothing until the namespace exists")
 	}
+	if rooted := c.excludedInTrees(); len(rooted) > 0 && !c.now.Targets.Bounded() {
+		all = append(all, "spec.targets.excludedNamespaces: sub-namespaces that are made below "+firstNames(rooted)+" get the copy; to exclude them too, name them in excludedTrees")
+	}
 	if c.old == nil || c.old.Problem == v1alpha1.ReasonInvalidResource || c.now.Deletion != v1alpha1.DeletionDelete {
 		return all
 	}
@@ -150,6 +153,14 @@ func (c distributionChange) warnings() []string {
 		all = append(all, "this removes the copy from "+text.Count(leaving, "namespace", "namespaces"))
 	}
 	return all
+}
+
+// excludedInTrees returns the names in excludedNamespaces below which sub-namespaces may be made, and that no excluded tree holds.
+func (c distributionChange) excludedInTrees() []string {
+	return slices.DeleteFunc(c.now.Targets.Excluded(), func(name string) bool {
+		path := c.forest.Place(name).Path
+		return len(path) == 0 || slices.ContainsFunc(c.now.Targets.ExcludedTrees(), func(tree string) bool { return slices.Contains(path, tree) })
+	})
 }
 
 // firstNames joins at most ten names.

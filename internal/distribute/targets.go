@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,14 +85,10 @@ func (t Targets) Named() []string {
 }
 
 // Included are the names in includedNamespaces, in alphabetical order.
-func (t Targets) Included() []string {
-	names := make([]string, 0, len(t.included))
-	for name := range t.included {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func (t Targets) Included() []string { return slices.Sorted(maps.Keys(t.included)) }
+
+// Excluded are the names in excludedNamespaces, in alphabetical order.
+func (t Targets) Excluded() []string { return slices.Sorted(maps.Keys(t.excluded)) }
 
 // ExcludedTrees are the roots of the trees that are no targets.
 func (t Targets) ExcludedTrees() []string { return t.excludedTrees }

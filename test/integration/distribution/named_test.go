@@ -183,6 +183,22 @@ var _ = Describe("rights to what a name means", func() {
 })
 
 var _ = Describe("targets that choose nothing", func() {
+	It("DIST-D107 are told of exclusions that sub-namespaces pass", func(ctx SpecContext) {
+		f := plough(ctx, judged)
+		root := f.id + "-root"
+		Expect(f.Admin().Create(ctx, build.Root(root))).To(Succeed())
+		warned := func(targets string) string {
+			_, stderr, code := f.KubectlWith(ctx, "admin", `{apiVersion: `+v1alpha1.GroupVersion.String()+`, kind: ResourceDistribution, metadata: {name: `+f.id+
+				`}, spec: {resource: {apiVersion: v1, kind: ConfigMap, metadata: {name: `+f.id+`}}, targets: {allNamespaces: true, `+targets+`}}}`, "create", "--dry-run=server", "-f", "-")
+			Expect(code).To(BeZero(), stderr)
+			return stderr
+		}
+		passed := "sub-namespaces that are made below " + root + " get the copy; to exclude them too, name them in excludedTrees"
+		Eventually(warned).WithArguments("excludedNamespaces: [{name: " + root + "}, {name: " + f.d1 + "}]").Should(ContainSubstring(passed))
+		Expect(warned("excludedNamespaces: [{name: " + root + "}], excludedTrees: [" + root + "]")).NotTo(ContainSubstring("sub-namespaces"))
+		Expect(warned("excludedNamespaces: [{name: " + f.d1 + "}]")).NotTo(ContainSubstring("sub-namespaces"))
+	})
+
 	It("DIST-D96 are told, with how many namespaces they select", func(ctx SpecContext) {
 		f := plough(ctx, judged)
 		manifest := func(targets string) string {
