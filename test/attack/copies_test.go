@@ -117,6 +117,12 @@ var copyRows = []row{
 		refused(clara, isCopy, merge("secret pay-web/s", freeing), merge("secret pay-web/s", taking)),
 		allowed(clara, merge("configmap plain/handed", taking), merge("configmap plain/handed", freeing)),
 	}},
+	{name: "SEC-C35 a cluster admin deletes a forged copy", tries: []try{
+		allowed(op, create("configmap pay-web/forged-by-op", ours("$D/inherited-from", "victim"))),
+		refused(bob, "forged-by-op is a copy of victim/forged-by-op", remove("configmap pay-web/forged-by-op")),
+		refused(clara, isCopy, remove("secret pay-web/s")),
+		allowed(clara, remove("configmap pay-web/forged-by-op")),
+	}},
 	{name: "SEC-C13 a copied Service gets its EndpointSlice", then: func(ctx context.Context, f *fixture) {
 		Eventually(ctx, func(ctx context.Context) any { return f.look(ctx, "endpointslice pay-web/web-*") }).
 			Should(HaveLen(1))
