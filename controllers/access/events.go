@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
@@ -103,19 +102,14 @@ func (a *announcer) tellFindings(tenant *v1alpha1.LNamespace, before *metav1.Con
 // tellBindings sends Events about foreign bindings of the tenant's group, once for the same bindings: one on the LNamespace, for
 // the tenant, and one on each binding, for a cluster admin who looks at it.
 func (a *announcer) tellBindings(tenant *v1alpha1.LNamespace, seen *facts, before *metav1.Condition) {
-	elsewhere := slices.Concat(seen.group.inTheWay, seen.group.gifts)
+	elsewhere := seen.group.inTheWay
 	now := fmt.Sprint(elsewhere)
 	told, known := a.told.Swap(tenant.Name, now)
 	if told == now || len(elsewhere) == 0 || !known && before != nil && before.Reason == string(v1alpha1.ReasonGroupInUse) {
 		return
 	}
 	group, effect := v1alpha1.SudoersGroup(tenant.Name), "sudo is withheld there until this binding is removed"
-	switch {
-	case len(seen.group.gifts) > 0:
-		effect = "with sudo they hold here what this binding grants: remove it, unless that is meant"
-		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; "+
-			"sudo gives its sudoers what the authors of those bindings grant there, and takes nothing from anybody", group))
-	case !seen.groupInUse():
+	if !seen.groupInUse() {
 		effect = "in mode Constrained that gives them nothing"
 		a.sendEvent(tenant, corev1.EventTypeWarning, v1alpha1.ReasonGroupInUse, fmt.Sprintf("group %s is bound elsewhere; %s", group, effect))
 	}

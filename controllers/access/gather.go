@@ -49,8 +49,8 @@ func (f *facts) withheldGrants() grants.Withheld {
 // constrained impersonation is granted it would not: that ends at the edge of the tree, whatever is bound outside.
 func (f *facts) groupInUse() bool { return len(f.group.inTheWay) > 0 && f.mode.Forms.Legacy }
 
-// firstGrant says whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign bindings
-// are gifts (see groups).
+// firstGrant reports whether sudoers hold sudo now, with no foreign binding that stops the first grant. From then on, foreign
+// bindings stop nothing (see groups).
 func (f *facts) firstGrant() bool {
 	return f.own && !f.group.pending && len(f.group.inTheWay) == 0 && len(grants.Subjects(f.actual[grants.KeyOf(f.objects.Sudo.Binding)])) > 0
 }
@@ -80,14 +80,13 @@ func (r *Reconciler) readTenant(ctx context.Context, name string) (*v1alpha1.LNa
 }
 
 func (r *Reconciler) forgetTenant(tenant string) {
-	r.groups.table.forgetTenant(tenant)
+	r.groups.forgetTenant(tenant)
 	r.patience.Forget(tenant)
 	r.clock.forgetTenant(tenant)
 	r.leaving.forgetTenant(tenant)
 	r.announcer.forgetTenant(tenant)
 	r.blocked.set(tenant, nil)
-	r.obstacles.follow(tenant, nil)
-	r.elsewhere.set(tenant, 0, 0)
+	r.elsewhere.set(tenant, 0)
 }
 
 func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespace) (*facts, error) {
@@ -112,14 +111,14 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 		return f, nil
 	}
 	if !f.own {
-		r.groups.table.forgetTenant(tenant.Name)
+		r.groups.forgetTenant(tenant.Name)
 		return f, nil
 	}
 	exists, err := r.roles.exists(ctx, f.settings.UserClusterRole)
 	f.roleless, f.unread = err == nil && !exists, err
 	f.unbounded = r.AwaitsRails != nil && !f.holdsRights() && r.AwaitsRails(tenant.Name)
-	f.group, err = r.groups.lookAtGroup(ctx, tenant, f.objects.Sudo, f.actual)
-	return f, err
+	f.group = r.groups.judgeTenant(tenant, f.objects.Sudo, f.actual)
+	return f, nil
 }
 
 // planInput returns what the desired objects depend on. accounts is what the status records of the listed service accounts.

@@ -2,52 +2,59 @@ package access
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/paging"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
-// groups knows who else binds the groups of sudoers. A foreign binding, one that the operator didn't write, may be older than the
-// tenant's first grant of sudo. Then whoever creates an LNamespace of the right name would get what that binding grants, so it
-// stops the first grant. A later foreign binding is called a gift of its author: it stops nothing, because its author must not be
-// able to take anything away with it. status.sudoGrantedAt remembers the first grant.
+// scanPage is the number of bindings that one request of a scan asks for.
+const scanPage = 500
+
+// groups finds foreign bindings of the groups of sudoers: those that the operator didn't write. Whoever creates an LNamespace gets
+// what its group is bound to already, so such a binding stops the tenant's first grant of sudo. Policy sudo-subjects reserves the
+// names, so after that only cluster admins bind them, which takes nothing from anybody and stops nothing. status.sudoGrantedAt
+// remembers the first grant.
 //
-// ClusterRoleBindings are watched. RoleBindings would be too many to watch, so all of them are listed from time to time, and before
-// a tenant's sudoers get their first right. One such pass over all RoleBindings is called a look (groupscan.go).
+// All bindings are listed before a tenant's first grant, in one scan for all tenants that wait when it begins. The bindings that a
+// scan found are read again every GroupRetry. Where no tenant waits, nothing is read.
 type groups struct {
 	view    View
 	timing  Timing
 	live    client.Reader
-	ours    client.Reader // the manager's cache: ClusterRoleBindings with the label of access objects
-	foreign cache.Cache   // ClusterRoleBindings without that label, reduced to the groups of sudoers
+	tenants client.Reader // LNamespaces, from the manager's cache
+	wake    chan struct{} // has a value while a tenant waits for a scan
 
-	recheck chan struct{}
-	table   *holderTable
+	mu        sync.Mutex          // guards all below; no request is sent while it is held
+	waiting   map[string]bool     // tenants that wait for a scan that has not begun yet
+	found     map[string][]holder // by tenant that has no grant yet: what the scan found that it waited for
+	forbidden string              // the API server's message if it refused the last scan; else ""
 }
 
 // groupState says what foreign bindings mean for a tenant's sudo.
 type groupState struct {
-	// inTheWay are foreign bindings that name the group, before the tenant's first grant. Sudo waits until they are deleted.
+	// inTheWay are foreign bindings that stop the tenant's first grant.
 	inTheWay []holder
-	// gifts are foreign bindings that name the group and grant something outside of the tree, after the first grant.
-	gifts []holder
-	// pending says that no look has finished since the tenant listed its first sudoer. The look requeues the tenant when it has.
+	// pending says that the scan before the tenant's first grant has not finished. It requeues the tenant when it has.
 	pending bool
-	// forbidden is the API server's message if it refuses looks to the operator; else "".
+	// forbidden is the API server's message if it refuses scans to the operator; else "".
 	forbidden string
 }
 
@@ -59,112 +66,186 @@ type holder struct {
 	leftover bool
 }
 
-func holderOf(binding grants.Object) holder {
-	return holder{key: grants.KeyOf(binding), uid: binding.GetUID()}
-}
-
-func newGroups(view View, ours, live client.Reader, timing Timing) *groups {
+func newGroups(view View, tenants, live client.Reader, timing Timing) *groups {
 	return &groups{
-		view: view, ours: ours, live: live, timing: timing, recheck: make(chan struct{}, 1), table: newHolderTable(),
+		view: view, tenants: tenants, live: live, timing: timing, wake: make(chan struct{}, 1),
+		waiting: map[string]bool{}, found: map[string][]holder{},
 	}
 }
 
-// lookAtGroup returns what foreign bindings mean for the tenant's sudo. desired is the pair of its sudoers, and actual what exists.
-func (g *groups) lookAtGroup(ctx context.Context, tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) (groupState, error) {
-	granted := grants.WasGranted(tenant, desired, actual)
-	if len(grants.Subjects(desired.Binding)) == 0 {
-		if !granted {
-			g.table.forgetTenant(tenant.Name)
-		}
-		return groupState{}, nil
+// judgeTenant returns what foreign bindings mean for the tenant's sudo, and requests a scan if its first grant needs one. desired
+// is the pair of its sudoers, and actual what exists.
+func (g *groups) judgeTenant(tenant *v1alpha1.LNamespace, desired grants.Pair, actual grants.Actual) groupState {
+	if len(grants.Subjects(desired.Binding)) == 0 || grants.WasGranted(tenant, desired, actual) {
+		g.forgetTenant(tenant.Name)
+		return groupState{}
 	}
-	group := v1alpha1.SudoersGroup(tenant.Name)
-	holders, err := g.clusterWide(ctx, group)
-	if err != nil {
-		return groupState{}, err
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	holders, scanned := g.found[tenant.Name]
+	if !scanned {
+		g.waiting[tenant.Name] = true
+		g.requestScan()
+		return groupState{pending: true, forbidden: g.forbidden}
 	}
-	return g.table.judgeTenant(tenant.Name, granted, holders, g.view), nil
+	inTree := func(namespace string) bool { return g.view.InTree(namespace, tenant.Name) }
+	return groupState{inTheWay: slices.DeleteFunc(slices.Clone(holders), func(h holder) bool {
+		return !grants.StopsGrant(tenant.Name, h.key.Namespace, h.leftover, inTree)
+	})}
 }
 
-// requestRecheck asks for another read of the RoleBindings that stop the first grants of tenants. It doesn't block.
-func (g *groups) requestRecheck() {
+// forgetTenant forgets what was found: the tenant's next sudoer counts as the first.
+func (g *groups) forgetTenant(tenant string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.waiting, tenant)
+	delete(g.found, tenant)
+}
+
+func (g *groups) requestScan() {
 	select {
-	case g.recheck <- struct{}{}:
-	default: // a recheck is due already
+	case g.wake <- struct{}{}:
+	default: // a scan is due already
 	}
 }
 
-// clusterWide returns the foreign ClusterRoleBindings of the group.
-func (g *groups) clusterWide(ctx context.Context, group string) ([]holder, error) {
-	var elsewhere []holder
-	for _, reader := range []client.Reader{g.foreign, g.ours} {
-		bindings := &rbacv1.ClusterRoleBindingList{}
-		if err := reader.List(ctx, bindings, client.MatchingFields{indexGroup: group}); err != nil {
-			return nil, fmt.Errorf("listing ClusterRoleBindings of group %s: %w", group, err)
+// scanUntilDone scans as long as the controller runs, and requeues the tenants that a scan concerns.
+func (g *groups) scanUntilDone() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		go g.runScans(ctx, enqueueTenant(queue))
+		return nil
+	})
+}
+
+// runScans scans when a tenant waits. Scans take a tenth of the time at most, however often tenants ask.
+func (g *groups) runScans(ctx context.Context, enqueue func(tenant string)) {
+	recheck := time.NewTicker(g.timing.GroupRetry)
+	defer recheck.Stop()
+	failing := g.backoff()
+	for {
+		step, rest := g.recheckHolders, time.Duration(0)
+		select {
+		case <-ctx.Done():
+			return
+		case <-recheck.C:
+		case <-g.wake:
+			step = g.scanForWaiting
 		}
-		for i := range bindings.Items {
-			binding := &bindings.Items[i]
-			if !grants.IsOurs(binding) {
-				elsewhere = append(elsewhere, holderOf(binding))
+		began := time.Now()
+		concerned, err := step(ctx)
+		for _, tenant := range concerned {
+			enqueue(tenant)
+		}
+		if rest = 9 * time.Since(began); err == nil {
+			failing = g.backoff()
+		} else if ctx.Err() == nil {
+			ctrllog.FromContext(ctx).Info("looking for bindings of sudoers' groups; trying again", "error", err.Error())
+			rest = max(rest, failing.Step())
+		}
+		_ = pause.For(ctx, rest)
+	}
+}
+
+func (g *groups) backoff() *wait.Backoff {
+	return &wait.Backoff{Duration: g.timing.RetryMin, Cap: g.timing.RetryMax, Factor: 2, Jitter: 0.2, Steps: 32}
+}
+
+// scanForWaiting lists all bindings for the tenants that wait, and returns the tenants to requeue.
+func (g *groups) scanForWaiting(ctx context.Context) ([]string, error) {
+	g.mu.Lock()
+	waiting := g.waiting
+	g.waiting = map[string]bool{}
+	g.mu.Unlock()
+	if len(waiting) == 0 {
+		return nil, nil
+	}
+	found, err := g.listHolders(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err != nil {
+		return g.putBack(waiting, err), err
+	}
+	g.forbidden = ""
+	concerned := make([]string, 0, len(waiting))
+	for tenant := range waiting {
+		g.found[tenant] = found[v1alpha1.SudoersGroup(tenant)]
+		concerned = append(concerned, tenant)
+	}
+	return concerned, nil
+}
+
+// putBack makes the tenants of a failed scan wait for the next one. It returns all of them when the API server begins to refuse
+// scans, so that their conditions say why they wait. The caller holds the lock.
+func (g *groups) putBack(waiting map[string]bool, err error) []string {
+	begins := apierrors.IsForbidden(err) && g.forbidden == ""
+	if apierrors.IsForbidden(err) {
+		g.forbidden = err.Error()
+	}
+	var concerned []string
+	for tenant := range waiting {
+		g.waiting[tenant] = true
+		if begins {
+			concerned = append(concerned, tenant)
+		}
+	}
+	g.requestScan()
+	return concerned
+}
+
+// listHolders returns the foreign bindings that name a group of sudoers, by group.
+func (g *groups) listHolders(ctx context.Context) (map[string][]holder, error) {
+	found := map[string][]holder{}
+	for _, list := range []client.ObjectList{&rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+		err := paging.Each(ctx, g.live, list, scanPage, func(object client.Object) error {
+			binding := object.(grants.Object)
+			for _, group := range grants.ForeignGroups(binding, g.uidOf(ctx)) {
+				found[group.Name] = append(found[group.Name], holder{key: grants.KeyOf(binding), uid: binding.GetUID(), leftover: group.Leftover})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("listing bindings to find groups of sudoers: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// uidOf returns a function that gives the UID of the LNamespace of a name; "" if there is none.
+func (g *groups) uidOf(ctx context.Context) func(tenant string) types.UID {
+	return func(name string) types.UID {
+		tenant := &v1alpha1.LNamespace{}
+		if err := g.tenants.Get(ctx, client.ObjectKey{Name: name}, tenant); err != nil {
+			return ""
+		}
+		return tenant.UID
+	}
+}
+
+// recheckHolders reads again the bindings that stop first grants. Where one of them is gone, or names the group no more, the tenant
+// needs another scan, and is returned.
+func (g *groups) recheckHolders(ctx context.Context) ([]string, error) {
+	var concerned []string
+	var errs []error
+	for tenant, holders := range g.foundHolders() {
+		for _, h := range holders {
+			binding, err := readObject(ctx, g.live, h.key)
+			if err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			if binding == nil || binding.GetUID() != h.uid || !slices.Contains(grants.GroupsOfSudoers(binding), v1alpha1.SudoersGroup(tenant)) {
+				g.forgetTenant(tenant)
+				concerned = append(concerned, tenant)
+				break
 			}
 		}
 	}
-	return elsewhere, nil
+	return concerned, errors.Join(errs...)
 }
 
-// watchBindings sets up the cache of ClusterRoleBindings without the label of access objects.
-func (g *groups) watchBindings(mgr ctrl.Manager) error {
-	unlabelled, err := labels.NewRequirement(v1alpha1.LabelAccess, selection.DoesNotExist, nil)
-	if err != nil {
-		return fmt.Errorf("selecting ClusterRoleBindings that are not the operator's: %w", err)
-	}
-	g.foreign, err = cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{&rbacv1.ClusterRoleBinding{}: {
-			Label: labels.NewSelector().Add(*unlabelled), Transform: groupsOnly,
-		}},
-	})
-	if err != nil {
-		return fmt.Errorf("making a cache of ClusterRoleBindings: %w", err)
-	}
-	if err := g.foreign.IndexField(context.Background(), &rbacv1.ClusterRoleBinding{}, indexGroup, groupsOfSudoers); err != nil {
-		return fmt.Errorf("indexing ClusterRoleBindings by group: %w", err)
-	}
-	return mgr.Add(ownCache{g.foreign})
+// foundHolders returns a copy of found.
+func (g *groups) foundHolders() map[string][]holder {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.found)
 }
-
-// boundElsewhere requeues a tenant when a ClusterRoleBinding begins or ceases to name its group.
-func (g *groups) boundElsewhere() source.Source {
-	requests := func(_ context.Context, binding *rbacv1.ClusterRoleBinding) []reconcile.Request {
-		var requests []reconcile.Request
-		for _, group := range groupsOfSudoers(binding) {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Name: strings.TrimSuffix(group, v1alpha1.SudoersSuffix)}})
-		}
-		return requests
-	}
-	return source.Kind(g.foreign, &rbacv1.ClusterRoleBinding{}, handler.TypedEnqueueRequestsFromMapFunc(requests))
-}
-
-// groupsOnly reduces a ClusterRoleBinding to what groupsOfSudoers reads, since a cluster may have thousands of them.
-func groupsOnly(object any) (any, error) {
-	binding, ok := object.(*rbacv1.ClusterRoleBinding)
-	if !ok {
-		return object, nil
-	}
-	slim := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{
-		Name: binding.Name, UID: binding.UID, ResourceVersion: binding.ResourceVersion,
-	}}
-	for _, group := range groupsOfSudoers(binding) {
-		slim.Subjects = append(slim.Subjects, rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: group})
-	}
-	return slim, nil
-}
-
-// groupsOfSudoers returns the values of indexGroup for one binding.
-func groupsOfSudoers(binding client.Object) []string { return grants.GroupsOfSudoers(binding) }
-
-// ownCache makes the manager start a cache before the controllers, as it does with its own.
-type ownCache struct{ cache.Cache }
-
-// GetCache is the method by which the manager recognises a cache.
-func (c ownCache) GetCache() cache.Cache { return c.Cache }

@@ -32,10 +32,10 @@ var (
 		Name: "warren_sudo_mode",
 		Help: "1 for the mode in which sudo is granted, 0 for the other one. While the mode is switched, it is the one that is left.",
 	}, []string{"mode"})
-	boundElsewhere = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	boundElsewhere = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "warren_sudo_groups_bound_elsewhere",
-		Help: "Bindings of groups of sudoers that are not the operator's: those that a first grant of sudo waits for (withheld), and later ones (gift).",
-	}, []string{"effect"})
+		Help: "Bindings of groups of sudoers that are not the operator's: from before the first grant of sudo, which waits for their end in mode Legacy.",
+	})
 	objectCount = &objectCollector{desc: prometheus.NewDesc(
 		"warren_access_objects", "Access objects that exist, copies aside.", []string{"access"}, nil)}
 )
@@ -128,24 +128,22 @@ func (o *obstacles) set(tenant string, keys []grants.Key) {
 	o.byTenant[tenant] = found
 }
 
-// strangers counts the foreign bindings of each tenant's group of sudoers: those that stop the first grant, and gifts (see groups).
+// strangers counts the foreign bindings of each tenant's group of sudoers that stop its first grant (see groups).
 type strangers struct {
 	mu       sync.Mutex
-	byTenant map[string][2]int
+	byTenant map[string]int
 }
 
-func (s *strangers) set(tenant string, inTheWay, gifts int) {
+func (s *strangers) set(tenant string, bindings int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.byTenant[tenant]
-	boundElsewhere.WithLabelValues("withheld").Add(float64(inTheWay - was[0]))
-	boundElsewhere.WithLabelValues("gift").Add(float64(gifts - was[1]))
+	boundElsewhere.Add(float64(bindings - s.byTenant[tenant]))
 	delete(s.byTenant, tenant)
-	if inTheWay+gifts == 0 {
+	if bindings == 0 {
 		return
 	}
 	if s.byTenant == nil {
-		s.byTenant = map[string][2]int{}
+		s.byTenant = map[string]int{}
 	}
-	s.byTenant[tenant] = [2]int{inTheWay, gifts}
+	s.byTenant[tenant] = bindings
 }

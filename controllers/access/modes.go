@@ -67,7 +67,7 @@ func (m *modes) currentMode() grants.Mode {
 
 // Start implements source.Source.
 func (m *modes) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	go m.run(ctx, asking(queue))
+	go m.run(ctx, enqueueTenant(queue))
 	return nil
 }
 

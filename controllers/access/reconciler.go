@@ -11,8 +11,7 @@
 //
 // Beside the Reconciler, each type owns its state: objectStore reads and writes access objects (read.go, writer.go), stepRunner
 // carries out plans, announcer sends Events, accountRecorder writes down where service accounts live, modes follows the mode of
-// sudo, groups and its holderTable know who else binds the groups of sudoers, and obstacleWatch watches foreign objects that stand
-// in a tenant's way.
+// sudo, and groups knows who else binds the groups of sudoers.
 package access
 
 import (
@@ -63,9 +62,8 @@ type Timing struct {
 	ErrorMin time.Duration
 	// RoleTrust is how long the ClusterRole of users, once seen, is taken to exist without being read again.
 	RoleTrust time.Duration
-	// GroupScan is the pause between two looks at all RoleBindings (see groups). GroupRetry is the pause between two reads of the
-	// RoleBindings that stop a tenant's first grant.
-	GroupScan, GroupRetry time.Duration
+	// GroupRetry is the pause between two reads of the bindings that stop a tenant's first grant (see groups).
+	GroupRetry time.Duration
 	// Recent is how long an own write is remembered if no watch brings it.
 	Recent time.Duration
 	// Probe is the pause between two questions to the API server whether it offers constrained impersonation; ProbeRetry is the
@@ -81,7 +79,7 @@ type Timing struct {
 func DefaultTiming() Timing {
 	return Timing{
 		RetryMin: time.Second, RetryMax: 30 * time.Second, ErrorMin: 200 * time.Millisecond, RoleTrust: time.Minute,
-		GroupScan: 30 * time.Minute, GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
+		GroupRetry: 30 * time.Second, Recent: 10 * time.Second,
 		Probe: 10 * time.Minute, ProbeRetry: 30 * time.Second,
 		SwitchLook: 500 * time.Millisecond, SwitchGrace: 2 * time.Second, SwitchLimit: time.Minute,
 	}
@@ -133,8 +131,6 @@ type Reconciler struct {
 	clock     *revocationClock
 	patience  workqueue.TypedRateLimiter[string]
 	blocked   obstacles
-	// obstacles watches the objects of blocked, and RoleBindings that stop first grants of sudo.
-	obstacles *obstacleWatch
 	// elsewhere counts foreign bindings of the groups of sudoers.
 	elsewhere strangers
 }

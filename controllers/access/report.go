@@ -98,12 +98,11 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{RequeueAfter: r.Timing.ErrorMin}, nil
 	}
 	r.blocked.set(tenant.Name, done.conflicts)
-	r.obstacles.follow(tenant.Name, slices.Concat(done.conflicts, namespaced(seen.group.inTheWay)))
-	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay), len(seen.group.gifts))
+	r.elsewhere.set(tenant.Name, len(seen.group.inTheWay))
 	found := listFindings(tenant, seen, done)
 	if seen.withheldGrants().SudoAdditions && len(found) == 0 {
 		r.announcer.tellChanges(tenant, false, done.changes)
-		return ctrl.Result{}, nil // neither granted nor refused yet: the look at foreign bindings requeues the tenant
+		return ctrl.Result{}, nil // neither granted nor refused yet: the scan for foreign bindings requeues the tenant
 	}
 	status := metav1.ConditionTrue
 	reason, message := grantedCondition(r.Unvetted)
@@ -135,17 +134,6 @@ func (r *Reconciler) reportAccess(ctx context.Context, tenant *v1alpha1.LNamespa
 		return ctrl.Result{}, fmt.Errorf("reporting the access of LNamespace %s: %w", tenant.Name, err)
 	}
 	return r.lookAgainAfter(tenant.Name, found), nil
-}
-
-// namespaced returns the keys of the holders that are RoleBindings. ClusterRoleBindings are in a cache, and need no watch by name.
-func namespaced(holders []holder) []grants.Key {
-	var keys []grants.Key
-	for _, h := range holders {
-		if h.key.Namespace != "" {
-			keys = append(keys, h.key)
-		}
-	}
-	return keys
 }
 
 // rememberGrant records when sudoers first held sudo with no foreign binding that stopped it.

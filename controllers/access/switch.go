@@ -11,6 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
+	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // inPlace says whether every tenant with sudo has rules of both forms, and every namespace of its tree the RoleBinding that the
@@ -84,22 +85,14 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 // constrained form.
 func (m *modes) checkCopies(ctx context.Context, granted map[string]grants.Object) error {
 	there := map[string]grants.Object{} // copies by namespace
-	page := &rbacv1.RoleBindingList{}
-	for {
-		err := m.objects.live.List(ctx, page, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo},
-			client.HasLabels{v1alpha1.LabelInheritedFrom}, client.Limit(scanPage), client.Continue(page.Continue))
-		if err != nil {
-			return fmt.Errorf("listing the RoleBindings %s in sub-namespaces: %w", grants.SudoOnBinding, err)
+	err := paging.Each(ctx, m.objects.live, &rbacv1.RoleBindingList{}, scanPage, func(object client.Object) error {
+		if object.GetName() == grants.SudoOnBinding {
+			there[object.GetNamespace()] = object.(grants.Object)
 		}
-		for i := range page.Items {
-			if page.Items[i].Name == grants.SudoOnBinding {
-				there[page.Items[i].Namespace] = &page.Items[i]
-			}
-		}
-		if page.Continue == "" {
-			break
-		}
-		page = &rbacv1.RoleBindingList{ListMeta: page.ListMeta}
+		return nil
+	}, client.MatchingLabels{v1alpha1.LabelAccess: v1alpha1.AccessSudo}, client.HasLabels{v1alpha1.LabelInheritedFrom})
+	if err != nil {
+		return fmt.Errorf("listing the RoleBindings %s in sub-namespaces: %w", grants.SudoOnBinding, err)
 	}
 	for tenant, binding := range granted {
 		for _, namespace := range m.view.Living(tenant) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -25,21 +24,17 @@ import (
 // Field indexes of the manager's cache.
 const (
 	indexTenant = "warren-access-tenant" // of cluster-scoped access objects: every tenant that they belong to
-	indexGroup  = "warren-access-group"  // of ClusterRoleBindings: groups of sudoers among the subjects
 	// of LNamespaces: the namespaces of listed service accounts
 	indexAccounts = "warren-access-accounts"
 )
 
-// SetupWithManager registers the reconciler, the controller of orphans, and the looks at who else binds the groups of sudoers (see
+// SetupWithManager registers the reconciler, the controller of orphans, and the search for who else binds the groups of sudoers (see
 // groups).
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.checkComplete(mgr); err != nil {
 		return err
 	}
 	if err := indexFields(mgr); err != nil {
-		return err
-	}
-	if err := r.groups.watchBindings(mgr); err != nil {
 		return err
 	}
 	if err := setupOrphans(mgr, r.objects, r.Timing); err != nil {
@@ -52,9 +47,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&rbacv1.RoleBinding{}, handleObjects(r.objects.recent), builder.WithPredicates(predicate.NewPredicateFuncs(notCopied))).
 		WatchesRawSource(r.Changes).
 		WatchesRawSource(sourceOrNone(r.Vetting)).
-		WatchesRawSource(r.groups.boundElsewhere()).
 		WatchesRawSource(r.groups.scanUntilDone()).
-		WatchesRawSource(r.obstacles.source()).
 		WatchesRawSource(r.modes).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: r.Workers,
@@ -65,6 +58,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("setting up the access controller: %w", err)
 	}
 	return nil
+}
+
+// enqueueTenant returns a function that adds a tenant to the controller's queue.
+func enqueueTenant(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) func(tenant string) {
+	return func(tenant string) {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKey{Name: tenant}})
+	}
 }
 
 func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
@@ -84,12 +84,8 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 		r.Workers = 4
 	}
 	r.groups = newGroups(r.View, r.Client, r.Live, r.Timing)
-	watcher, err := metadata.NewForConfig(mgr.GetConfig())
-	if err != nil {
-		return fmt.Errorf("making a client for what stands in the way of tenants: %w", err)
-	}
-	r.obstacles = &obstacleWatch{client: watcher, pause: r.Timing.RetryMin, recheck: r.groups.requestRecheck}
 	if r.Probe == nil {
+		var err error
 		if r.Probe, err = impersonation.NewProbe(mgr.GetConfig()); err != nil {
 			return err
 		}
@@ -112,10 +108,6 @@ func indexFields(mgr ctrl.Manager) error {
 		if err := mgr.GetFieldIndexer().IndexField(context.Background(), object, indexTenant, tenants); err != nil {
 			return fmt.Errorf("indexing %T by tenant: %w", object, err)
 		}
-	}
-	err := mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRoleBinding{}, indexGroup, groupsOfSudoers)
-	if err != nil {
-		return fmt.Errorf("indexing ClusterRoleBindings by group: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.LNamespace{}, indexAccounts, accountNamespaces); err != nil {
 		return fmt.Errorf("indexing LNamespaces by the namespaces of service accounts: %w", err)

@@ -37,9 +37,8 @@ func (r *Reconciler) Withdraw(ctx context.Context, tenant *v1alpha1.LNamespace) 
 	if err := done.err(); err != nil {
 		return remaining, fmt.Errorf("withdrawing the access of LNamespace %s: %w", tenant.Name, err)
 	}
-	r.groups.table.forgetTenant(tenant.Name)
+	r.groups.forgetTenant(tenant.Name)
 	r.blocked.set(tenant.Name, nil)
-	r.obstacles.follow(tenant.Name, nil)
 	slices.Sort(remaining)
 	return remaining, nil
 }

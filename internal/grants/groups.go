@@ -6,6 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
@@ -33,10 +34,36 @@ func GroupsOfSudoers(binding metav1.Object) []string {
 	return names
 }
 
-// IsSudoersCopy says whether a RoleBinding is the operator's own copy of the RoleBinding of that group's sudoers.
-func IsSudoersCopy(binding *rbacv1.RoleBinding, group string) bool {
-	labels := binding.Labels
-	return binding.Name == SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
+// BoundGroup is a group of sudoers that a foreign binding names.
+type BoundGroup struct {
+	Name string
+	// Leftover reports that the operator wrote the binding, for an earlier LNamespace of the same name.
+	Leftover bool
+}
+
+// ForeignGroups returns the groups of sudoers that a binding names, unless the operator wrote it for the LNamespace that bears the
+// tenant's name now. uidOf returns the UID of the LNamespace of a name; "" if there is none.
+func ForeignGroups(binding Object, uidOf func(tenant string) types.UID) []BoundGroup {
+	var found []BoundGroup
+	for _, group := range GroupsOfSudoers(binding) {
+		tenant := binding.GetLabels()[v1alpha1.LabelTenant]
+		switch {
+		case binding.GetNamespace() == "" && IsOurs(binding):
+		case !isSudoersCopy(binding, group):
+			found = append(found, BoundGroup{Name: group})
+		default: // where no LNamespace has the name, the copy gives nobody anything
+			if uid := uidOf(tenant); uid != "" && binding.GetAnnotations()[v1alpha1.AnnotationLNamespaceUID] != string(uid) {
+				found = append(found, BoundGroup{Name: group, Leftover: true})
+			}
+		}
+	}
+	return found
+}
+
+// isSudoersCopy reports whether a binding is the operator's own copy of the RoleBinding of that group's sudoers.
+func isSudoersCopy(binding Object, group string) bool {
+	labels := binding.GetLabels()
+	return binding.GetNamespace() != "" && binding.GetName() == SudoersBinding && labels[v1alpha1.LabelInheritedFrom] != "" &&
 		labels[v1alpha1.LabelAccess] == v1alpha1.AccessSudoers && v1alpha1.SudoersGroup(labels[v1alpha1.LabelTenant]) == group
 }
 

@@ -42,6 +42,7 @@ var Shipped = []Policy{
 		"-access", v1alpha1.LabelAccess, "-distributed", v1alpha1.Domain+"/distributed-by"),
 	plain("source-keys", ""),
 	plain("access-names", NotTheOperator),
+	plain("sudo-subjects", NotTheOperator),
 	plain("rail-names", NotTheOperator),
 	plain("rail-quotas", NotTheOperator),
 	plain("tenant-limits", ""),

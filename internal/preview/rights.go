@@ -121,22 +121,8 @@ func (r *rights) takeObject(object grants.Object) {
 }
 
 func (r *rights) takeStranger(object grants.Object, uids map[string]types.UID) {
-	for _, group := range grants.GroupsOfSudoers(object) {
-		leftover := false
-		switch binding := object.(type) {
-		case *rbacv1.ClusterRoleBinding:
-			if grants.IsOurs(binding) {
-				continue
-			}
-		case *rbacv1.RoleBinding:
-			if grants.IsSudoersCopy(binding, group) {
-				uid, exists := uids[binding.Labels[v1alpha1.LabelTenant]]
-				if leftover = exists && binding.Annotations[v1alpha1.AnnotationLNamespaceUID] != string(uid); !leftover {
-					continue
-				}
-			}
-		}
-		r.elsewhere[group] = append(r.elsewhere[group], stranger{grants.KeyOf(object), leftover})
+	for _, group := range grants.ForeignGroups(object, func(tenant string) types.UID { return uids[tenant] }) {
+		r.elsewhere[group.Name] = append(r.elsewhere[group.Name], stranger{grants.KeyOf(object), group.Leftover})
 	}
 }
 

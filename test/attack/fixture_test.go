@@ -32,6 +32,7 @@ var (
 	patcher = actor{user: "patcher"} // patches all namespaces
 	updater = actor{user: "updater"} // updates and patches all namespaces
 	creator = actor{user: "creator"} // creates LNamespaces
+	binder  = actor{user: "binder"}  // binds ClusterRole view in the whole cluster
 
 	ivan = actor{user: "ivan"} // cluster-admin in an instance of a template, by its template's binding
 
@@ -43,7 +44,7 @@ var (
 
 func users() map[string][]string {
 	all := map[string][]string{deployer.user: {"system:serviceaccounts", "system:serviceaccounts:pay-web"}}
-	for _, a := range []actor{clara, named, patcher, updater, creator, ivan} {
+	for _, a := range []actor{clara, named, patcher, updater, creator, binder, ivan} {
 		all[a.user] = nil
 	}
 	for _, a := range []actor{robot, namespaceController, garbageCollector} {
@@ -186,6 +187,7 @@ func (f *fixture) seen(ctx context.Context) {
 		{deployer, "patch", "", "namespaces", "pay-web"},
 		{robot, "update", "", "services", "pay-service"},
 		{creator, "create", "tenancy.warren.dev", "lnamespaces", ""},
+		{binder, "create", "rbac.authorization.k8s.io", "clusterrolebindings", ""},
 		{patcher, "patch", "", "namespaces", ""},
 		{updater, "update", "", "namespaces", ""},
 		{erin, "create", "", "namespaces", ""},

@@ -103,6 +103,11 @@ var strewn = []request{
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
 	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
+	create("clusterrole bind-view", `{rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [clusterrolebindings], verbs: [create]},
+  {apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], resourceNames: [view], verbs: [bind]}]}`),
+	create("clusterrolebinding bind-view", bindingTo("bind-view", "binder")),
+	// A group of sudoers that was bound before the policies came.
+	create("rolebinding plain/standing", binding("view", group("old-sudoers"))),
 	// No webhook is called here; these have the name of ours, which the operator may write.
 	create("validatingwebhookconfiguration warren", `{webhooks: [`+webhook+`}]}`),
 	create("mutatingwebhookconfiguration warren", `{webhooks: [`+webhook+`, reinvocationPolicy: Never}]}`),

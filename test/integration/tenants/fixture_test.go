@@ -211,6 +211,16 @@ func (f *fixture) event(ctx context.Context, tenant string, reason v1alpha1.Reas
 	Eventually(f.messages(ctx, tenant, reason)).WithContext(ctx).Should(ContainElement(ContainSubstring(text)), "Event %s on %s", reason, tenant)
 }
 
+// eventOn waits for an Event on a namespaced object whose message holds text.
+func (f *fixture) eventOn(ctx context.Context, object client.Object, text string) {
+	GinkgoHelper()
+	Eventually(func() ([]corev1.Event, error) {
+		events := &corev1.EventList{}
+		err := f.Admin().List(ctx, events, client.InNamespace(object.GetNamespace()), client.MatchingFields{"involvedObject.name": object.GetName()})
+		return events.Items, err
+	}).WithContext(ctx).Should(ContainElement(HaveField("Message", ContainSubstring(text))))
+}
+
 func (f *fixture) messages(ctx context.Context, tenant string, reason v1alpha1.Reason) func() ([]string, error) {
 	return func() ([]string, error) {
 		events := &corev1.EventList{}

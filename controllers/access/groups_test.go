@@ -1,0 +1,107 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/grants"
+)
+
+// trees maps a namespace to the tenant in whose tree it lies.
+type trees map[string]string
+
+func (trees) Owns(string, types.UID) bool             { return true }
+func (t trees) InTree(namespace, root string) bool    { return t[namespace] == root }
+func (t trees) BelongsTo(namespace, root string) bool { return t[namespace] == root }
+func (trees) UID(string) types.UID                    { return "" }
+func (trees) Living(root string) []string             { return []string{root} }
+
+// bindings answers lists and reads with the RoleBindings that it holds, or with an error.
+type bindings struct {
+	client.Reader
+	err   error
+	items []rbacv1.RoleBinding
+	lists int
+}
+
+func (b *bindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	b.lists++
+	if into, ok := list.(*rbacv1.RoleBindingList); ok {
+		into.Items = slices.Clone(b.items)
+	}
+	return b.err
+}
+
+func (b *bindings) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	for _, item := range b.items {
+		if item.Namespace == key.Namespace && item.Name == key.Name {
+			item.DeepCopyInto(object.(*rbacv1.RoleBinding))
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "rolebindings"}, key.Name)
+}
+
+func bindingOfShop(namespace string) rbacv1.RoleBinding {
+	b := rbacv1.RoleBinding{Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "shop-sudoers"}}}
+	b.Namespace, b.Name, b.UID = namespace, "standing", types.UID(namespace)
+	return b
+}
+
+func TestFirstGrantWaitsForAScan(t *testing.T) {
+	ctx, api := t.Context(), &bindings{}
+	g := newGroups(trees{"shop-web": "shop"}, api, api, DefaultTiming())
+	shop := &v1alpha1.LNamespace{}
+	shop.Name = "shop"
+	shop.Spec.Sudoers = []v1alpha1.Subject{{Kind: v1alpha1.SubjectUser, Name: "bob"}}
+	pair := grants.For(shop, grants.Facts{Forms: grants.FormsOf(v1alpha1.SudoLegacy)}).Sudo
+	judge := func() groupState { return g.judgeTenant(shop, pair, grants.Actual{}) }
+
+	if concerned, err := g.scanForWaiting(ctx); len(concerned) > 0 || err != nil || api.lists > 0 {
+		t.Errorf("bindings are listed though no tenant waits: %v, %v, %d", concerned, err, api.lists)
+	}
+	if state := judge(); !state.pending {
+		t.Errorf("the first sudoer doesn't wait for a scan: %+v", state)
+	}
+	api.err = apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "", errors.New("no"))
+	if concerned, err := g.scanForWaiting(ctx); !slices.Equal(concerned, []string{"shop"}) || err == nil {
+		t.Errorf("the tenant isn't requeued when scans begin to be refused: %v, %v", concerned, err)
+	}
+	if state := judge(); !state.pending || state.forbidden == "" {
+		t.Errorf("the tenant can't say why it waits: %+v", state)
+	}
+	if concerned, _ := g.scanForWaiting(ctx); len(concerned) > 0 {
+		t.Errorf("the second refusal requeues the tenant again: %v", concerned)
+	}
+
+	api.err, api.items = nil, []rbacv1.RoleBinding{bindingOfShop("plain"), bindingOfShop("shop-web")}
+	if concerned, err := g.scanForWaiting(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
+		t.Errorf("the tenant that waited isn't requeued: %v, %v", concerned, err)
+	}
+	state := judge()
+	if state.pending || state.forbidden != "" || len(state.inTheWay) != 1 || state.inTheWay[0].key.Namespace != "plain" {
+		t.Errorf("what stops the first grant is the binding outside of the tree: %+v", state)
+	}
+	if concerned, err := g.recheckHolders(ctx); len(concerned) > 0 || err != nil {
+		t.Errorf("a binding that is still there counts as gone: %v, %v", concerned, err)
+	}
+	api.items = api.items[1:]
+	if concerned, err := g.recheckHolders(ctx); !slices.Equal(concerned, []string{"shop"}) || err != nil {
+		t.Errorf("the tenant isn't requeued when the binding is gone: %v, %v", concerned, err)
+	}
+	if state := judge(); !state.pending {
+		t.Errorf("the grant is made without another scan: %+v", state)
+	}
+	if _, err := g.scanForWaiting(ctx); err != nil || len(judge().inTheWay) > 0 || judge().pending {
+		t.Errorf("the grant goes on waiting: %+v, %v", judge(), err)
+	}
+}
