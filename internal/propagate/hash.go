@@ -18,6 +18,10 @@ type Hash struct {
 	Content string
 }
 
+// Unwritten is the content of a copy in mode create that another operator wrote and a migration took over: Warren has not given it, so
+// Warren does not delete it.
+var Unwritten = strings.Repeat("0", 32)
+
 // String is the text of the annotation.
 func (h Hash) String() string { return h.Mode + ":" + h.Place + ":" + h.Content }
 

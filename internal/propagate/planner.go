@@ -65,7 +65,7 @@ func (p *planner) planAbsent() Action {
 func (p *planner) planKept() Action {
 	at, s, v := p.wanted()
 	switch {
-	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && !p.hasRole(at, s.Role):
+	case s != nil && s.Mode == v1alpha1.ModeCreate && s.Role != "" && p.copied.content != Unwritten && !p.hasRole(at, s.Role):
 		return Action{Verb: Delete, Source: at}
 	case s != nil && s.Mode == v1alpha1.ModeCreate:
 		return Action{}

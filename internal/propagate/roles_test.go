@@ -44,18 +44,22 @@ func TestPlanOfBindingToRole(t *testing.T) {
 		facts []fact
 		want  propagate.Verb
 	}{
-		"the copy of that Role":                {update, []fact{role(update, "acme")}, propagate.Nothing},
-		"no Role":                              {update, nil, propagate.Delete},
-		"the copy of another Role":             {update, []fact{role(update, "zeta")}, propagate.Delete},
-		"a copy that others may change":        {update, []fact{role(v1alpha1.ModeCreate, "acme")}, propagate.Delete},
-		"a copy that is not ours":              {update, []fact{role(update, "acme", func(c *propagate.Copy) { c.Ours = false })}, propagate.Delete},
-		"a copy that is being deleted":         {update, []fact{role(update, "acme", func(c *propagate.Copy) { c.Terminating = true })}, propagate.Delete},
-		"Roles are not known yet":              {update, []fact{func(w *propagate.World) { w.SetKind(rbac("Role"), propagate.OptIn, false) }}, propagate.Nothing},
-		"mode create, the copy of that Role":   {v1alpha1.ModeCreate, []fact{role(update, "acme")}, propagate.Nothing},
-		"mode create, and no Role":             {v1alpha1.ModeCreate, nil, propagate.Delete},
+		"the copy of that Role":              {update, []fact{role(update, "acme")}, propagate.Nothing},
+		"no Role":                            {update, nil, propagate.Delete},
+		"the copy of another Role":           {update, []fact{role(update, "zeta")}, propagate.Delete},
+		"a copy that others may change":      {update, []fact{role(v1alpha1.ModeCreate, "acme")}, propagate.Delete},
+		"a copy that is not ours":            {update, []fact{role(update, "acme", func(c *propagate.Copy) { c.Ours = false })}, propagate.Delete},
+		"a copy that is being deleted":       {update, []fact{role(update, "acme", func(c *propagate.Copy) { c.Terminating = true })}, propagate.Delete},
+		"Roles are not known yet":            {update, []fact{func(w *propagate.World) { w.SetKind(rbac("Role"), propagate.OptIn, false) }}, propagate.Nothing},
+		"mode create, the copy of that Role": {v1alpha1.ModeCreate, []fact{role(update, "acme")}, propagate.Nothing},
+		"mode create, and no Role":           {v1alpha1.ModeCreate, nil, propagate.Delete},
+		"mode create, taken over from another operator": {v1alpha1.ModeCreate, []fact{func(w *propagate.World) {
+			w.PutCopy(bindingAt("a"), &propagate.Copy{UID: "c", ResourceVersion: "1", From: "acme", Ours: true,
+				Hash: propagate.Hash{Mode: v1alpha1.ModeCreate, Place: propagate.PlaceOf(bindingAt("a"), "acme"), Content: propagate.Unwritten}})
+		}}, propagate.Nothing},
 		"the binding names no Role any longer": {update, []fact{func(w *propagate.World) { w.Sources.At(bindingAt("acme")).Role = "" }}, propagate.Nothing},
 	} {
-		t.Run("PROP-I13 "+name, func(t *testing.T) {
+		t.Run("PROP-I13 PROP-I15 "+name, func(t *testing.T) {
 			w := given(tt.mode, tt.facts...)
 			if got := w.Plan(bindingAt("a")); got.Verb != tt.want {
 				t.Errorf("got %v, want verb %v", got, tt.want)

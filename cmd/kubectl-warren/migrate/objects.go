@@ -12,9 +12,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// unread stands for the content of a source, which isn't read because a copy in mode create is never compared with it.
-var unread = strings.Repeat("0", 32)
-
 // planCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps that make it one of ours in
 // mode create. In the end its source is put back into its own mode, whereupon the operator writes the copy as it writes all others.
 func (p *planner) planCopies() {
@@ -36,7 +33,7 @@ func (p *planner) planCopies() {
 		if hash := propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == action.Hash.Place {
 			continue
 		}
-		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: unread}
+		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: propagate.Unwritten}
 		p.draft.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
 			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
 	}
@@ -138,7 +135,7 @@ func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMet
 			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
 		}
 		if source, ok := (propagate.Rules{}).SourceOf(slot, then, modes[slot.Kind]); ok {
-			source.Content = unread
+			source.Content = propagate.Unwritten
 			world.PutSource(slot, source)
 		}
 	}
