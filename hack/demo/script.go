@@ -213,7 +213,7 @@ func migration() scene {
 		steps: []step{
 			{"admin", "apply -f hack/demo/hnc.yaml", wantPrint("org-web").soon()},
 			{"admin", "annotate secret registry -n org uid=$(kubectl get secret registry -n org-web -o jsonpath={.metadata.uid})", wantPrint("annotated")},
-			{"admin", "warren migrate hnc", wantPrint("phase: rest", "name: hnc-controller-manager", "phase: finish")},
+			{"admin", "warren migrate hnc", wantPrint("1 Deployment", "org-web", "finish")},
 			{"admin", "warren migrate hnc --apply --yes", wantPrint("SubNamespace org/org-web created", "All but the last step is done")},
 			{"admin", "warren tree org", wantPrint("[s] org-web")},
 			{"admin", "warren migrate hnc --finish --yes", wantPrint("The migration is done")},
@@ -221,7 +221,7 @@ func migration() scene {
 			{"admin", `get secrets -n org-web -o jsonpath={.items[?(@.metadata.uid=="$(kubectl get secret registry -n org -o jsonpath={.metadata.annotations.uid})")].metadata.name}`, wantPrint("registry")},
 			{"admin", `patch secret registry -n org -p '{"stringData":{"password":"second"}}'`, wantPrint("patched")},
 			{"admin", "get secret registry -n org-web" + value, wantPrint("c2Vjb25k").soon()},
-			{"admin", "warren migrate hnc", wantPrint("steps: []")},
+			{"admin", "warren migrate hnc", wantPrint("Nothing is to be written")},
 		},
 	}
 }

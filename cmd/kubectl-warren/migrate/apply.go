@@ -41,6 +41,8 @@ type executor struct {
 	plan func(*Estate, Cluster) (Plan, error)
 	// tenants are the LNamespaces that the plan was about to which the user has agreed: one that can't be any more ends the run.
 	tenants []string
+	// agreed are the places to which the user has agreed; the record says them from its first writing on.
+	agreed map[string]string
 	// until is the last phase that is carried out; "" is all.
 	until Phase
 	out   io.Writer
@@ -61,6 +63,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if err := x.lostTenant(estate); err != nil {
 			return Plan{}, err
 		}
+		c.Agreed = x.agreed
 		plan, err := x.plan(estate, c)
 		if err != nil {
 			return plan, err
@@ -93,7 +96,8 @@ func planOn(estate *Estate, c Cluster) (Plan, error) {
 	if estate.Stop != "" {
 		return Plan{}, errors.New(estate.Stop)
 	}
-	return NewPlan(estate, c), nil
+	plan := NewPlan(estate, c)
+	return plan, plan.checkAgreed(estate.peer)
 }
 
 // lostTenant returns an error if a tenant to which the user has agreed can't move any more, for example because somebody has taken

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
@@ -67,7 +66,7 @@ func command(inv *invocation.Invocation, p peer) *cobra.Command {
 		flags.StringVar(&o.peerConfig, "peer-config", "", "configuration file of "+p.title)
 	}
 	operator := invocation.AddOperatorNamespace(cmd)
-	o.output = invocation.AddChoice(cmd, "output", "o", invocation.OutputYAML, "Output format of the plan", invocation.OutputYAML, invocation.OutputJSON)
+	o.output = invocation.AddChoice(cmd, "output", "o", outputTable, "Output format of the plan; yaml and json have every write", outputTable, invocation.OutputYAML, invocation.OutputJSON)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.operator = *operator
 		return migrate(cmd.Context(), inv, p, o)
@@ -140,8 +139,11 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 	if doubt := c.Peer.doubtAboutGrants(p); doubt != "" && o.apply {
 		return errors.New(doubt)
 	}
-	if !o.finish {
+	if o.undo {
 		return nil
+	}
+	if err := plan.checkAgreed(p); err != nil || o.apply {
+		return err
 	}
 	before := 0
 	for _, step := range plan.Steps {
@@ -157,21 +159,20 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 
 // carryOut asks, and does it.
 func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *reader, estate *Estate, plan Plan) error {
-	x := &executor{reader: r, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants))}
+	x := &executor{reader: r, out: inv.Streams.Out, plan: planOn, tenants: slices.Sorted(maps.Keys(estate.Tenants)), agreed: plan.agreed}
 	switch {
 	case o.apply:
 		x.until = Hierarchy
 	case o.undo:
 		x.plan, x.tenants = NewUndo, nil
 	}
-	writes := 0
-	for _, step := range plan.Steps {
-		if step.Phase != Finish || o.finish {
-			writes++
+	now := plan
+	now.Steps = slices.DeleteFunc(slices.Clone(plan.Steps), func(step Step) bool { return step.Phase == Finish && !o.finish })
+	if len(now.Steps) > 0 && !o.yes {
+		now.writeTables(inv.Streams.ErrOut)
+		if !confirm(inv, fmt.Sprintf("%s: this is written now. Go on? [y/N] ", r.peer.title)) {
+			return errors.New("nothing was done")
 		}
-	}
-	if writes > 0 && !o.yes && !confirm(inv, fmt.Sprintf("%s: %d writes. Go on? [y/N] ", r.peer.title, writes)) {
-		return errors.New("nothing was done")
 	}
 	left, err := x.run(ctx)
 	if err != nil {
@@ -202,25 +203,4 @@ func confirm(inv *invocation.Invocation, question string) bool {
 	}
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
-}
-
-// printPlan prints the plan, as YAML with a table of what has no counterpart in comments.
-func printPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error {
-	var out strings.Builder
-	if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word, plan}); err != nil {
-		return err
-	}
-	if o.output.Value == invocation.OutputYAML && len(plan.Gaps) > 0 {
-		fmt.Fprint(&out, "\n# What has no counterpart, or needs you\n")
-		table := printers.GetNewTabWriter(&out)
-		terminal.Fprintf(table, "# WHAT\tINSTEAD\n")
-		for _, gap := range plan.Gaps {
-			terminal.Fprintf(table, "# %s\t%s\n", gap.What, gap.Instead)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprint(inv.Streams.Out, out.String())
-	return err
 }

@@ -40,7 +40,7 @@ func (d *draft) result() Plan {
 	if d.gaps == nil {
 		d.gaps = []Gap{}
 	}
-	return Plan{d.steps, d.gaps}
+	return Plan{Steps: d.steps, Joins: []Join{}, Gaps: d.gaps}
 }
 
 // relabelled are labels with changes, of which "" takes one off.

@@ -1,8 +1,10 @@
 package migrate
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
-	"maps"
+	"errors"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +51,9 @@ type Record struct {
 	Subjects map[string][]any `json:"subjects,omitempty"`
 	// Callers are the users who have migrated: LNamespaces that one of them made are the migration's.
 	Callers []string `json:"callers,omitempty"`
+	// Places are what the namespaces stand below, to which the user has agreed, by UID of the namespace: the UID of the parent or
+	// template, "" for roots and templates. Whatever else the peer's keys say later is refused.
+	Places map[string]string `json:"places,omitempty"`
 	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
 	// object of Warren's own that was there has an entry, if an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
@@ -109,19 +114,16 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
 		}
 		r.Subjects = p.Peer.subjects()
-		r.Before = p.before()
+		r.Before, r.Places = p.before(), p.agreement(p.Cluster)
 		if phase == Rest {
 			at := p.Peer.RecordAt
 			verb, body = Create, map[string]any{"apiVersion": at.APIVersion, "kind": at.Kind, "metadata": map[string]any{"namespace": at.Namespace, "name": at.Name}}
 		}
 	}
-	noted := Record{Callers: withCaller(r.Callers, p.Caller), Finished: r.Finished, Replicas: maps.Clone(r.Replicas), Policies: maps.Clone(r.Policies), Subjects: maps.Clone(r.Subjects), Before: maps.Clone(r.Before)}
+	noted := *r
+	noted.Callers = withCaller(r.Callers, p.Caller)
 	change(&noted)
-	text, err := json.Marshal(noted)
-	if err != nil {
-		panic(err) // a struct of numbers and strings
-	}
-	body["data"] = map[string]any{recordKey: string(text)}
+	body["binaryData"] = map[string]any{recordKey: noted.pack()}
 	p.draft.steps = append(p.draft.steps, Step{Phase: phase, Verb: verb, Object: p.Peer.RecordAt, Body: body, uid: p.Peer.RecordUID, version: p.Peer.RecordVersion})
 }
 
@@ -133,5 +135,25 @@ func withCaller(callers []string, caller string) []string {
 	return append(slices.Clone(callers), caller)
 }
 
-// recordKey is where in its ConfigMap a record stands.
-const recordKey = "record.json"
+// recordKey is where in its ConfigMap a record stands: compressed, for with the places of 10,000 namespaces it would exceed what a ConfigMap
+// may hold.
+const recordKey = "record.json.gz"
+
+func (r Record) pack() []byte {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if err := errors.Join(json.NewEncoder(w).Encode(r), w.Close()); err != nil {
+		panic(err) // a struct of numbers and strings, written into memory
+	}
+	return packed.Bytes()
+}
+
+// unpackRecord reads what pack has written.
+func unpackRecord(packed []byte) (*Record, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	record := &Record{}
+	return record, json.NewDecoder(r).Decode(record)
+}

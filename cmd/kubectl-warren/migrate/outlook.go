@@ -16,6 +16,8 @@ type outlook struct {
 	// joining are the places that namespaces can take; after is the forest with all of them.
 	joining map[string]Place
 	after   *forest.Snapshot
+	// refused are the namespaces whose places nobody has agreed to.
+	refused []string
 }
 
 // foresee returns the namespaces that can take their places, and the resulting forest. It adds a gap to the draft for each that can't.
@@ -30,7 +32,9 @@ func foresee(estate *Estate, c Cluster, d *draft) *outlook {
 		now := c.Namespaces[name]
 		n := forest.NamespaceOf(now)
 		place, wanted := estate.Places[name]
-		if wanted && canJoin(name, now, place, c.IsProtected, d) {
+		if wanted && !c.isAgreed(estate, name, place) {
+			o.refuse(name, place, d)
+		} else if wanted && canJoin(name, now, place, c.IsProtected, d) {
 			o.joining[name] = place
 			n.Labels = relabelled(now.Labels, place.labels())
 		}

@@ -76,6 +76,8 @@ type Cluster struct {
 	// LNamespaces are Warren's tenants by name.
 	LNamespaces map[string]*v1alpha1.LNamespace
 	Peer        Engine
+	// Agreed are the places that the plan had which this run has shown to the user; nil where it has shown none.
+	Agreed map[string]string
 	// Caller is the user who migrates, as the API server knows them.
 	Caller string
 	// IsProtected says that a namespace never joins a tree.
@@ -85,7 +87,12 @@ type Cluster struct {
 // Plan is what is left to do.
 type Plan struct {
 	Steps []Step `json:"steps"`
+	// Joins are the places of the namespaces that the steps bring into trees.
+	Joins []Join `json:"joins"`
 	Gaps  []Gap  `json:"gaps"`
+	// agreed and refused are the places that the namespaces can take, and the names of those that nobody has agreed to.
+	agreed  map[string]string
+	refused []string
 }
 
 // planner makes one plan; undoer makes one of the way back.
@@ -103,10 +110,10 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
 	p := &planner{Estate: estate, Cluster: c, outlook: foresee(estate, c, d), draft: d, unmade: findUnmade(estate, c)}
 	if estate.Stop != "" {
-		return Plan{Steps: []Step{}, Gaps: d.gaps}
+		return d.result()
 	}
 	if len(estate.Places)+len(estate.Copies)+len(estate.Tenants)+len(estate.Owned) == 0 {
-		return Plan{Steps: []Step{}, Gaps: d.gaps}
+		return d.result()
 	}
 	p.planRest()
 	p.planTenants()
@@ -114,7 +121,9 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 	p.planNamespaces()
 	p.planHierarchy()
 	p.planFinish()
-	return d.result()
+	plan := d.result()
+	plan.Joins, plan.agreed, plan.refused = p.joins(plan.Steps), p.agreement(c), p.refused
+	return plan
 }
 
 // planNamespaces brings the namespaces into their trees, parents first.

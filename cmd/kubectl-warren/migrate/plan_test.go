@@ -72,9 +72,9 @@ func (s *site) do(t *testing.T, step Step) {
 		t.Fatal(err)
 	}
 	var body struct {
-		Metadata struct{ Labels, Annotations map[string]*string }
-		Spec     json.RawMessage
-		Data     map[string]string
+		Metadata   struct{ Labels, Annotations map[string]*string }
+		Spec       json.RawMessage
+		BinaryData map[string][]byte
 	}
 	if s.doOfTenants(t, step) {
 		return
@@ -87,8 +87,7 @@ func (s *site) do(t *testing.T, step Step) {
 	switch at := step.Object; at.Kind {
 	case "ConfigMap":
 		if s.Peer.Record = nil; step.Verb != Delete {
-			s.Peer.Record = &Record{}
-			err = json.Unmarshal([]byte(body.Data[recordKey]), s.Peer.Record)
+			s.Peer.Record, err = unpackRecord(body.BinaryData[recordKey])
 		}
 	case "Deployment":
 		var spec struct{ Replicas int64 }

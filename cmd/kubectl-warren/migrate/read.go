@@ -3,7 +3,6 @@ package migrate
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -64,6 +63,9 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 		}
 	}
 	estate, err := r.peer.readEstate(ctx, r, &c)
+	if err == nil {
+		estate.peer = r.peer
+	}
 	return estate, c, err
 }
 
@@ -249,8 +251,8 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 	if err != nil {
 		return err
 	}
-	record := &Record{}
-	if err := json.Unmarshal([]byte(stored.Data[recordKey]), record); err != nil {
+	record, err := unpackRecord(stored.BinaryData[recordKey])
+	if err != nil {
 		return fmt.Errorf("%s can't be read (%w): without it nobody knows how %s ran; if nothing was begun, delete it", c.Peer.RecordAt, err, r.peer.title)
 	}
 	c.Peer.Record, c.Peer.RecordUID, c.Peer.RecordVersion = record, string(stored.UID), stored.ResourceVersion

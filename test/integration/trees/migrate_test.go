@@ -134,7 +134,7 @@ func (s *migration) planned(ctx context.Context, flags ...string) (plan struct {
 	Gaps []struct{ What, Instead string }
 }) {
 	GinkgoHelper()
-	Expect(yaml.Unmarshal([]byte(s.done(ctx, controlplane.Admin, s.args(flags...)...)), &plan)).To(Succeed())
+	Expect(yaml.Unmarshal([]byte(s.done(ctx, controlplane.Admin, s.args(append(flags, "-o", "yaml")...)...)), &plan)).To(Succeed())
 	return plan
 }
 
@@ -229,7 +229,8 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			gaps = append(gaps, gap.What)
 		}
 		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges", "label tier of SubnamespaceAnchor h-org/h-team"))
-		Expect(s.done(ctx, controlplane.Admin, s.args()...)).To(MatchRegexp(`(?m)^# HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`))
+		Expect(s.done(ctx, controlplane.Admin, s.args()...)).To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`),
+			MatchRegexp(`(?m)^copies +13 +3 ConfigMap, 5 Role, 3 RoleBinding, 2 Secret$`), MatchRegexp(`(?m)^h-org +h-lab, h-team$`)), "MIG-P6 a table of each matter")
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
 
@@ -254,6 +255,24 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Eventually(s.ns("h-lab")).WithContext(ctx).Should(standing("h-org", "1"))
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 	}
+
+	It("MIG-S1 ends where somebody has written a place since, and names it", func(ctx SpecContext) {
+		Expect(s.severed(ctx, 1, s.args("--apply", "--yes")...)).NotTo(BeZero(), "killed after it has written the record")
+		binding := build.RoleBinding("h-plain", "owner", "cluster-admin", build.RBACUser("mallory"))
+		Expect(s.Admin().Create(ctx, binding)).To(Succeed())
+		intruder := build.Namespace("h-plain")
+		Eventually(func() error {
+			return s.As("mallory").Patch(ctx, intruder, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"hnc.x-k8s.io/subnamespace-of":"h-org"}}}`)))
+		}).WithContext(ctx).Should(Succeed())
+		for _, flag := range []string{"--apply", "--finish"} {
+			Expect(s.fails(ctx, controlplane.Admin, s.args(flag, "--yes")...)).To(ContainSubstring("not in the plan to which you agreed: the place of h-plain"), flag)
+		}
+		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
+		Expect(s.Admin().Patch(ctx, intruder, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`)))).To(Succeed())
+		Expect(s.Admin().Delete(ctx, binding)).To(Succeed())
+		s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)
+		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
+	})
 
 	It("MIG-P3 MIG-U1 is taken back whole, killed after each of its writes", func(ctx SpecContext) {
 		edit(ctx, s.cluster, build.ConfigMap("h-org", "settings", ""), func(o *corev1.ConfigMap) {

@@ -1,0 +1,90 @@
+package migrate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+// Whoever owns a namespace may write the peer's keys on it while nobody judges that.
+func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
+	for name, intrude := range map[string]func(*site){
+		"HNC's annotation": func(s *site) { s.Namespaces["plain"].Annotations[hncSubnamespaceOf] = "org" },
+		"a root that moves": func(s *site) {
+			s.Namespaces["other"].Annotations[hncSubnamespaceOf] = "team"
+		},
+		"a parent of the same name": func(s *site) { s.Namespaces["org"].UID = "another" },
+	} {
+		for _, recorded := range []bool{false, true} {
+			t.Run(fmt.Sprintf("MIG-S1 %s, record %t", name, recorded), func(t *testing.T) {
+				s := hncSite(propagate.All, hncPropagate)
+				s.Namespaces["other"] = namespace("other")
+				s.Namespaces["below"] = namespace("below", "@"+hncSubnamespaceOf, "other")
+				s.Agreed = s.plan().agreed
+				if recorded {
+					s.apply(t, Rest, s.plan, 1)
+				}
+				intrude(s)
+				plan := s.plan()
+				if err := plan.checkAgreed(hncPeer); err == nil || !strings.Contains(err.Error(), "migrate hnc --undo") {
+					t.Errorf("the run goes on: %v", err)
+				}
+				for _, step := range plan.Steps {
+					if step.Phase == Namespaces && slices.Contains(plan.refused, step.Object.Name) {
+						t.Errorf("%s joins", step.Object)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
+	t.Run("MIG-S2", func(t *testing.T) {
+		random := rand.New(rand.NewPCG(1, 2))
+		uid := func() string {
+			return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
+		}
+		r := Record{Places: map[string]string{}, Before: map[string]map[string]string{}}
+		parent := uid()
+		for i := range 10_000 {
+			if i%10 == 0 {
+				parent = uid()
+			}
+			r.Places[uid()] = parent
+			r.Before[ours("HierarchyConfiguration", fmt.Sprintf("namespace-%d", i), "hierarchy").id()] = map[string]string{cascadingField: "false", labelsField: "cost,team", annotationsField: ""}
+		}
+		if size := len(r.pack()) * 4 / 3; size > 900_000 {
+			t.Errorf("%d bytes", size)
+		}
+		read, err := unpackRecord(r.pack())
+		if err != nil || len(read.Places) != 10_000 || len(read.Before) != 10_000 {
+			t.Errorf("read back: %v, %v", read, err)
+		}
+	})
+}
+
+func TestJoinsAreToldByName(t *testing.T) {
+	t.Run("MIG-P6", func(t *testing.T) {
+		s := hncSite(propagate.All, hncPropagate)
+		s.Namespaces["org"].UID = types.UID("o")
+		var out strings.Builder
+		s.plan().writeTables(&out)
+		for _, want := range []string{"(root or template)   org", "org                  team", "team                 svc"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q is missing in:\n%s", want, out.String())
+			}
+		}
+		s.Namespaces["org"].Labels[v1alpha1.LabelType] = "root"
+		if joins := s.plan().Joins; len(joins) != 2 {
+			t.Errorf("org has joined already: %v", joins)
+		}
+	})
+}

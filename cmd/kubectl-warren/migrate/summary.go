@@ -1,0 +1,93 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"github.com/warren-tenancy/warren/cmd/internal/terminal"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+)
+
+// outputTable is the format for people: a table per matter, without the bodies of the writes.
+const outputTable = "table"
+
+// printPlan prints the plan: tables by default, or every write as YAML or JSON.
+func printPlan(inv *invocation.Invocation, o *options, p peer, plan Plan) error {
+	var out strings.Builder
+	if o.output.Value == outputTable {
+		plan.writeTables(&out)
+		plan.writeGaps(&out)
+	} else if err := invocation.WriteAs(&out, o.output.Value, document{invocation.DocumentOf("MigrationPlan"), p.word, plan}); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(inv.Streams.Out, out.String())
+	return err
+}
+
+// writeTable writes a table with its headings, and an empty line after it; nothing without rows.
+func writeTable(out io.Writer, headings []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	table := printers.GetNewTabWriter(out)
+	for _, row := range append([][]string{headings}, rows...) {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(table, "\t")
+			}
+			terminal.Fprintf(table, "%s", cell)
+		}
+		fmt.Fprintln(table)
+	}
+	_ = table.Flush() // out is in memory, or a terminal
+	fmt.Fprintln(out)
+}
+
+// writeTables writes what the steps do: how many writes of each phase, and by name whatever changes who has what.
+func (p Plan) writeTables(out io.Writer) {
+	if len(p.Steps) == 0 {
+		fmt.Fprintln(out, "Nothing is to be written.")
+	}
+	writeTable(out, []string{"PHASE", "WRITES", "OBJECTS"}, p.phases())
+	var joins [][]string
+	for _, join := range p.Joins {
+		joins = append(joins, []string{cmp.Or(join.Below, "(root or template)"), strings.Join(join.Namespaces, ", ")})
+	}
+	writeTable(out, []string{"JOIN BELOW", "NAMESPACES"}, joins)
+}
+
+// writeGaps writes what has no counterpart in Warren, or needs an administrator.
+func (p Plan) writeGaps(out io.Writer) {
+	var gaps [][]string
+	for _, gap := range p.Gaps {
+		gaps = append(gaps, []string{gap.What, gap.Instead})
+	}
+	writeTable(out, []string{"NO COUNTERPART, OR NEEDS YOU", "INSTEAD"}, gaps)
+}
+
+// phases returns a row for each phase that has steps.
+func (p Plan) phases() (rows [][]string) {
+	for _, phase := range phaseOrder {
+		writes, kinds := 0, map[string]int{}
+		for _, step := range p.Steps {
+			if step.Phase == phase {
+				writes++
+				kinds[step.Object.Kind]++
+			}
+		}
+		var objects []string
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			objects = append(objects, fmt.Sprintf("%d %s", kinds[kind], kind))
+		}
+		if writes > 0 {
+			rows = append(rows, []string{string(phase), fmt.Sprint(writes), strings.Join(objects, ", ")})
+		}
+	}
+	return rows
+}
