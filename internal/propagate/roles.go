@@ -1,6 +1,10 @@
 package propagate
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
 
 // A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
 // of the Role that stands beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding stays only
@@ -20,12 +24,17 @@ func (p *planner) hasRole(source Slot, name string) bool {
 	return origin != "" && (origin == source.Namespace || origin == p.world.originOfCopy(role.At(source.Namespace)))
 }
 
-// originOfCopy returns the namespace of the source whose copy, one that nobody else may change, stands at slot; "" if there is none.
+// originOfCopy returns the namespace of the source whose copy, one that nobody else may change, stands at slot; "" if there is none. A copy
+// in mode create counts where its source is in mode update by now: the copy follows.
 func (w *World) originOfCopy(slot Slot) string {
-	if c := w.Copies.record(slot); c != nil && c.binding() && !c.flags.has(terminating) {
-		return c.from
+	c := w.Copies.record(slot)
+	if c == nil || !c.flags.has(ours) || c.flags.has(terminating) {
+		return ""
 	}
-	return ""
+	if s := w.Sources.At(slot.At(c.from)); !c.binding() && (s == nil || s.Mode != v1alpha1.ModeUpdate) {
+		return ""
+	}
+	return c.from
 }
 
 // BindingsTo returns the slots of the copied RoleBindings, in the namespace of the Role at slot, that name this Role.

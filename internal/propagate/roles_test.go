@@ -53,6 +53,9 @@ func TestPlanOfBindingToRole(t *testing.T) {
 		"Roles are not known yet":            {update, []fact{func(w *propagate.World) { w.SetKind(rbac("Role"), propagate.OptIn, false) }}, propagate.Nothing},
 		"mode create, the copy of that Role": {v1alpha1.ModeCreate, []fact{role(update, "acme")}, propagate.Nothing},
 		"mode create, and no Role":           {v1alpha1.ModeCreate, nil, propagate.Delete},
+		"a copy that becomes one in mode update": {update, []fact{role(v1alpha1.ModeCreate, "acme"), func(w *propagate.World) {
+			w.PutSource(roleAt("acme"), &propagate.Source{UID: "s", ResourceVersion: "1", Mode: update, Content: "x"})
+		}}, propagate.Nothing},
 		"mode create, taken over from another operator": {v1alpha1.ModeCreate, []fact{func(w *propagate.World) {
 			w.PutCopy(bindingAt("a"), &propagate.Copy{UID: "c", ResourceVersion: "1", From: "acme", Ours: true,
 				Hash: propagate.Hash{Mode: v1alpha1.ModeCreate, Place: propagate.PlaceOf(bindingAt("a"), "acme"), Content: propagate.Unwritten}})

@@ -97,8 +97,8 @@ var _ = Describe("with the operator running", func() {
 
 	It("PROP-I13 a copied RoleBinding does not wait for a stronger Role of the name", func(ctx SpecContext) {
 		f.given(ctx, alice,
-			create("role payments/releaser", `{metadata: {labels: {$D/propagate: update}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`),
-			create("rolebinding payments/releasers", `{metadata: {labels: {$D/propagate: update}},
+			create("role payments/releaser", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}}, rules: [{apiGroups: [""], resources: [configmaps], verbs: [get]}]}`),
+			create("rolebinding payments/releasers", `{metadata: {labels: {$D/propagate: update}, annotations: {$D/select: pay-roles.tree.$D/depth}},
 				roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: releaser},
 				subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]}`))
 		f.appears(ctx, "rolebinding pay-roles/releasers")
