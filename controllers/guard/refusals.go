@@ -19,29 +19,40 @@ import (
 // protobuf.
 var byCage = regexp.MustCompile(`ValidatingAdmissionPolicy 'warren-(operator-cage-[a-z]+)' with binding '[^']*' denied request: [^"\x00-\x1f]*`)
 
+// eventsPolicy is the policy that judges the operator's Events.
+const eventsPolicy = "operator-cage-events"
+
 // mostRead bounds how much of a refusal's body is read, in bytes: a Status is small.
 const mostRead = 64 << 10
 
-// eventQuiet is how long no second Event is sent about the same policy.
-const eventQuiet = 5 * time.Minute
+const (
+	// eventQuiet is how long no second Event is sent about the same policy.
+	eventQuiet = 5 * time.Minute
+	// lasting is the time after which another refusal at the same address is reported. Policies judge by what the API server knows of
+	// the namespace, which is behind for a moment after the operator has placed it.
+	lasting = 5 * time.Second
+	// mostAddresses bounds the addresses that are remembered.
+	mostAddresses = 1000
+)
 
-// Refusals sees every answer to the operator, and reports writes that its own cage refused. Such a refusal is a defect of the
-// operator, or the work of somebody else who has its token. Answers are passed on unchanged.
+// Refusals sees every answer to the operator. It counts the writes that its own cage refused, and reports those that it refuses
+// lastingly: a defect of the operator, or of other admission. An Event that is refused causes none. Answers are passed on unchanged.
 type Refusals struct {
 	mu         sync.Mutex
 	events     record.EventRecorder
 	deployment *corev1.ObjectReference
-	last       map[string]time.Time
+	first      map[string]time.Time // by policy, method and path: the first refusal
+	last       map[string]time.Time // by policy: the last Event
 }
 
 // See returns Refusals that see the answers to all clients that are made from cfg after this call.
 func See(cfg *rest.Config) *Refusals {
-	r := &Refusals{last: map[string]time.Time{}}
+	r := &Refusals{first: map[string]time.Time{}, last: map[string]time.Time{}}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
 			answer, err := next.RoundTrip(request)
 			if err == nil && answer.StatusCode == http.StatusForbidden {
-				r.readRefusal(answer)
+				r.readRefusal(request, answer)
 			}
 			return answer, err
 		})
@@ -61,7 +72,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // readRefusal reads the body of a 403 and puts it back.
-func (r *Refusals) readRefusal(answer *http.Response) {
+func (r *Refusals) readRefusal(request *http.Request, answer *http.Response) {
 	start, err := io.ReadAll(io.LimitReader(answer.Body, mostRead))
 	rest := answer.Body
 	if err != nil {
@@ -70,24 +81,36 @@ func (r *Refusals) readRefusal(answer *http.Response) {
 		answer.Body = body{io.MultiReader(bytes.NewReader(start), rest), rest}
 	}
 	if match := byCage.FindSubmatch(start); match != nil {
-		r.noteRefusal(string(match[1]), string(match[0]))
+		r.noteRefusal(string(match[1]), request.Method+" "+request.URL.Path, string(match[0]))
 	}
 }
 
-func (r *Refusals) noteRefusal(policy, text string) {
+// noteRefusal counts a refusal at an address, and sends an Event where the refusals there last.
+func (r *Refusals) noteRefusal(policy, address, text string) {
 	refusals.WithLabelValues(policy).Inc()
-	r.mu.Lock()
-	now := time.Now()
-	last, told := r.last[policy]
-	say := r.events != nil && (!told || now.Sub(last) >= eventQuiet)
-	if say {
-		r.last[policy] = now
-	}
-	events, deployment := r.events, r.deployment
-	r.mu.Unlock()
-	if say {
+	if events, deployment := r.listenerFor(policy, address); events != nil {
 		events.Event(deployment, corev1.EventTypeWarning, string(v1alpha1.ReasonCageRefused), text)
 	}
+}
+
+// listenerFor returns who is to be told of a refusal, and about what; nil if nobody is.
+func (r *Refusals) listenerFor(policy, address string) (record.EventRecorder, *corev1.ObjectReference) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	begun, known := r.first[policy+address]
+	if !known {
+		if len(r.first) >= mostAddresses {
+			clear(r.first)
+		}
+		begun, r.first[policy+address] = now, now
+	}
+	last, told := r.last[policy]
+	if r.events == nil || policy == eventsPolicy || now.Sub(begun) < lasting || told && now.Sub(last) < eventQuiet {
+		return nil, nil
+	}
+	r.last[policy] = now
+	return r.events, r.deployment
 }
 
 // body is an answer's body of which a part was read already, and put back.

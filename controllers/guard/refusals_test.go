@@ -4,8 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"k8s.io/client-go/rest"
@@ -51,7 +54,7 @@ func TestRefusals(t *testing.T) {
 			through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: c.status, Body: c.body}, nil
 			}))
-			answer, err := through.RoundTrip(&http.Request{})
+			answer, err := through.RoundTrip(&http.Request{URL: &url.URL{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,31 +76,50 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreToldOnce(t *testing.T) {
-	events := record.NewFakeRecorder(10)
-	cfg := &rest.Config{}
-	r := See(cfg)
-	through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(refusal))}, nil
-	}))
-	send := func() {
-		answer, err := through.RoundTrip(&http.Request{})
-		if err != nil {
-			t.Fatal(err)
+// SEC-X39: a refusal is reported when it lasts, once.
+func TestLastingRefusalsAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := record.NewFakeRecorder(10)
+		cfg := &rest.Config{}
+		r := See(cfg)
+		says := refusal
+		through := cfg.WrapTransport(roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 403, Body: io.NopCloser(strings.NewReader(says))}, nil
+		}))
+		send := func(path string) {
+			answer, err := through.RoundTrip(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: path}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
 		}
-		_ = answer.Body.Close()
-	}
-	send() // before there is anybody to tell
-	r.Tell(events, Deployment("warren-system"))
-	send()
-	send()
-	if len(events.Events) != 1 {
-		t.Fatalf("%d Events, want 1", len(events.Events))
-	}
-	want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark"
-	if got := <-events.Events; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+		send("/a") // before there is anybody to tell
+		r.Tell(events, Deployment("warren-system"))
+		send("/a")
+		time.Sleep(lasting)
+		send("/b") // begins now
+		if len(events.Events) != 0 {
+			t.Fatalf("a refusal is told that doesn't last: %q", <-events.Events)
+		}
+		send("/a")
+		time.Sleep(lasting)
+		send("/a")
+		send("/b")
+		if len(events.Events) != 1 {
+			t.Fatalf("%d Events, want 1", len(events.Events))
+		}
+		want := "Warning CageRefused ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' denied request: whatever the operator writes carries its mark"
+		if got := <-events.Events; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		says = strings.ReplaceAll(refusal, "operator-cage-objects", eventsPolicy)
+		send("/events")
+		time.Sleep(lasting)
+		send("/events")
+		if len(events.Events) != 0 {
+			t.Errorf("a refused Event causes an Event: %q", <-events.Events)
+		}
+	})
 }
 
 func TestRefusalsPassErrorsOn(t *testing.T) {

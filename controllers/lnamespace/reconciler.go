@@ -47,9 +47,9 @@ type Reconciler struct {
 	Reserved func(name string) bool
 	// MaxPerCreator returns how many LNamespaces may count for one maker; 0 is no limit.
 	MaxPerCreator func() int
-	// Asked says that webhooks run: they have checked the rights of the user who made an LNamespace, which the reconciler can't
-	// check any more.
-	Asked bool
+	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
+	// serves no webhooks.
+	WebhookConfiguration string
 	// Bills says whether tenants are billed.
 	Bills func() bool
 	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler.
@@ -172,7 +172,11 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 	case n == nil && r.Reserved(lns.Name):
 		return r.warnOnce(lns, v1alpha1.ReasonReservedName, "the configuration reserves the name "+lns.Name+": choose another"), nil
 	case n == nil:
-		if why := r.nameWithheld(s, lns); why != "" {
+		why, err := r.nameWithheld(ctx, s, lns)
+		if err != nil {
+			return verdict{}, err
+		}
+		if why != "" {
 			return r.warnOnce(lns, v1alpha1.ReasonNamespaceConflict, why), nil
 		}
 		return r.createRoot(ctx, lns, s.NewRoot(tenant))
@@ -193,18 +197,24 @@ func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (
 
 // nameWithheld says why an LNamespace doesn't get a name that is free now, or "": namespaces that wait for a parent of that name
 // would become its own, or somebody else had the name when the LNamespace asked for it.
-func (r *Reconciler) nameWithheld(s *forest.Snapshot, lns *v1alpha1.LNamespace) string {
+func (r *Reconciler) nameWithheld(ctx context.Context, s *forest.Snapshot, lns *v1alpha1.LNamespace) (string, error) {
 	if lns.Status.Namespace == lns.Name {
-		return "" // the LNamespace owned a namespace of this name before
+		return "", nil // the LNamespace owned a namespace of this name before
 	}
-	if len(s.Waiting(lns.Name)) > 0 && !r.Asked {
-		return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
-			v1alpha1.AnnotationAdopt + "=" + string(lns.UID)
+	if len(s.Waiting(lns.Name)) > 0 {
+		asked, err := r.wasAsked(ctx, lns)
+		if err != nil {
+			return "", err
+		}
+		if !asked {
+			return authority.Awaited("namespaces of others", lns.Name) + ": a cluster admin lets this LNamespace have it by making the Namespace with annotation " +
+				v1alpha1.AnnotationAdopt + "=" + string(lns.UID), nil
+		}
 	}
 	if lns.NameLost() {
-		return nameLost(lns.Name)
+		return nameLost(lns.Name), nil
 	}
-	return ""
+	return "", nil
 }
 
 func nameLost(name string) string {

@@ -49,6 +49,7 @@ var Shipped = []Policy{
 	plain("operator-cage-rbac", TheOperator),
 	plain("operator-cage-namespaces", TheOperator),
 	{Name: "operator-cage-objects", Identity: TheOperator, ListsKinds: true, Bindings: []Binding{{Name: "operator-cage-objects"}}},
+	plain("operator-cage-events", TheOperator),
 	withBindings(Policy{Name: "operator-cage-distribution", Identity: TheOperator}, "", v1alpha1.Domain+"/distributed-by"),
 	plain("operator-cage-webhooks", TheOperator),
 }

@@ -66,7 +66,7 @@ type setup struct {
 	mgr               *Manager
 	store             *configfile.Store
 	namespace         string // the operator's own
-	asked             bool   // webhooks are served, which ask for the rights of the user who makes an LNamespace
+	asked             string // the configuration of the webhooks, which ask for the rights of the user who makes an LNamespace; "" where none are served
 	timing            Timing
 	view              *view.View
 	events            record.EventRecorder
@@ -82,7 +82,10 @@ type setup struct {
 // Setup runs every controller that the configuration enables with mgr.
 func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Options, timing Timing) error {
 	operatorNamespace := o.OperatorNamespace
-	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, asked: o.Webhooks.Enabled, timing: timing}
+	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, timing: timing}
+	if o.Webhooks.Enabled {
+		s.asked = certificate.ConfigurationName
+	}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
 	s.view = view.New(rules.ForForest(store.Current(), operatorNamespace))
 	if err := s.view.SetupWithManager(ctx, mgr); err != nil {
@@ -190,14 +193,14 @@ func (s *setup) addTenants(context.Context) error {
 	}
 	return (&lnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
-		Reserved:      func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
-		MaxPerCreator: func() int { return s.store.Current().Tenants.MaxPerCreator },
-		Asked:         s.asked,
-		Bills:         bills,
-		Access:        s.access,
-		Report:        s.tenantReporter,
-		RetryMax:      s.timing.RetryMax,
-		Concurrency:   s.store.Current().Concurrency,
+		Reserved:             func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
+		MaxPerCreator:        func() int { return s.store.Current().Tenants.MaxPerCreator },
+		WebhookConfiguration: s.asked,
+		Bills:                bills,
+		Access:               s.access,
+		Report:               s.tenantReporter,
+		RetryMax:             s.timing.RetryMax,
+		Concurrency:          s.store.Current().Concurrency,
 	}).SetupWithManager(s.mgr)
 }
 

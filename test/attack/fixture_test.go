@@ -39,6 +39,7 @@ var (
 	deployer            = actor{user: "system:serviceaccount:pay-web:deployer"} // patches its namespace
 	robot               = actor{user: "system:serviceaccount:kube-system:robot"}
 	namespaceController = actor{user: "system:serviceaccount:kube-system:namespace-controller"}
+	exporter            = actor{user: "system:serviceaccount:warren-system:warren-billing-exporter"}
 	garbageCollector    = actor{user: "system:serviceaccount:kube-system:generic-garbage-collector"}
 )
 
@@ -47,6 +48,7 @@ func users() map[string][]string {
 	for _, a := range []actor{clara, named, patcher, updater, creator, binder, ivan} {
 		all[a.user] = nil
 	}
+	all[exporter.user] = []string{"system:serviceaccounts", "system:serviceaccounts:warren-system"}
 	for _, a := range []actor{robot, namespaceController, garbageCollector} {
 		all[a.user] = []string{"system:serviceaccounts", "system:serviceaccounts:kube-system"}
 	}
@@ -86,6 +88,7 @@ func (f *fixture) start(ctx context.Context) (err error) {
 			// What is made while a quota has no status yet is counted when all is counted again: every five minutes.
 			ControllerManagerArgs: []string{"--resource-quota-sync-period=5s"},
 		},
+		Components:      []string{"config/components/billing-exporter"},
 		Operator:        devcluster.OperatorOptions{Config: kindsConfig},
 		WithoutOperator: true,
 	})
@@ -191,6 +194,7 @@ func (f *fixture) seen(ctx context.Context) {
 		{patcher, "patch", "", "namespaces", ""},
 		{updater, "update", "", "namespaces", ""},
 		{erin, "create", "", "namespaces", ""},
+		{exporter, "patch", "tenancy.warren.dev", "lnamespaces", ""},
 		{ivan, "patch", "", "namespaces", "levelled"},
 	} {
 		Eventually(ctx, f.may).WithArguments(right.who, right.verb, right.group, right.resource, right.namespace).

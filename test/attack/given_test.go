@@ -81,6 +81,10 @@ var strewn = []request{
 	merge("namespace pay-web", `{metadata: {labels: {pod-security.kubernetes.io/enforce: baseline}}}`),
 
 	create("resourcequota pay-quota/own", `{spec: {hard: {count/pods: "5"}}}`),
+	create("resourcequota pay-web/counted", `{spec: {hard: {count/pods: "5"}}}`),
+	create("event pay-web/theirs", eventOf("kubelet", `{apiVersion: v1, kind: Pod, namespace: pay-web, name: web}`)),
+	create("event default/theirs", eventOf("kubelet", `{apiVersion: v1, kind: Node, name: one}`)),
+	create("lnamespace owned", ``),
 	create("configmap pay-web/own", `{data: {key: mine}}`),
 	create("configmap pay-web/mode", `{data: {key: mine}}`),
 	create("configmap plain/handed", `{data: {key: mine}}`),
@@ -98,9 +102,11 @@ var strewn = []request{
 	create("clusterrolebinding patch-namespaces", bindingTo("patch-namespaces", "patcher")),
 	create("clusterrole update-namespaces", `{rules: [{apiGroups: [""], resources: [namespaces], verbs: [get, update, patch]}]}`),
 	create("clusterrolebinding update-namespaces", bindingTo("update-namespaces", "updater")),
-	// A right that somebody gave the operator by mistake: the policy stands behind RBAC.
+	// Rights that somebody gave the operator and the exporter by mistake: the policies stand behind RBAC.
 	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
+	create("clusterrole mistaken-bill", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [patch]}]}`),
+	create("clusterrolebinding mistaken-bill", bindingTo("mistaken-bill", exporter.user)),
 	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
 	create("clusterrole bind-view", `{rules: [{apiGroups: [rbac.authorization.k8s.io], resources: [clusterrolebindings], verbs: [create]},
@@ -125,6 +131,7 @@ var written = []request{
 	create("rolebinding walled/copied", marked("inherited-from: payments", bindingTo("view", "dave"))),
 	create("configmap walled/copied", `{metadata: {labels: {$D/inherited-from: payments, $D/access: users}}, data: {key: one}}`),
 	create("rolebinding levelled/ivans", marked("inherited-from: tmpl", bindingTo("cluster-admin", "ivan"))),
+	create("configmap pay-web/forged-by-op", ours("$D/inherited-from", "victim")),
 	create("configmap left/copied", `{metadata: {labels: {$D/inherited-from: payments}}, data: {key: one}}`),
 }
 
@@ -166,4 +173,9 @@ func accessCopy(users ...string) string {
 // marked adds one label of ours, KEY: VALUE, to a content.
 func marked(mark, body string) string {
 	return `{metadata: {labels: {$D/` + mark + `}}, ` + body[1:]
+}
+
+// eventOf is the content of an Event that a component writes about an object.
+func eventOf(component, about string) string {
+	return `{involvedObject: ` + about + `, reason: Noted, message: all is well, type: Normal, source: {component: ` + component + `}}`
 }

@@ -3,6 +3,7 @@ package attack_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 )
 
@@ -172,7 +174,7 @@ var cageRows = []row{
 		refused(op, "the operator may write only managed namespaces", create("namespace evil", ``)),
 		refused(op, "kube-evil is a protected namespace", create("namespace kube-evil", ours("$D/type", "root"))),
 		allowed(op, create("namespace shop", ours("$D/type", "root")), create("namespace shop-web", ours("$D/parent", "shop"))),
-		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`), merge("namespace free", held)),
+		refused(op, "may not give a Namespace an owner or a finalizer", merge("namespace free", `{metadata: {ownerReferences: [`+unheardOf+`]}}`), merge("namespace free", foreignFinalizer)),
 	}},
 	{name: "SEC-O15 it deletes namespaces that it didn't make", tries: []try{
 		refused(op, "the operator may write only managed namespaces", remove("namespace plain")),
@@ -195,8 +197,52 @@ var cageRows = []row{
 		refused(op, "may create only HierarchyConfigurations and SubNamespaces with an empty spec",
 			create("hierarchyconfiguration plain/hierarchy", `{spec: {parent: victim}}`)),
 		allowed(op,
-			create("hierarchyconfiguration meadow/hierarchy", ``),
+			create("hierarchyconfiguration free/hierarchy", ``),
 			jsonPatch("lnamespace doomed", `[{op: add, path: /metadata/finalizers/-, value: $D/test}]`)),
+	}},
+	{name: "SEC-O44 it plants where there is no tree, and has others delete for it", tries: []try{
+		refused(op, "only in managed namespaces, without owners and without finalizers of others",
+			create("subnamespace default/planted", ``),
+			create("subnamespace plain/planted", ``),
+			create("hierarchyconfiguration plain/hierarchy", ``),
+			create("hierarchyconfiguration plain/hierarchy", foreignFinalizer),
+			create("subnamespace pay-web/planted", foreignFinalizer),
+			create("subnamespace pay-web/planted", disowned)),
+		refused(op, "neither the owners, nor the creator, nor the finalizers of others",
+			merge("lnamespace owned", disowned),
+			merge("lnamespace owned", notes("$D/creator", "mallory")),
+			merge("lnamespace owned", `{metadata: {finalizers: [$D/cleanup, example.com/hold]}}`),
+			merge("subnamespace payments/pay-web", disowned)),
+		allowed(op, create("hierarchyconfiguration handmade/hierarchy", ``), create("subnamespace pay-web/required", ``)),
+	}},
+	{name: "SEC-O45 it writes Events of others", tries: []try{
+		refused(op, "Events of its own alone",
+			create("event pay-web/forged", eventOf("kubelet", `{apiVersion: v1, kind: Pod, namespace: pay-web, name: web}`)),
+			merge("event pay-web/theirs", `{message: nothing happened}`),
+			merge("event pay-web/theirs", `{source: {component: warren}}`),
+			merge("event default/theirs", `{message: nothing happened}`)),
+		refused(op, "only about its own kinds",
+			create("event kube-system/forged", eventOf("warren", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
+			create("event argocd/forged", eventOf("warren", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, namespace: argocd, name: b}`)),
+			create("event plain/forged", eventOf("warren", `{apiVersion: v1, kind: Pod, namespace: plain, name: web}`)),
+			create("event default/forged", eventOf("warren", `{apiVersion: v1, kind: Node, name: one}`))),
+		allowed(op,
+			create("event default/about-a-tenant", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
+			create("event pay-web/about-a-source", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: pay-web, name: s}`)),
+			create("event plain/about-a-binding", eventOf("warren", `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, namespace: plain, name: standing}`)),
+			create("event warren-system/about-itself", eventOf("warren", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-controller-manager}`))),
+	}},
+	{name: "SEC-O46 a thief of the billing exporter's token writes more than its condition", tries: []try{
+		refused(exporter, "may write condition BillingExported alone", statusWrites()...),
+		refused(exporter, "may write the status of LNamespaces alone", merge("lnamespace owned", notes("example.com/x", "one"))),
+		refused(exporter, "Events of its own alone",
+			create("event kube-system/forged-bill", eventOf("warren-billing-exporter", `{apiVersion: v1, kind: Pod, namespace: kube-system, name: dns}`)),
+			create("event default/forged-bill", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
+			merge("event pay-web/theirs", `{message: nothing happened}`)),
+		allowed(exporter,
+			merge("lnamespace owned", billed, "status"),
+			create("event default/billed", eventOf("warren-billing-exporter", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
+			create("event warren-system/billing", eventOf("warren-billing-exporter", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-billing-exporter}`))),
 	}},
 	{name: "SEC-O19 it places a namespace that no cluster admin has marked", tries: []try{
 		refused(op, "may join a tree only after a cluster administrator has ",
@@ -210,6 +256,27 @@ var cageRows = []row{
 			jsonPatch("validatingwebhookconfiguration warren", trusting),
 			jsonPatch("mutatingwebhookconfiguration warren", trusting)),
 	}},
+}
+
+const (
+	foreignFinalizer = `{metadata: {finalizers: [example.com/hold]}}`
+	disowned         = `{metadata: {ownerReferences: [` + dangling + `]}}`
+	billed           = `{status: {conditions: [{type: BillingExported, status: "True", reason: Exported, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]}}`
+)
+
+// statusWrites changes each field of an LNamespace's status that there is, so that one that is added is tried, too.
+func statusWrites() []request {
+	values := map[string]string{
+		"billing": `{costCenter: "1", since: "2026-01-01T00:00:00Z"}`, "conditions": `[{type: Ready, status: "True", reason: Made, message: up, lastTransitionTime: "2026-01-01T00:00:00Z"}]`, "namespace": `kube-system`, "observedGeneration": `7`, "subNamespaces": `7`,
+		"serviceAccounts": `[{namespace: ci, name: deployer, namespaceUID: "sha256:00"}]`, "sudo": `{command: c, group: system:masters, mode: Legacy}`, "sudoGrantedAt": `"2026-01-01T00:00:00Z"`,
+	}
+	var all []request
+	status := reflect.TypeFor[v1alpha1.LNamespaceStatus]()
+	for i := range status.NumField() {
+		field, _, _ := strings.Cut(status.Field(i).Tag.Get("json"), ",")
+		all = append(all, merge("lnamespace owned", `{status: {`+field+`: `+values[field]+`}}`, "status"))
+	}
+	return all
 }
 
 // trusting sets a caBundle; what it says is nothing that the API server checks before a call.
