@@ -46,6 +46,8 @@ type executor struct {
 	// until is the last phase that is carried out; "" is all.
 	until Phase
 	out   io.Writer
+	// begun reports whether anything has been written, by this run or an earlier one.
+	begun bool
 	// lastDone is when the last write was accepted, or what is waited for came nearer.
 	lastDone time.Time
 	// lastAwaited is what was waited for then.
@@ -63,7 +65,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if err := x.lostTenant(estate); err != nil {
 			return Plan{}, err
 		}
-		c.Agreed = x.agreed
+		c.Agreed, x.begun = x.agreed, x.begun || c.Peer.Record != nil
 		plan, err := x.plan(estate, c)
 		if err != nil {
 			return plan, err
@@ -77,6 +79,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		} else if len(wave) == 0 {
 			return plan, nil
 		} else {
+			x.begun = true
 			err = x.carryOut(ctx, wave)
 		}
 		if err == nil {

@@ -76,7 +76,7 @@ func longAnnotations(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c"}, kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
-	want := []Gap{{"annotation b of SubnamespaceAnchor org/team", "the Namespace keeps its value; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a text so long in a ConfigMap"}}
+	want := []Gap{{"annotation b of SubnamespaceAnchor org/team", "a value that the Namespace has stays; it has 201 characters, and the annotations of a SubNamespace may have 8192 together: keep a text so long in a ConfigMap"}}
 	if diff := cmp.Diff(want, e.Gaps); diff != "" {
 		t.Errorf("gaps (-want +got):\n%s", diff)
 	}

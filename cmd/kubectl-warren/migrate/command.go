@@ -142,7 +142,7 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 	if o.undo {
 		return nil
 	}
-	if err := plan.checkAgreed(p); err != nil || o.apply {
+	if err := errors.Join(plan.checkAgreed(p), plan.checkLimits()); err != nil || o.apply {
 		return err
 	}
 	before := 0
@@ -175,6 +175,9 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 		}
 	}
 	left, err := x.run(ctx)
+	if err != nil && x.begun {
+		return o.withWaysOn(err, r.peer)
+	}
 	if err != nil {
 		return err
 	}
@@ -192,6 +195,20 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
 	}
 	return nil
+}
+
+// withWaysOn adds to an error that ended the run how the other operator is, and what can be done.
+func (o *options) withWaysOn(err error, p peer) error {
+	flag, back := "--apply", ""
+	switch {
+	case o.undo:
+		flag = "--undo"
+	case o.finish:
+		flag = "--finish"
+	default:
+		back = fmt.Sprintf(", or start %s again with --undo", p.title)
+	}
+	return fmt.Errorf("%w\n%s is stopped meanwhile: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, p.word, flag, back)
 }
 
 // confirm asks the user.

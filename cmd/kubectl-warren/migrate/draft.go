@@ -15,6 +15,8 @@ import (
 type draft struct {
 	steps []Step
 	gaps  []Gap
+	// excesses are the limits that trees would exceed.
+	excesses []string
 }
 
 // madeHere marks the objects that a migration makes, so that undoing it takes away no others.
@@ -40,7 +42,7 @@ func (d *draft) result() Plan {
 	if d.gaps == nil {
 		d.gaps = []Gap{}
 	}
-	return Plan{Steps: d.steps, Joins: []Join{}, Gaps: d.gaps}
+	return Plan{Steps: d.steps, Joins: []Join{}, NewCopies: []NewCopies{}, KeyChanges: []KeyChange{}, Gaps: d.gaps}
 }
 
 // relabelled are labels with changes, of which "" takes one off.

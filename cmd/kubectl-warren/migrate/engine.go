@@ -30,6 +30,8 @@ type Deployment struct {
 	*metav1.PartialObjectMetadata
 	// Wanted are the replicas asked for, Running those that are there.
 	Wanted, Running int64
+	// Args are the arguments of its programs.
+	Args []string
 }
 
 // Webhooks is a configuration of webhooks that the other operator serves.

@@ -96,7 +96,7 @@ const mostAnnotations = 8192
 func (e *Estate) subOf(kind string, owner metav1.Object, labels, annotations map[string]string, allowed AllowedKeys) *v1alpha1.SubNamespaceSpec {
 	spec := &v1alpha1.SubNamespaceSpec{}
 	missFor := func(what, key, reason string) {
-		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()), "the Namespace keeps its value; "+reason)
+		e.miss(fmt.Sprintf("%s %s of %s %s/%s", what, key, kind, owner.GetNamespace(), owner.GetName()), "a value that the Namespace has stays; "+reason)
 	}
 	miss := func(what, key, field string) {
 		missFor(what, key, "to have the SubNamespace say it, add the key to "+field+" of the configuration first")

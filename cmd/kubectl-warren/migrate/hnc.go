@@ -18,6 +18,8 @@ import (
 // HNC is what the Hierarchical Namespace Controller's objects are, by kind.
 type HNC struct {
 	Anchors, Hierarchies, Configurations, Quotas []unstructured.Unstructured
+
+	settings hncSettings
 }
 
 // What HNC's documentation calls its API group, its keys and its modes.
@@ -58,7 +60,7 @@ func EstateOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjectMetadata, 
 				e.Copies[kind.slot(object)] = from
 				continue
 			}
-			e.sourceOfHNC(kind, object, mode)
+			e.sourceOfHNC(kind, object, mode, peer.settings)
 		}
 	}
 	return e
@@ -76,7 +78,11 @@ func (e *Estate) placeOfHNC(peer HNC, namespaces map[string]*metav1.PartialObjec
 		if hc, ok := hierarchies[name]; ok && text(hc.Object, "spec", "parent") != "" {
 			parent = text(hc.Object, "spec", "parent")
 		}
-		if parent != "" {
+		switch {
+		case parent == "":
+		case peer.settings.leavesAlone(name) || peer.settings.leavesAlone(parent):
+			e.miss("Namespace "+name, "it joins no tree, for a flag of HNC's keeps it or "+parent+" out: --excluded-namespace, or --included-namespace-regex")
+		default:
 			parents[name] = parent
 		}
 	}
@@ -173,6 +179,12 @@ var counterparts = map[string]propagate.KindMode{hncPropagate: propagate.All, hn
 
 // configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for.
 func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
+	modes := modesOfHNC(peer)
+	for _, kind := range kinds {
+		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == propagate.All {
+			e.miss(fmt.Sprintf("objects of %s", name), "HNC copies none of them, and propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on")
+		}
+	}
 	for _, r := range resourcesOfHNC(peer) {
 		name := schema.GroupResource{Group: r.group, Resource: r.resource}
 		i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Group == r.group && k.Resource == r.resource })
@@ -195,12 +207,16 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 }
 
 // sourceOfHNC notes an object that HNC copies, or excepts from being copied.
-func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mode string) {
+func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mode string, settings hncSettings) {
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate || object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
+		return
+	}
+	if (propagate.Rules{}).Excluded(kind.slot(object), object, "") != "" {
 		return
 	}
 	notes := object.Annotations
 	none, _ := strconv.ParseBool(notes[hncNone])
+	none = none || settings.neverCopies(object)
 	all, _ := strconv.ParseBool(notes[hncAll])
 	selector := selectorOfHNC(notes)
 	opted := all || selector != ""
@@ -212,9 +228,7 @@ func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mo
 			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
 		}
 	case selector != "" || kind.Mode != propagate.All && e.hasBelow(object.Namespace):
-		if (propagate.Rules{}).Excluded(kind.slot(object), object, "") == "" {
-			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
-		}
+		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
 	}
 }
 

@@ -18,7 +18,7 @@ func (p *planner) planCopies() {
 	objects := p.objectsBySlot()
 	maps.Copy(objects, p.unmade)
 	world := p.worldAfter(objects)
-	copied := map[propagate.Slot]bool{}
+	copied, copies := map[propagate.Slot]bool{}, map[string]int{}
 	for _, slot := range sortedSlots(p.Copies) {
 		object := objects[slot]
 		if object == nil {
@@ -30,6 +30,7 @@ func (p *planner) planCopies() {
 			continue
 		}
 		copied[action.Source] = true
+		copies[p.after.RootOf(slot.Namespace)]++
 		if hash := propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == action.Hash.Place {
 			continue
 		}
@@ -37,6 +38,11 @@ func (p *planner) planCopies() {
 		p.draft.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
 			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
 	}
+	p.newCopies = p.findNewCopies(world, objects)
+	for _, n := range p.newCopies {
+		copies[p.after.RootOf(n.Namespaces[0])] += len(n.Namespaces)
+	}
+	p.planLimits(copies)
 	p.planSources(objects, copied)
 }
 
@@ -134,7 +140,7 @@ func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMet
 		} else if modes[slot.Kind] == propagate.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
 			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
 		}
-		if source, ok := (propagate.Rules{}).SourceOf(slot, then, modes[slot.Kind]); ok {
+		if source, ok := p.CopyRules.SourceOf(slot, then, modes[slot.Kind]); ok {
 			source.Content = propagate.Unwritten
 			world.PutSource(slot, source)
 		}

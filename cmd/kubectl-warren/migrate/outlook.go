@@ -1,11 +1,10 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -13,53 +12,140 @@ import (
 
 // outlook describes the trees after the migration. It is immutable.
 type outlook struct {
-	// joining are the places that namespaces can take; after is the forest with all of them.
-	joining map[string]Place
-	after   *forest.Snapshot
+	// joining are the places that namespaces can take; after is the forest with all of them, end the same under the configuration, with
+	// the HierarchyConfigurations, SubNamespaces and LNamespaces of then.
+	joining    map[string]Place
+	after, end *forest.Snapshot
 	// refused are the namespaces whose places nobody has agreed to.
 	refused []string
 }
 
 // foresee returns the namespaces that can take their places, and the resulting forest. It adds a gap to the draft for each that can't.
 func foresee(estate *Estate, c Cluster, d *draft) *outlook {
-	o := &outlook{joining: map[string]Place{}, after: forest.New(forest.Rules{ProtectedName: c.IsProtected})}
+	o := &outlook{joining: map[string]Place{}, after: forest.New(forest.Rules{ProtectedName: c.Rules.ProtectedName})}
+	for _, name := range slices.Sorted(maps.Keys(estate.Places)) {
+		place := estate.Places[name]
+		if c.Namespaces[name] == nil {
+			continue
+		}
+		if !c.isAgreed(estate, name, place) {
+			o.refuse(name, place, d)
+		} else if c.canJoin(name, place, d) {
+			o.joining[name] = place
+		}
+	}
+	for o.leaveOut(estate, c, d) {
+	}
 	for name := range estate.Tenants {
 		if c.Namespaces[name] == nil {
 			o.after = o.after.WithNamespace(forest.NamespaceOf(rootToCome(name)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Namespaces)) {
-		now := c.Namespaces[name]
-		n := forest.NamespaceOf(now)
-		place, wanted := estate.Places[name]
-		if wanted && !c.isAgreed(estate, name, place) {
-			o.refuse(name, place, d)
-		} else if wanted && canJoin(name, now, place, c.IsProtected, d) {
-			o.joining[name] = place
-			n.Labels = relabelled(now.Labels, place.labels())
+		n := forest.NamespaceOf(c.Namespaces[name])
+		if place, joins := o.joining[name]; joins {
+			n.Labels = relabelled(n.Labels, place.labels())
 		}
 		o.after = o.after.WithNamespace(n)
 	}
+	o.end = o.configured(c)
 	return o
 }
 
-// canJoin says whether a namespace can take its place; if not, it adds a gap with the reason.
-func canJoin(name string, now *metav1.PartialObjectMetadata, place Place, isProtected func(name string) bool, d *draft) bool {
-	labels := now.Labels
+// configured returns the forest of the end, as the configuration and Warren's own objects shape it.
+func (o *outlook) configured(c Cluster) *forest.Snapshot {
+	end := o.after.WithRules(c.Rules)
+	for _, lns := range c.LNamespaces {
+		end = end.WithTenant(forest.TenantOf(lns))
+	}
+	for _, sub := range c.Subs {
+		end = end.WithSub(forest.SubOf(sub))
+	}
+	specs := map[string]v1alpha1.HierarchyConfigurationSpec{}
+	for namespace, hc := range c.Hierarchies {
+		specs[namespace] = hc.Spec
+	}
+	for name, place := range o.joining {
+		if place.Sub != nil && c.Subs[place.Parent+"/"+name] == nil {
+			sub := &v1alpha1.SubNamespace{Spec: *place.Sub}
+			sub.Namespace, sub.Name = place.Parent, name
+			end = end.WithSub(forest.SubOf(sub))
+		}
+		specs[name] = place.hierarchyOn(specs[name])
+	}
+	for namespace, spec := range specs {
+		end = end.WithHierarchy(forest.HierarchyOf(namespace, "", spec))
+	}
+	return end
+}
+
+// hierarchyOn returns the spec of the HierarchyConfiguration that the place makes of one that is there.
+func (p Place) hierarchyOn(spec v1alpha1.HierarchyConfigurationSpec) v1alpha1.HierarchyConfigurationSpec {
+	spec.AllowCascadingDeletion = spec.AllowCascadingDeletion || p.Cascading
+	spec.PropagatedLabels, spec.PropagatedAnnotations = slices.Clone(spec.PropagatedLabels), slices.Clone(spec.PropagatedAnnotations)
+	for _, key := range p.Labels {
+		spec.PropagatedLabels = append(spec.PropagatedLabels, v1alpha1.MetadataKey(key))
+	}
+	for _, key := range p.Annotations {
+		spec.PropagatedAnnotations = append(spec.PropagatedAnnotations, v1alpha1.MetadataKey(key))
+	}
+	return spec
+}
+
+// canJoin reports whether a namespace can take its place, whatever is above; if not, it adds a gap with the reason.
+func (c Cluster) canJoin(name string, place Place, d *draft) bool {
+	now := c.Namespaces[name]
 	switch {
 	case now.DeletionTimestamp != nil:
 		return false
-	case isProtected(name) || labels[v1alpha1.LabelProtected] == v1alpha1.True:
-		d.miss("Namespace "+name, "it is protected and joins no tree: see protectedNamespaces of the configuration, and kubectl warren protect "+name+" --off")
+	case c.Rules.ProtectedName(name):
+		d.miss("Namespace "+name, "it is protected and joins no tree: default, kube-* and Warren's own namespace always are, others by protectedNamespaces of the configuration")
+		return false
+	case now.Labels[v1alpha1.LabelProtected] == v1alpha1.True:
+		d.miss("Namespace "+name, "it is protected by its label and joins no tree: kubectl warren protect "+name+" --off")
 		return false
 	}
 	for _, key := range []string{v1alpha1.LabelType, v1alpha1.LabelParent, v1alpha1.LabelTemplate} {
-		if value := labels[key]; value != "" && value != place.labels()[key] {
+		if value := now.Labels[key]; value != "" && value != place.labels()[key] {
 			d.miss("Namespace "+name, fmt.Sprintf("it has a place in Warren already (label %s=%s), and stays there: kubectl warren describe %s", key, value, name))
 			return false
 		}
 	}
 	return true
+}
+
+// leaveOut takes out the namespaces whose place admission would refuse for what is above it, and adds a gap for each; it reports whether
+// there was one, with which those below go in the next round.
+func (o *outlook) leaveOut(estate *Estate, c Cluster, d *draft) (found bool) {
+	for _, name := range slices.Sorted(maps.Keys(o.joining)) {
+		above := cmp.Or(o.joining[name].Parent, o.joining[name].Template)
+		if why := o.obstacleAbove(estate, c, above); why != "" {
+			delete(o.joining, name)
+			d.miss("Namespace "+name, fmt.Sprintf("it stays where it is, with its copies, which nobody keeps then: %s; before the migration, place it elsewhere in the other operator", why))
+			found = true
+		}
+	}
+	return found
+}
+
+// obstacleAbove says why nothing can join below the namespace called name; "" if it can, also where it does not exist yet.
+func (o *outlook) obstacleAbove(estate *Estate, c Cluster, name string) string {
+	now := c.Namespaces[name]
+	if now == nil {
+		return ""
+	}
+	_, joins := o.joining[name]
+	_, wanted := estate.Places[name]
+	labels := now.Labels
+	switch {
+	case c.Rules.ProtectedName(name) || labels[v1alpha1.LabelProtected] == v1alpha1.True:
+		return name + " is a protected namespace, below which nothing can be"
+	case now.DeletionTimestamp != nil:
+		return name + " is being terminated"
+	case wanted && !joins && labels[v1alpha1.LabelType] == "" && labels[v1alpha1.LabelParent] == "":
+		return name + " does not join"
+	}
+	return ""
 }
 
 // depth returns a namespace's distance to its root, by which steps are ordered. Templates come before the namespaces that reference

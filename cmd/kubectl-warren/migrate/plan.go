@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -80,8 +81,9 @@ type Cluster struct {
 	Agreed map[string]string
 	// Caller is the user who migrates, as the API server knows them.
 	Caller string
-	// IsProtected says that a namespace never joins a tree.
-	IsProtected func(name string) bool
+	// Rules and CopyRules are what Warren's configuration says of trees and copies.
+	Rules     forest.Rules
+	CopyRules propagate.Rules
 }
 
 // Plan is what is left to do.
@@ -89,10 +91,15 @@ type Plan struct {
 	Steps []Step `json:"steps"`
 	// Joins are the places of the namespaces that the steps bring into trees.
 	Joins []Join `json:"joins"`
-	Gaps  []Gap  `json:"gaps"`
+	// NewCopies and KeyChanges are what the operator will do beside the steps.
+	NewCopies  []NewCopies `json:"newCopies"`
+	KeyChanges []KeyChange `json:"keyChanges"`
+	Gaps       []Gap       `json:"gaps"`
 	// agreed and refused are the places that the namespaces can take, and the names of those that nobody has agreed to.
 	agreed  map[string]string
 	refused []string
+	// excesses say which limits keep the migration from beginning.
+	excesses []string
 }
 
 // planner makes one plan; undoer makes one of the way back.
@@ -103,6 +110,8 @@ type planner struct {
 	draft *draft
 	// unmade are the sources of Made that don't exist yet, as they will be.
 	unmade map[propagate.Slot]*metav1.PartialObjectMetadata
+	// newCopies are known when the copies are planned.
+	newCopies []NewCopies
 }
 
 // NewPlan plans what takes the cluster to what the estate says.
@@ -123,6 +132,7 @@ func NewPlan(estate *Estate, c Cluster) Plan {
 	p.planFinish()
 	plan := d.result()
 	plan.Joins, plan.agreed, plan.refused = p.joins(plan.Steps), p.agreement(c), p.refused
+	plan.NewCopies, plan.KeyChanges, plan.excesses = p.newCopies, p.findKeyChanges(), d.excesses
 	return plan
 }
 

@@ -16,6 +16,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -49,7 +50,7 @@ type site struct {
 func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata, objects ...*metav1.PartialObjectMetadata) *site {
 	s := &site{Cluster: Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
-		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, IsProtected: func(name string) bool { return strings.HasPrefix(name, "kube-") },
+		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, Rules: forest.Rules{ProtectedName: func(name string) bool { return strings.HasPrefix(name, "kube-") }},
 		Kinds: []Kind{{GroupVersionKind: secrets, Resource: "secrets", Mode: mode, Objects: objects}},
 	}}
 	for _, n := range namespaces {
@@ -57,7 +58,7 @@ func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata
 	}
 	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "peer", "manager")
 	s.Peer = Engine{
-		Deployments: []Deployment{{deployment, 2, 0}},
+		Deployments: []Deployment{{PartialObjectMetadata: deployment, Wanted: 2}},
 		Webhooks:    []Webhooks{{object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"), []string{"Fail", "Ignore", "Fail"}, []string{"Ignore", "Ignore", "Fail"}, []string{"namespaces.peer", "", ""}}},
 		RecordAt:    Object{"v1", "ConfigMap", "warren-system", "record"},
 	}
@@ -198,6 +199,7 @@ func hncSite(mode propagate.KindMode, hncMode string) *site {
 		},
 		Configurations: []unstructured.Unstructured{hncObject("HNCConfiguration", "", "config", map[string]any{"resources": []any{map[string]any{"resource": "secrets", "mode": hncMode}}})},
 	}
+	found.settings, _ = settingsOfHNC(nil)
 	every := func(string) bool { return true }
 	s.estate = func(c Cluster) *Estate { return EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{every, every}) }
 	return s

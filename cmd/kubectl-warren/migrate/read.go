@@ -20,6 +20,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/rules"
 )
 
 // peer is another operator from which a cluster can move.
@@ -55,7 +56,7 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 	c := Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
-		IsProtected: func(name string) bool { return r.configuration.Protected(name, r.operatorNamespace) },
+		Rules: rules.ForForest(r.configuration, r.operatorNamespace), CopyRules: rules.ForCopies(r.configuration),
 	}
 	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine, r.readGrants} {
 		if err := read(ctx, &c); err != nil {
@@ -166,7 +167,7 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 				wanted = 1 // what the API server sets where nothing is said
 			}
 			running, _, _ := unstructured.NestedInt64(d.Object, "status", "replicas")
-			c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running})
+			c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running, argumentsOf(d)})
 		}
 	}
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
@@ -181,6 +182,19 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 		}
 	}
 	return r.readRecord(ctx, c)
+}
+
+// argumentsOf returns the arguments of the programs of a Deployment.
+func argumentsOf(deployment unstructured.Unstructured) (args []string) {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	for _, item := range containers {
+		container, _ := item.(map[string]any)
+		for _, field := range []string{"command", "args"} {
+			given, _, _ := unstructured.NestedStringSlice(container, field)
+			args = append(args, given...)
+		}
+	}
+	return args
 }
 
 // policiesOf are the failure policies of webhooks that the peer serves, and those that they have while it is at rest: what it can't judge
@@ -277,8 +291,14 @@ var hncPeer = peer{
 		if !served {
 			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here")
 		}
+		var err error
+		if found.settings, err = settingsOfHNC(c.Peer.Deployments); err != nil {
+			return nil, err
+		}
 		keys := r.configuration.SubNamespaces
-		return EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{keys.Labels.Match, keys.Annotations.Match}), nil
+		estate := EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{keys.Labels.Match, keys.Annotations.Match})
+		estate.compareFlagsOfHNC(found.settings, r.configuration)
+		return estate, nil
 	},
 }
 

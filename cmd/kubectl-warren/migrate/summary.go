@@ -60,6 +60,15 @@ func (p Plan) writeTables(out io.Writer) {
 		joins = append(joins, []string{cmp.Or(join.Below, "(root or template)"), strings.Join(join.Namespaces, ", ")})
 	}
 	writeTable(out, []string{"JOIN BELOW", "NAMESPACES"}, joins)
+	var copies, changes [][]string
+	for _, n := range p.NewCopies {
+		copies = append(copies, []string{n.Kind + " " + n.From + "/" + n.Name, strings.Join(n.Namespaces, ", ")})
+	}
+	writeTable(out, []string{"COPIED ANEW BY WARREN", "INTO"}, copies)
+	for _, change := range p.KeyChanges {
+		changes = append(changes, []string{change.Key, orNone(change.Was), orNone(change.Becomes), strings.Join(change.Namespaces, ", ")})
+	}
+	writeTable(out, []string{"INHERITED KEY", "NOW", "THEN", "NAMESPACES"}, changes)
 }
 
 // writeGaps writes what has no counterpart in Warren, or needs an administrator.

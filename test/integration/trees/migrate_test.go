@@ -172,6 +172,8 @@ func (s *migration) isRid(ctx context.Context, objects ...client.Object) {
 	}
 }
 
+var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+
 var secretKind, configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
 // fill has a cluster look as the peer leaves it, with the operator of whose objects this is still running.
@@ -223,7 +225,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, step := range plan.Steps {
 			phases[step.Phase]++
 		}
-		Expect(phases).To(Equal(map[string]int{"rest": 3, "sources": 6, "copies": 13, "namespaces": 4, "hierarchy": 2, "finish": 6}), "%+v", plan.Steps)
+		Expect(phases).To(Equal(map[string]int{"rest": 3, "sources": 7, "copies": 13, "namespaces": 4, "hierarchy": 2, "finish": 6}), "%+v", plan.Steps)
 		var gaps []string
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
@@ -256,6 +258,14 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.now(ctx, "h-plain")).To(lack(v1alpha1.LabelParent))
 	}
 
+	It("MIG-P9 doesn't stop the other operator where a tree would exceed a limit", func(ctx SpecContext) {
+		low := filepath.Join(GinkgoT().TempDir(), "low.yaml")
+		Expect(os.WriteFile(low, []byte(strings.Replace(migrating, "subNamespaces:", "subNamespaces:\n  limits: {depth: 1}", 1)), 0o600)).To(Succeed())
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply", "--yes", "--config", low)...)).To(ContainSubstring("tree h-org would have depth 2, and 1 is allowed"))
+		Expect(s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager").Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(1)))
+		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
+	})
+
 	It("MIG-S1 ends where somebody has written a place since, and names it", func(ctx SpecContext) {
 		Expect(s.severed(ctx, 1, s.args("--apply", "--yes")...)).NotTo(BeZero(), "killed after it has written the record")
 		binding := build.RoleBinding("h-plain", "owner", "cluster-admin", build.RBACUser("mallory"))
@@ -282,7 +292,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		s.pursue(ctx, "--apply", "--yes")
 		tree(ctx)
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
-		deployment := s.object(ctx, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "hnc-system", "hnc-controller-manager")
+		deployment := s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager")
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(0)))
 		policies := func() (all []string) {
 			GinkgoHelper()
@@ -321,7 +331,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, name := range []string{"h-team", "h-svc"} {
 			Eventually(func() map[string]string { return s.object(ctx, secretKind, name, "registry").GetLabels() }).WithContext(ctx).Should(HaveKeyWithValue("changed", "yes"))
 		}
-		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")), Not(HaveKey("Role h-lab/team-only"))))
+		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")), Not(HaveKey("RoleBinding h-team/norman-rb")), Not(HaveKey("Role h-lab/team-only"))))
 	})
 
 	// hop writes the copies of a Secret as Accurate does: each from that in the namespace above, annotated as that is.

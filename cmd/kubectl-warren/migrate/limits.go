@@ -1,0 +1,72 @@
+package migrate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// treeSize is what the limits of a tree bound.
+type treeSize struct{ subNamespaces, depth, copies int }
+
+// planLimits adds a gap for each tree that would exceed a limit, and notes that it keeps the migration from beginning: admission would refuse
+// a namespace, or the operator hold copies back, when the other operator has been stopped already. copies counts them by tree.
+func (p *planner) planLimits(copies map[string]int) {
+	sizes := map[string]*treeSize{}
+	for name, place := range p.joining {
+		in := p.end.Place(name)
+		if !in.InTree() || p.Namespaces[name].Labels[v1alpha1.LabelParent] == place.Parent { // roots, and what is there already
+			continue
+		}
+		root := in.Path[0]
+		if sizes[root] == nil {
+			count, _ := p.end.Descendants(root)
+			sizes[root] = &treeSize{subNamespaces: count, copies: copies[root]}
+		}
+		sizes[root].depth = max(sizes[root].depth, in.Depth())
+	}
+	for _, root := range slices.Sorted(maps.Keys(sizes)) {
+		for _, excess := range sizes[root].excesses(p.limitsOf(root)) {
+			p.draft.miss("tree "+root, excess+" in the configuration, or of the LNamespace in its spec.limits, before the migration")
+			p.draft.excesses = append(p.draft.excesses, "tree "+root+" "+excess)
+		}
+	}
+}
+
+// limitsOf returns the limits of the tree of root, of which the LNamespace may still be to come.
+func (p *planner) limitsOf(root string) v1alpha1.Limits {
+	limits := p.end.Limits(root)
+	if spec := p.Tenants[root]; spec.Limits != nil && p.LNamespaces[root] == nil {
+		limits.SubNamespaces = cmp.Or(spec.Limits.SubNamespaces, limits.SubNamespaces)
+		limits.Depth = cmp.Or(spec.Limits.Depth, limits.Depth)
+		limits.Copies = cmp.Or(spec.Limits.Copies, limits.Copies)
+	}
+	return limits
+}
+
+func (s *treeSize) excesses(limits v1alpha1.Limits) (found []string) {
+	deepest := int32(forest.MaxDepth)
+	for _, bound := range []struct {
+		field string
+		size  int
+		most  *int32
+	}{{"subNamespaces", s.subNamespaces, limits.SubNamespaces}, {"depth", s.depth, cmp.Or(limits.Depth, &deepest)}, {"copies", s.copies, limits.Copies}} {
+		if bound.most != nil && bound.size > int(*bound.most) {
+			found = append(found, fmt.Sprintf("would have %s %d, and %d is allowed: raise subNamespaces.limits.%s", bound.field, bound.size, *bound.most, bound.field))
+		}
+	}
+	return found
+}
+
+// checkLimits returns an error that names the limits that stand in the way, before anything is written.
+func (p Plan) checkLimits() error {
+	if len(p.excesses) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was written, because %s; then give the command again", strings.Join(p.excesses, "; "))
+}
