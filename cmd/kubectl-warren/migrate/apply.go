@@ -124,7 +124,11 @@ func (x *executor) lostTenant(estate *Estate) error {
 // awaited says what must happen before the next wave; "" if nothing must. The other operator must have stopped before any of its
 // objects is changed; in the last phase, Warren must have written the copies of one wave before the next.
 func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
-	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || c.Peer.hasGrants() && wave[0].Phase == Rest && wave[0].wave >= restOthers
+	stopped := restFinalizers
+	if c.Peer.hasGrants() {
+		stopped = restOthers
+	}
+	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || wave[0].Phase == Rest && wave[0].wave >= stopped
 	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
 		return x.peer.title + " to stop: " + running + " still has replicas"
 	}

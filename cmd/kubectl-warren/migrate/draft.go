@@ -134,9 +134,21 @@ func (d *draft) scale(phase Phase, wave int, deployment Deployment, replicas int
 	}
 }
 
-// setPolicies adds the step that changes the failure policies of webhooks, where they are others.
-func (d *draft) setPolicies(phase Phase, wave int, w Webhooks, policies []string) {
+// setWebhooks adds the step that changes the failure policies of webhooks, where they are others, and whether they are restricted.
+func (d *draft) setWebhooks(phase Phase, wave int, w Webhooks, policies []string, atRest bool) {
 	var changes []any
+	for i, c := range w.Conditions {
+		path := fmt.Sprintf("/webhooks/%d/matchConditions", i)
+		switch {
+		case c.ours >= 0 && !atRest:
+			changes = append(changes, map[string]any{"op": "remove", "path": fmt.Sprintf("%s/%d", path, c.ours)})
+		case c.ours >= 0 || !atRest || !c.wanted:
+		case c.count == 0:
+			changes = append(changes, map[string]any{"op": "add", "path": path, "value": []any{restCondition}})
+		default:
+			changes = append(changes, map[string]any{"op": "add", "path": path + "/-", "value": restCondition})
+		}
+	}
 	for i, policy := range w.Policies {
 		if i < len(policies) && policies[i] != policy {
 			changes = append(changes, map[string]any{"op": "replace", "path": fmt.Sprintf("/webhooks/%d/failurePolicy", i), "value": policies[i]})

@@ -41,6 +41,8 @@ type Webhooks struct {
 	Policies, AtRest []string
 	// Guards are the names of those webhooks that are asked about Namespaces, "" for others: they keep grants in bounds.
 	Guards []string
+	// Conditions are the restrictions of the webhooks, in their order; nil for a peer whose objects hold no namespaces.
+	Conditions []condition
 }
 
 // Record is what a migration must remember to be undone, and whether it may still be.
@@ -51,6 +53,8 @@ type Record struct {
 	Policies map[string][]string `json:"policies,omitempty"`
 	// Subjects are those whom the peer's bindings named before, by object.
 	Subjects map[string][]any `json:"subjects,omitempty"`
+	// Finalizers are those of the peer's objects before, by object.
+	Finalizers map[string][]string `json:"finalizers,omitempty"`
 	// Callers are the users who have migrated: LNamespaces that one of them made are the migration's.
 	Callers []string `json:"callers,omitempty"`
 	// Places are what the namespaces stand below, to which the user has agreed, by UID of the namespace: the UID of the parent or
@@ -94,13 +98,16 @@ func (p *planner) planRest() {
 		if guards == others {
 			atFirst, inTheEnd = w.AtRest, nil
 		}
-		p.draft.setPolicies(Rest, others, w, atFirst)
-		p.draft.setPolicies(Rest, guards, w, inTheEnd)
+		p.draft.setWebhooks(Rest, others, w, atFirst, true)
+		if guards != others {
+			p.draft.setWebhooks(Rest, guards, w, inTheEnd, true)
+		}
 	}
 	for _, d := range p.Peer.Deployments {
 		p.draft.scale(Rest, deployments, d, 0)
 	}
 	p.withholdGrants()
+	p.planFinalizers()
 }
 
 // record notes a change in the record; the first note says how the other operator ran.
@@ -115,7 +122,7 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 		for _, w := range p.Peer.Webhooks {
 			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
 		}
-		r.Subjects = p.Peer.subjects()
+		r.Subjects, r.Finalizers = p.Peer.subjects(), p.finalized()
 		r.Before, r.Places = p.before(), p.agreement(p.Cluster)
 		if phase == Rest {
 			at := p.Peer.RecordAt

@@ -38,6 +38,8 @@ type Estate struct {
 	// API group OwnerGroup; that ends with the last step.
 	Owned      []*metav1.PartialObjectMetadata
 	OwnerGroup string
+	// Holding are objects of the peer's that may have finalizers for it, which would hold the deletion of their namespaces.
+	Holding []*metav1.PartialObjectMetadata
 	// peer is whose objects these are.
 	peer peer
 	// Gaps are settings of the peer that have no counterpart in Warren, or that need an administrator.

@@ -59,8 +59,9 @@ func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata
 	deployment := object(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, "peer", "manager")
 	s.Peer = Engine{
 		Deployments: []Deployment{{PartialObjectMetadata: deployment, Wanted: 2}},
-		Webhooks:    []Webhooks{{object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"), []string{"Fail", "Ignore", "Fail"}, []string{"Ignore", "Ignore", "Fail"}, []string{"namespaces.peer", "", ""}}},
-		RecordAt:    Object{"v1", "ConfigMap", "warren-system", "record"},
+		Webhooks: []Webhooks{{PartialObjectMetadata: object(schema.GroupVersionKind{Kind: "ValidatingWebhookConfiguration"}, "", "peer"),
+			Policies: []string{"Fail", "Ignore", "Fail"}, AtRest: []string{"Ignore", "Ignore", "Fail"}, Guards: []string{"namespaces.peer", "", ""}}},
+		RecordAt: Object{"v1", "ConfigMap", "warren-system", "record"},
 	}
 	return s
 }

@@ -31,6 +31,8 @@ type peer struct {
 	namespace, prefix string
 	// group is the API group of its own kinds.
 	group string
+	// holdsNamespaces says that objects of its kinds in namespaces have finalizers.
+	holdsNamespaces bool
 	// needsFile says that its configuration is a file, which the flag --peer-config names.
 	needsFile bool
 	// bystander begins the names of Deployments in that namespace that only serve users, and run on.
@@ -176,8 +178,8 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 			return err
 		}
 		for _, w := range configurations {
-			if policies, atRest, theirs := r.policiesOf(w); theirs {
-				c.Peer.Webhooks = append(c.Peer.Webhooks, Webhooks{metadataOf(w), policies, atRest, guardsOf(w)})
+			if found, theirs := r.webhooksOf(w); theirs {
+				c.Peer.Webhooks = append(c.Peer.Webhooks, found)
 			}
 		}
 	}
@@ -197,21 +199,24 @@ func argumentsOf(deployment unstructured.Unstructured) (args []string) {
 	return args
 }
 
-// policiesOf are the failure policies of webhooks that the peer serves, and those that they have while it is at rest: what it can't judge
-// any more passes, but for its own objects. Those say where namespaces belong, and tenants may write them: nobody changes them then.
-func (r *reader) policiesOf(w unstructured.Unstructured) (policies, atRest []string, theirs bool) {
+// webhooksOf are the webhooks of a configuration, if the peer serves them, and how they are while it is at rest: what it can't judge any
+// more passes, but for its own objects. Those say where namespaces belong, and tenants may write them: nobody changes them then.
+func (r *reader) webhooksOf(w unstructured.Unstructured) (found Webhooks, theirs bool) {
+	found = Webhooks{PartialObjectMetadata: metadataOf(w), Guards: guardsOf(w)}
 	webhooks, _, _ := unstructured.NestedSlice(w.Object, "webhooks")
 	for _, item := range webhooks {
 		webhook, _ := item.(map[string]any)
 		theirs = theirs || text(webhook, "clientConfig", "service", "namespace") == cmp.Or(r.peerNamespace, r.peer.namespace)
-		policies = append(policies, text(webhook, "failurePolicy"))
-		if r.judgesOwnKindsAlone(webhook) {
-			atRest = append(atRest, failurePolicyFail)
+		found.Policies = append(found.Policies, text(webhook, "failurePolicy"))
+		own := r.judgesOwnKindsAlone(webhook)
+		if own {
+			found.AtRest = append(found.AtRest, failurePolicyFail)
 		} else {
-			atRest = append(atRest, failurePolicyIgnore)
+			found.AtRest = append(found.AtRest, failurePolicyIgnore)
 		}
+		found.Conditions = append(found.Conditions, conditionOf(webhook, own && r.peer.holdsNamespaces))
 	}
-	return policies, atRest, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
+	return found, theirs && strings.HasPrefix(w.GetName(), r.peer.prefix)
 }
 
 // guardsOf are the names of the webhooks that are asked about Namespaces, "" for others, in their order.
@@ -251,6 +256,7 @@ func metadataOf(u unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(u.GroupVersionKind())
 	m.Namespace, m.Name, m.UID, m.ResourceVersion = u.GetNamespace(), u.GetName(), u.GetUID(), u.GetResourceVersion()
+	m.Finalizers = u.GetFinalizers()
 	m.Labels, m.Annotations, m.OwnerReferences, m.DeletionTimestamp = u.GetLabels(), u.GetAnnotations(), u.GetOwnerReferences(), u.GetDeletionTimestamp()
 	return m
 }
@@ -274,7 +280,8 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 }
 
 var hncPeer = peer{
-	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup,
+	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
+	bystander: "hnc-resourcelist", // without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}
 		served := false
@@ -298,12 +305,15 @@ var hncPeer = peer{
 		keys := r.configuration.SubNamespaces
 		estate := EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{keys.Labels.Match, keys.Annotations.Match})
 		estate.compareFlagsOfHNC(found.settings, r.configuration)
+		for _, object := range slices.Concat(found.Anchors, found.Hierarchies) {
+			estate.Holding = append(estate.Holding, metadataOf(object))
+		}
 		return estate, nil
 	},
 }
 
 var accuratePeer = peer{
-	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, needsFile: true,
+	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, holdsNamespaces: true, needsFile: true,
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
 		if err == nil && !served {
@@ -312,6 +322,13 @@ var accuratePeer = peer{
 		if err != nil {
 			return nil, err
 		}
-		return EstateOfAccurate(subs, r.peerConfiguration, *c, r.configuration)
+		estate, err := EstateOfAccurate(subs, r.peerConfiguration, *c, r.configuration)
+		if err != nil {
+			return nil, err
+		}
+		for _, sub := range subs {
+			estate.Holding = append(estate.Holding, metadataOf(sub))
+		}
+		return estate, nil
 	},
 }

@@ -159,6 +159,7 @@ func (u *undoer) undoObjects() {
 // undoRest restores the webhooks and replicas of the other operator, and deletes the record.
 func (u *undoer) undoRest() {
 	record := u.Peer.Record
+	u.undoFinalizers()
 	for _, d := range u.Peer.Deployments {
 		if replicas, known := record.Replicas[objectOf(d.PartialObjectMetadata).String()]; known {
 			u.draft.scale(Wake, 0, d, replicas)
@@ -166,7 +167,7 @@ func (u *undoer) undoRest() {
 	}
 	for _, w := range u.Peer.Webhooks {
 		if policies, known := record.Policies[objectOf(w.PartialObjectMetadata).String()]; known {
-			u.draft.setPolicies(Wake, 1, w, policies)
+			u.draft.setWebhooks(Wake, 1, w, policies, false)
 		}
 	}
 	u.restoreGrants()
