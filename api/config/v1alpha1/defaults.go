@@ -28,7 +28,7 @@ func defaultsBeforeFile() *OperatorConfiguration {
 		},
 		SubNamespaces:       SubNamespaces{Labels: Globs{}, Annotations: Globs{}, NamingPolicies: []NamingPolicy{}},
 		ProtectedNamespaces: Globs{},
-		Tenants:             Tenants{ReservedNames: Globs{"*-system"}},
+		Tenants:             Tenants{ReservedNames: Globs{"*-system", "accurate"}},
 		Access:              Access{UserClusterRole: "admin"},
 		Sudo:                Sudo{Mode: tenancy.SudoLegacy},
 		Propagation:         defaultPropagation(),

@@ -81,7 +81,7 @@ type SubNamespaces struct {
 // Tenants says what LNamespaces may be called and how many a user may make.
 type Tenants struct {
 	// ReservedNames are refused when an LNamespace is created, on top of what is protected: see Reserved.
-	// Default ["*-system"].
+	// Default ["*-system", "accurate"].
 	ReservedNames Globs `json:"reservedNames"`
 
 	// MaxPerCreator is how many LNamespaces one user may have made. Default 0, no limit.

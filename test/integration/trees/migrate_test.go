@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -204,6 +206,25 @@ func (s *migration) taken(ctx context.Context, domain string) {
 	}
 }
 
+// cleanUp runs the commands with which the guide removes the peer that runs in namespace, and expects nothing of it to be left.
+func (s *migration) cleanUp(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	root, err := devcluster.Root()
+	Expect(err).NotTo(HaveOccurred())
+	page, err := os.ReadFile(filepath.Join(root, "docs", "guides", "migrating.md"))
+	Expect(err).NotTo(HaveOccurred())
+	script := regexp.MustCompile("(?s)```\n([^`]*kubectl delete namespace " + namespace + "\n)```").FindSubmatch(page)
+	Expect(script).NotTo(BeNil())
+	kubectl := devcluster.Kubectl{Path: s.KubectlPath, Plugins: s.Plugins, Home: filepath.Join(s.Dir, "home")}
+	cmd := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", "-c", string(script[1]))
+	cmd.Env = kubectl.Command(ctx, s.Kubeconfig(controlplane.Admin), controlplane.Admin).Env
+	out, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
+	s.isRid(ctx, build.Namespace(namespace))
+	bindings, _, _ := s.Kubectl(ctx, controlplane.Admin, "get", "clusterrolebinding", "-o", "yaml")
+	Expect(bindings).NotTo(ContainSubstring("namespace: " + namespace + "\n"))
+}
+
 // The plans of one peer are about the whole cluster, so the cases of each run one after the other.
 var _ = Describe("kubectl warren migrate", Ordered, func() {
 	var own cluster
@@ -359,6 +380,15 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.state(ctx, "h-")).To(And(Not(HaveKey("Secret h-lab/registry")), Not(HaveKey("RoleBinding h-team/private")), Not(HaveKey("RoleBinding h-team/norman-rb")), Not(HaveKey("Role h-lab/team-only"))))
 	})
 
+	It("MIG-P11 is cleaned up by the commands of the guide, to the end", func(ctx SpecContext) {
+		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+			"metadata": map[string]any{"name": "v1alpha2.resources.hnc.x-k8s.io"},
+			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
+				"service": map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
+		Expect(s.Admin().Create(ctx, service)).To(Succeed())
+		s.cleanUp(ctx, "hnc-system")
+	})
+
 	// hop writes the copies of a Secret as Accurate does: each from that in the namespace above, annotated as that is.
 	hop := func(ctx SpecContext, name, mode string, path ...string) {
 		GinkgoHelper()
@@ -410,6 +440,17 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			Expect(state["Secret "+name+"/seed"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("create:")), name)
 		}
 		s.isHealthy(ctx)
+	})
+
+	It("MIG-A3 is cleaned up by the commands of the guide, to the end", func(ctx SpecContext) {
+		s.cleanUp(ctx, "accurate")
+		s.isHealthy(ctx)
+	})
+
+	It("MIG-S3 leaves names to nobody by which the other operator has rights", func(ctx SpecContext) {
+		for _, name := range []string{"accurate", "hnc-system"} {
+			Expect(s.Admin().Create(ctx, build.Tenant(name).Object())).To(MatchError(ContainSubstring("is a reserved name")), name)
+		}
 	})
 
 	migratesCapsule(&own, &config)
