@@ -17,6 +17,8 @@ type Desired struct {
 	// Since is when this became true, by the API server's clock: when the namespace came to the tenant, usually at its creation,
 	// or, if that is later, when the tenant got its present cost center and owner.
 	Since time.Time
+	// Made is when the namespace was created.
+	Made time.Time
 }
 
 // Comparison is what Diff compares.
@@ -37,6 +39,10 @@ type Comparison struct {
 	// Seen is when Desired was read. It dates the ENDs, and the SETs for changes that no timestamp of the API server dates.
 	Seen time.Time
 
+	// CompleteUntil is the ledger's watermark: all that happened before is in it. A namespace that existed then and has no period came to
+	// its tenant later, unseen. The zero time means that nothing is known.
+	CompleteUntil time.Time
+
 	// Open are the cluster's open periods, as they will be with the events in the outbox: see Overlaid.
 	Open iter.Seq2[Open, error]
 
@@ -52,13 +58,16 @@ type Plan struct {
 
 	// Held are ENDs that are too many at once. They are not appended now; the next comparison appends those that it plans again.
 	Held []Event
+
+	seen time.Time
+	made map[string]time.Time // by namespace of a SET: when the namespace was created
 }
 
 // Diff compares the desired with the open periods. It plans a SET where tenant or content differ, and an END where a namespace
 // belongs to no tenant. An event is never dated before the beginning of the period that it closes. If nothing differs the plan is
 // empty.
 func Diff(c Comparison) (Plan, error) {
-	var plan Plan
+	plan := Plan{seen: c.Seen, made: map[string]time.Time{}}
 	open := map[string]bool{} // the namespaces that have a period
 	for period, err := range c.Open {
 		if err != nil {
@@ -78,13 +87,25 @@ func Diff(c Comparison) (Plan, error) {
 	}
 	for namespace, desired := range c.Desired {
 		if !open[namespace] {
-			plan.Sets = append(plan.Sets, desired.event(c.Cluster, namespace))
+			plan.Sets = append(plan.Sets, c.begin(desired, namespace))
 		}
+	}
+	for _, set := range plan.Sets {
+		plan.made[set.Namespace] = c.Desired[set.Namespace].Made
 	}
 	sortByNamespace(plan.Sets)
 	sortByNamespace(plan.Ends)
 	plan.Ends, plan.Held = c.guard(plan.Ends, len(open))
 	return plan, nil
+}
+
+// begin returns the SET for a namespace without an open period.
+func (c Comparison) begin(desired Desired, namespace string) Event {
+	event := desired.event(c.Cluster, namespace)
+	if !c.CompleteUntil.IsZero() && !desired.Made.After(c.CompleteUntil) {
+		return event.at(c.Seen)
+	}
+	return event
 }
 
 func (p Open) differs(e Event) bool {
@@ -112,18 +133,26 @@ func (p Plan) Namespaces() []string {
 	return namespaces
 }
 
-// After returns the plan with each event dated after the stored events that would cancel it: the last SET of its namespace and, for
-// a SET, the last END of its namespace and tenant. A namespace that leaves a tenant and comes back within the second that the API
-// server's stamps are cut to, or the hour that our clock is ahead, would otherwise be ended by the END of its first stay, and each
-// later comparison would propose the same event again, for nothing.
+// After returns the plan with each event dated after the stored events that would cancel it, and after every END of its namespace,
+// whichever tenant's: a period that has ended never changes. A namespace that existed when that period ended came to its tenant
+// unseen, so its SET is dated when it was seen.
 func (p Plan) After(latest Latest) Plan {
+	ended := map[string]time.Time{}
+	for holding, end := range latest.Ends {
+		if end.After(ended[holding.Namespace]) {
+			ended[holding.Namespace] = end
+		}
+	}
 	after := func(events []Event) []Event {
 		events = slices.Clone(events)
 		for i, event := range events {
 			if set, ok := latest.Sets[event.Namespace]; ok {
 				event = event.notBefore(set.Add(tick))
 			}
-			if end, ok := latest.Ends[Holding{event.Namespace, event.TenantUID}]; ok && event.Op == Set {
+			if end, ok := ended[event.Namespace]; ok && event.Op == Set && !event.EffectiveAt.After(end) {
+				if existed := !p.made[event.Namespace].Add(stampPrecision).After(end); existed {
+					event = event.notBefore(p.seen)
+				}
 				event = event.notBefore(end.Add(tick))
 			}
 			events[i] = event
@@ -133,6 +162,9 @@ func (p Plan) After(latest Latest) Plan {
 	p.Sets, p.Ends = after(p.Sets), after(p.Ends)
 	return p
 }
+
+// stampPrecision is what a creationTimestamp is cut to.
+const stampPrecision = time.Second
 
 // With returns l with the events that wait in the outbox taken into account. It changes l.
 func (l Latest) With(waiting []Event) Latest {

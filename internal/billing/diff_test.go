@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 )
@@ -79,7 +80,7 @@ func TestDiffOnEngines(t *testing.T) {
 			[]string{"A 2m0s 2m0.000001s", "B 2m0.000001s 2m0.000002s", "C 2m0.000002s open"}},
 		// Seen is an hour after nine; the tenant came back at 9:30 by the API server's clock.
 		"BILL-08 our clock is ahead, another takes over": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": reborn}},
-			[]string{"A 0s 30m0s", "B 30m0s open"}},
+			[]string{"A 0s 1h0m0s", "B 1h0m0.000001s open"}},
 		"BILL-08 our clock is ahead, the same tenant takes it back": {[]world{{"payments": cc(1, "A", at(0))}, {}, {"payments": cc(1, "A", at(30))}},
 			[]string{"A 0s 1h0m0s", "A 1h0m0.000001s open"}},
 		"away to another tenant and back in one second": {[]world{{"payments": cc(1, "A", at(5))}, {"payments": other}, {"payments": cc(1, "A", at(5))}},
@@ -97,6 +98,48 @@ func TestDiffOnEngines(t *testing.T) {
 				for _, w := range c.worlds {
 					reconciled(t, store, w)
 				}
+				if diff := cmp.Diff(c.want, bounds(t, store, "payments")); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// What nobody saw is dated when it was seen, and a period that has ended never changes.
+func TestNamespaceThatCameUnseen(t *testing.T) {
+	other := func(made time.Time) billing.Desired {
+		d := cc(1, "B", at(-600))
+		d.TenantUID, d.Made = "t2", made
+		return d
+	}
+	for name, c := range map[string]struct {
+		before        []world
+		completeUntil time.Time
+		now           billing.Desired
+		want          []string
+	}{
+		"BILL-77 that another tenant had": {[]world{{"payments": cc(1, "A", at(0))}, {}}, at(70), other(at(-600)), []string{"A 0s 1h0m0s", "B 2h0m0s open"}},
+		"BILL-77 that another tenant had, and no watermark": {[]world{{"payments": cc(1, "A", at(0))}, {}}, time.Time{}, other(at(-600)),
+			[]string{"A 0s 1h0m0s", "B 2h0m0s open"}},
+		"BILL-77 that no tenant had":          {nil, at(70), other(at(-600)), []string{"B 2h0m0s open"}},
+		"BILL-77 made since":                  {nil, at(70), func() billing.Desired { d := other(at(80)); d.Since = at(80); return d }(), []string{"B 1h20m0s open"}},
+		"BILL-77 before there was any ledger": {nil, time.Time{}, func() billing.Desired { d := other(at(5)); d.Since = at(5); return d }(), []string{"B 5m0s open"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEngines(t, func(t *testing.T, e engine) {
+				store := e.ledger(t)
+				for _, w := range c.before {
+					reconciled(t, store, w)
+				}
+				comparison := compare(world{"payments": c.now}, store.OpenPeriods(t.Context()))
+				comparison.Seen, comparison.CompleteUntil = at(120), c.completeUntil
+				plan := planned(t, comparison)
+				latest, err := store.Latest(t.Context(), plan.Namespaces())
+				if err != nil {
+					t.Fatal(err)
+				}
+				appended(t, store, plan.After(latest).Events()...)
 				if diff := cmp.Diff(c.want, bounds(t, store, "payments")); diff != "" {
 					t.Error(diff)
 				}
@@ -314,7 +357,7 @@ func TestDiff(t *testing.T) {
 		open, w := opened(100)
 		a := planned(t, compare(lost{open, w, 10}.without(), billing.Stream(open[:50])))
 		b := planned(t, compare(lost{open, w, 10}.without(), billing.Stream(open[:50])))
-		if diff := cmp.Diff(a, b); diff != "" || len(a.Events()) != 60 {
+		if diff := cmp.Diff(a, b, cmpopts.IgnoreUnexported(billing.Plan{})); diff != "" || len(a.Events()) != 60 {
 			t.Errorf("%d events, %s", len(a.Events()), diff)
 		}
 	})

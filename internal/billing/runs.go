@@ -57,3 +57,14 @@ func (s *Store) Runs(ctx context.Context) (runs []Run, err error) {
 	}
 	return runs, nil
 }
+
+// CompleteUntil returns the cluster's latest watermark; the zero time if there is none.
+func (s *Store) CompleteUntil(ctx context.Context) (latest time.Time, err error) {
+	runs, err := s.Runs(ctx)
+	for _, run := range runs {
+		if run.CompleteUntil.After(latest) {
+			latest = run.CompleteUntil
+		}
+	}
+	return latest, err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // ElectionTiming holds the time constants of an Election; each is greater than the next.
@@ -35,6 +37,9 @@ type Election struct {
 	Identity string
 	Timing   ElectionTiming
 
+	// waiting is why this process doesn't lead yet; nil before its first try.
+	waiting atomic.Pointer[error]
+
 	// version is the Lease's version as read last, and changedAt when this process first saw that version.
 	version   string
 	changedAt time.Time
@@ -46,7 +51,14 @@ var ErrLeaseLost = errors.New("the Lease couldn't be renewed in time, so another
 // Lead waits until this process leads, and runs work then. The context of work ends when ctx ends or the Lease is lost. Once work has
 // ended Lead frees the Lease. It returns work's error, ErrLeaseLost, or nil if ctx ended.
 func (e *Election) Lead(ctx context.Context, work func(context.Context) error) error {
-	if wait.PollUntilContextCancel(ctx, e.Timing.Retry, true, func(ctx context.Context) (bool, error) { return e.hold(ctx) == nil, nil }) != nil {
+	lead := func(ctx context.Context) (bool, error) {
+		err := e.hold(ctx)
+		if err != nil {
+			e.noteWaiting(ctx, err)
+		}
+		return err == nil, nil
+	}
+	if wait.PollUntilContextCancel(ctx, e.Timing.Retry, true, lead) != nil {
 		return nil // ctx ended before
 	}
 	leading, end := context.WithCancelCause(ctx)
@@ -66,6 +78,24 @@ func (e *Election) Lead(ctx context.Context, work func(context.Context) error) e
 	return err
 }
 
+// Waiting returns why this process doesn't lead: ErrHeld if another one does, otherwise what went wrong; nil before its first try.
+func (e *Election) Waiting() error {
+	if err := e.waiting.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// noteWaiting stores why this process doesn't lead, and logs it where it is something else than before.
+func (e *Election) noteWaiting(ctx context.Context, err error) {
+	was := e.Waiting()
+	e.waiting.Store(&err)
+	if errors.Is(err, ErrHeld) || was != nil && was.Error() == err.Error() || ctx.Err() != nil {
+		return
+	}
+	ctrllog.FromContext(ctx).WithName("election").Info("the Lease can't be taken; trying again", "lease", e.Namespace+"/"+e.Name, "error", err.Error())
+}
+
 // renew renews the Lease until ctx ends, and ends ctx if that fails for the deadline.
 func (e *Election) renew(ctx context.Context, end context.CancelCauseFunc) {
 	ticker := time.NewTicker(e.Timing.Retry)
@@ -83,16 +113,17 @@ func (e *Election) renew(ctx context.Context, end context.CancelCauseFunc) {
 		switch {
 		case err == nil:
 			renewedAt = began
-		case ctx.Err() == nil && (errors.Is(err, errHeld) || time.Since(renewedAt) >= e.Timing.Deadline):
+		case ctx.Err() == nil && (errors.Is(err, ErrHeld) || time.Since(renewedAt) >= e.Timing.Deadline):
 			end(ErrLeaseLost)
 			return
 		}
 	}
 }
 
-var errHeld = errors.New("another process holds the Lease")
+// ErrHeld says that another process holds the Lease.
+var ErrHeld = errors.New("another process holds the Lease")
 
-// hold takes the Lease or renews it. It returns errHeld while another process holds it.
+// hold takes the Lease or renews it. It returns ErrHeld while another process holds it.
 func (e *Election) hold(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Timing.Deadline/2)
 	defer cancel()
@@ -110,7 +141,7 @@ func (e *Election) hold(ctx context.Context) error {
 	case holder == e.Identity:
 		lease.Spec.RenewTime = &now
 	case holder != "" && !e.expired(lease):
-		return errHeld
+		return ErrHeld
 	default:
 		lease.Spec.LeaseTransitions = ptr.To(ptr.Deref(lease.Spec.LeaseTransitions, 0) + 1)
 		e.holdFrom(lease, now)

@@ -13,7 +13,11 @@ import (
 
 // correct appends a correction and prints the tenant's history.
 func correct(ctx context.Context, c *call) error {
-	correction, err := c.correction(time.Now())
+	completeUntil, err := c.store.CompleteUntil(ctx)
+	if err != nil {
+		return err
+	}
+	correction, err := c.correction(time.Now(), completeUntil)
 	if err != nil {
 		return err
 	}
@@ -23,9 +27,13 @@ func correct(ctx context.Context, c *call) error {
 	return history(ctx, c)
 }
 
-// correction returns the correction that the flags describe, or an error that names the wrong or missing flag.
-func (c *call) correction(now time.Time) (billing.Correction, error) {
+// correction returns the correction that the flags describe, or an error that names the wrong or missing flag. It ends where the ledger is
+// complete at the latest: what happened since may be on its way, and would be billed as before again.
+func (c *call) correction(now, completeUntil time.Time) (billing.Correction, error) {
 	correction := billing.Correction{Tenant: c.word, Until: now, Author: c.author, Reason: c.reason}
+	if !completeUntil.IsZero() && completeUntil.Before(now) {
+		correction.Until = completeUntil
+	}
 	switch {
 	case c.author == "":
 		return correction, errors.New("name whoever corrects: --author")
@@ -45,6 +53,10 @@ func (c *call) correction(now time.Time) (billing.Correction, error) {
 	}
 	if correction.Until.After(now) {
 		return correction, fmt.Errorf("--until lies in the future: %s; what holds from now on is spec.billing of LNamespace %s: change that", c.until, c.word)
+	}
+	if !completeUntil.IsZero() && correction.Until.After(completeUntil) {
+		return correction, fmt.Errorf("--until %s lies after %s, until when the ledger is complete: correct until then, or wait until the exporter has come that far",
+			c.until, completeUntil.UTC().Format(time.RFC3339))
 	}
 	if c.costCenterSet {
 		correction.CostCenter = &c.costCenter

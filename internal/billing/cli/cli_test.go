@@ -103,6 +103,18 @@ payments,payments,4711,ann@example.com,2026-03-03T12:00:00Z,,ann: resumes what w
 			t.Run("BILL-43 "+name, func(t *testing.T) { refused(t, d, name, append([]string{"correct", "payments"}, line...)...) })
 		}
 		want(t, d.told(t, "export", "-o=csv"), before)
+		t.Run("BILL-83 no correction reaches beyond what the ledger is complete until", func(t *testing.T) {
+			run := billing.Run{ID: "r", Exporter: "pod", StartedAt: nine, CompleteUntil: nine.AddDate(0, 0, 9)}
+			if err := d.store.StartRun(t.Context(), run); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, d, "lies after 2026-03-10T09:00:00Z, until when the ledger is complete",
+				"correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "--until=2026-03-11")
+			out := d.told(t, "correct", "payments", "--cost-center=7", "--author=x", "--reason=y", "--from=2026-03-05", "-o=csv")
+			want(t, out[strings.Index(out, "payments,payments,7"):], `payments,payments,7,ann@example.com,2026-03-05T00:00:00Z,2026-03-10T09:00:00Z,x: y
+payments,payments,4711,ann@example.com,2026-03-10T09:00:00Z,,x: resumes what was billed before: y
+`)
+		})
 	})
 }
 

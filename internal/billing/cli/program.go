@@ -4,18 +4,31 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/warren-tenancy/warren/internal/billing/exporter"
 )
+
+const programUsage = `Usage: manager billing COMMAND [FLAG...]
+       manager billing-exporter [FLAG...]
+
+This is the part of Warren that knows the ledger of billing. Program manager, which stands beside it, runs it with the same words.
+
+  billing COMMAND    asks and corrects the ledger; see billing --help
+  billing-exporter   writes who holds which namespace to the ledger, as it changes; see billing-exporter --help
+`
 
 // RunProgram is what the programs manager-billing and manager-bigquery share: it runs the exporter or a command, as the first argument
 // says.
 func RunProgram(ctx context.Context, version string, args []string, out io.Writer) error {
 	switch {
+	case len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]):
+		_, err := io.WriteString(out, programUsage)
+		return err
 	case len(args) > 0 && args[0] == "billing":
 		return Run(ctx, args[1:], out)
 	case len(args) > 0 && args[0] == "billing-exporter":
 		return exporter.Run(ctx, version, args[1:], out)
 	}
-	return fmt.Errorf("this program is run by manager, and knows billing and billing-exporter alone, not %q", args)
+	return fmt.Errorf("this program is run by manager, and knows billing and billing-exporter alone, not %q; see --help", args)
 }

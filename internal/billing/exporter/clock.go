@@ -23,12 +23,12 @@ func (c *serverClock) Now() time.Time { return time.Now().Add(time.Duration(c.ah
 // Since implements clock.PassiveClock.
 func (c *serverClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// listen wraps the transport to the API server so that each answer's Date sets the clock. Answers come every few seconds, because
-// the Lease is renewed.
+// listen wraps the transport to the API server so that each of its answers' Date sets the clock; an answer without Audit-Id is
+// of a proxy before it. Answers come every few seconds, because the Lease is renewed.
 func (c *serverClock) listen(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
-		if err == nil {
+		if err == nil && response.Header.Get("Audit-Id") != "" {
 			c.hear(response.Header.Get("Date"), time.Now())
 		}
 		return response, err

@@ -1,6 +1,8 @@
 package exporter
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -32,24 +34,24 @@ const (
 	unplaced
 )
 
-// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed, and whether the
-// changed object is new.
-func (c *cluster) apply(change change) (names []string, fresh bool) {
+// apply takes one change of the queue into the state. It returns the namespaces whose billing may have changed, and, if the changed object
+// is new, when it was made; the zero time if it isn't.
+func (c *cluster) apply(change change) (names []string, made time.Time) {
 	switch facts := change.facts.(type) {
 	case *namespaceFacts:
 		if change.gone {
-			return c.namespaceGone(facts.Name, facts.UID), false
+			return c.namespaceGone(facts.Name, facts.UID), made
 		}
 		return c.namespaceSeen(facts)
 	case *tenantFacts:
 		if change.gone {
-			return c.tenantGone(facts.name, facts.uid), false
+			return c.tenantGone(facts.name, facts.uid), made
 		}
 		return c.tenantSeen(facts)
 	case census:
-		return c.missing(facts), false
+		return c.missing(facts), made
 	}
-	return nil, false
+	return nil, made
 }
 
 // missing removes the objects that a complete list doesn't have, and returns the namespaces whose billing may have changed.
@@ -71,13 +73,16 @@ func (c *cluster) missing(all census) (names []string) {
 	return names
 }
 
-// namespaceSeen takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and
-// whether this one is new.
-func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, fresh bool) {
+// namespaceSeen takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and, if this one
+// is new, when it was made.
+func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, made time.Time) {
 	before := c.namespaces[n.Name]
 	c.namespaces[n.Name] = n
 	c.forest = c.forest.WithNamespace(n.Namespace)
-	return c.tree(n.Name), before == nil || before.UID != n.UID
+	if before == nil || before.UID != n.UID {
+		made = n.made
+	}
+	return c.tree(n.Name), made
 }
 
 func (c *cluster) namespaceGone(name, uid string) []string {
@@ -89,10 +94,13 @@ func (c *cluster) namespaceGone(name, uid string) []string {
 	return c.tree(name)
 }
 
-func (c *cluster) tenantSeen(p *tenantFacts) (names []string, fresh bool) {
+func (c *cluster) tenantSeen(p *tenantFacts) (names []string, made time.Time) {
 	before := c.payers[p.name]
 	c.payers[p.name] = p
-	return c.tree(p.name), before == nil || before.uid != p.uid
+	if before == nil || before.uid != p.uid {
+		made = p.made
+	}
+	return c.tree(p.name), made
 }
 
 func (c *cluster) tenantGone(name string, uid types.UID) []string {
@@ -141,7 +149,7 @@ func (c *cluster) desired(name string) (billing.Desired, holding) {
 		since = p.since
 	}
 	return billing.Desired{NamespaceUID: n.UID, Tenant: tenant, TenantUID: string(p.uid), Generation: p.generation,
-		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since}, held
+		CostCenter: p.costCenter, Owner: p.owner, Labels: p.labelMap(), Since: since, Made: c.namespaces[name].made}, held
 }
 
 // all returns the desired values of all held namespaces, and the set of unplaced namespaces.

@@ -31,6 +31,8 @@ type tenantFacts struct {
 	name       string
 	uid        types.UID
 	generation int64
+	// made is the LNamespace's creationTimestamp.
+	made time.Time
 	// since is when cost center and owner got their present values, as the operator has written it into the status; without such an
 	// entry, the LNamespace's creationTimestamp.
 	since             time.Time
@@ -55,7 +57,7 @@ func factsOf(object runtime.Object) any {
 }
 
 func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
-	f := &tenantFacts{name: l.Name, uid: l.UID, generation: l.Generation, since: l.CreationTimestamp.Time}
+	f := &tenantFacts{name: l.Name, uid: l.UID, generation: l.Generation, made: l.CreationTimestamp.Time, since: l.CreationTimestamp.Time}
 	if b := l.Spec.Billing; b != nil {
 		f.costCenter, f.owner = interned(b.CostCenter), interned(b.Owner)
 		for _, key := range slices.Sorted(maps.Keys(b.Labels)) {

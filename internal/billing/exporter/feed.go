@@ -2,6 +2,8 @@ package exporter
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,14 @@ type feed struct {
 
 	// pages are the facts from the pages, read so far, of the current list. The reflector reads one list at a time.
 	pages []any
+	// now is the API server's clock; nil where nothing follows the feed.
+	now func() time.Time
+	// mu guards confirmed and trouble: when the API server last said that it has nothing newer, or sent the newest change, and why it
+	// hasn't since; nil where nothing went wrong since.
+	mu        sync.Mutex
+	confirmed time.Time
+	trouble   error
+
 	// synced is closed once the first complete list is in the queue. complete says so within the feed.
 	synced   chan struct{}
 	complete bool
@@ -59,15 +69,49 @@ func (pagedLists) IsWatchListSemanticsUnSupported() bool { return true }
 func (f *feed) follow(ctx context.Context, api apiserver.Reader) {
 	lists := pagedLists{&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return f.readPage(ctx, api, o)
+			page, err := f.readPage(ctx, api, o)
+			f.noteTrouble(err)
+			return page, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			return api.Watch(ctx, f.list(), o)
+			w, err := api.Watch(ctx, f.list(), o)
+			f.noteTrouble(err)
+			return w, err
 		},
 	}}
 	reflector := toolscache.NewReflectorWithOptions(lists, f.object, f, toolscache.ReflectorOptions{Name: "billing"})
 	reflector.WatchListPageSize = pageSize
 	reflector.RunWithContext(ctx)
+}
+
+// UpdateResourceVersion implements cache.ResourceVersionUpdater: the reflector calls it after each event of the watch, bookmarks
+// included, which the API server sends about once a minute.
+func (f *feed) UpdateResourceVersion(string) { f.confirm() }
+
+// confirm notes that all changes up to now have been put into the queue.
+func (f *feed) confirm() {
+	if f.now == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.confirmed, f.trouble = f.now(), nil
+}
+
+func (f *feed) noteTrouble(err error) {
+	if err == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trouble = err
+}
+
+// sight returns when the feed was confirmed last, and what went wrong since; nil if nothing did.
+func (f *feed) sight() (confirmed time.Time, trouble error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.confirmed, f.trouble
 }
 
 // readPage reads one page, keeps its facts, and returns the page without its objects, because the reflector would keep them. It
@@ -105,6 +149,7 @@ func (f *feed) Replace([]any, string) error {
 		}
 	}
 	f.pages = nil
+	f.confirm()
 	if f.complete {
 		f.queue.put(census{sample: factsOf(f.object), there: there}, false)
 		return nil

@@ -20,6 +20,8 @@ const (
 	eventDown      = "BillingWarehouseDown"
 	eventRecovered = "BillingRecovered"
 	eventHeld      = "BillingMassEndHeld"
+	eventBlind     = "BillingClusterUnseen"
+	eventSeeing    = "BillingClusterSeen"
 )
 
 // keeper sends the outbox's events to the warehouse, makes the tracker compare cluster and ledger, and moves the watermark. It runs
@@ -49,6 +51,7 @@ type keeper struct {
 
 	// mu guards what the reporter reads.
 	mu       sync.Mutex
+	blind    error
 	err      error
 	trouble  billing.Trouble
 	compared bool
@@ -65,9 +68,28 @@ func (k *keeper) Start(ctx context.Context) error {
 		k.keep(ctx)
 		select {
 		case <-ctx.Done():
+			k.finish(context.WithoutCancel(ctx))
 			return nil
 		case <-ticker.C:
 		}
+	}
+}
+
+// lastFlush limits what is done when the exporter ends: its pod is killed 15 s after it was asked to.
+const lastFlush = 10 * time.Second
+
+// finish sends what has been seen when the exporter ends, since the outbox may end with its pod.
+func (k *keeper) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastFlush)
+	defer cancel()
+	if k.tracker.ready() {
+		k.tracker.advance(ctx)
+	}
+	if k.rest.Lasts(k.clock.Now()) {
+		return
+	}
+	if err := k.flush(ctx); err != nil {
+		ctrllog.FromContext(ctx).WithName("billing").Error(err, "the exporter ends, and changes stay in the outbox")
 	}
 }
 
@@ -88,9 +110,13 @@ func (k *keeper) steps(ctx context.Context) error {
 	if k.rest.Lasts(k.clock.Now()) {
 		return k.lastError()
 	}
-	settled := time.Time{}
-	if k.tracker.idle() {
-		settled = k.clock.Now()
+	settled, blind := k.tracker.sight()
+	k.noteSight(settled, blind)
+	if now := k.clock.Now(); settled.After(now) {
+		settled = now
+	}
+	if !k.tracker.idle() {
+		settled = time.Time{}
 	}
 	if err := k.ensure(ctx); err != nil {
 		return err
@@ -159,8 +185,12 @@ func (k *keeper) compare(ctx context.Context) error {
 		}
 		open = append(open, k.tracker.share(period))
 	}
+	completeUntil, err := k.store.CompleteUntil(ctx)
+	if err != nil {
+		return err
+	}
 	seen := k.clock.Now()
-	plan, err := k.tracker.compare(ctx, k.store, open, seen, k.compareEvery/2)
+	plan, err := k.tracker.compare(ctx, k.store, open, completeUntil, seen, k.compareEvery/2)
 	if err != nil {
 		return err
 	}
@@ -200,6 +230,32 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 	k.markedAt = settled
 	watermark.Set(float64(settled.Unix()))
 	return nil
+}
+
+// blindAfter is how long a watch may be in trouble before it is reported: one that ends is begun anew in less.
+const blindAfter = time.Minute
+
+// noteSight stores for the reporter why changes in the cluster aren't seen, and sends an Event when that begins and ends. until is
+// the time until which they have been seen.
+func (k *keeper) noteSight(until time.Time, trouble error) {
+	since := until
+	if since.Before(k.run.StartedAt) {
+		since = k.run.StartedAt
+	}
+	if trouble != nil && k.clock.Now().Sub(since) < blindAfter {
+		trouble = nil
+	}
+	k.mu.Lock()
+	was := k.blind
+	k.blind = trouble
+	k.mu.Unlock()
+	switch {
+	case trouble != nil && was == nil:
+		k.events.Event(k.self, corev1.EventTypeWarning, eventBlind, fmt.Sprintf("changes in the cluster are not seen: %v; the ledger is complete until %s, "+
+			"and what changes meanwhile is dated when it is seen", trouble, until.UTC().Format(time.RFC3339)))
+	case trouble == nil && was != nil:
+		k.events.Event(k.self, corev1.EventTypeNormal, eventSeeing, "changes in the cluster are seen again")
+	}
 }
 
 // conclude stores the outcome for the reporter, and writes Events and logs when the trouble changes.
@@ -249,9 +305,9 @@ func (k *keeper) lastError() error {
 	return k.err
 }
 
-// state returns the last outcome, for the reporter, and whether a comparison has succeeded yet.
-func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError error) {
+// state returns the last outcome, for the reporter, whether a comparison has succeeded yet, and why the cluster isn't seen, if it isn't.
+func (k *keeper) state() (trouble billing.Trouble, compared bool, lastError, blind error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.trouble, k.compared, k.err
+	return k.trouble, k.compared, k.err, k.blind
 }

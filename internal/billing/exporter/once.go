@@ -43,9 +43,13 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 			known.apply(change{facts: facts})
 		}
 	}
+	completeUntil, err := store.CompleteUntil(ctx)
+	if err != nil {
+		return billing.Plan{}, err
+	}
 	desired, unknown := known.all()
 	plan, err := billing.Diff(billing.Comparison{Cluster: clusterID(&c.Billing), Desired: desired, Unknown: unknown, Complete: true,
-		Seen: clock.Now(), Open: store.OpenPeriods(ctx), HoldFor: time.Hour})
+		Seen: clock.Now(), CompleteUntil: completeUntil, Open: store.OpenPeriods(ctx), HoldFor: time.Hour})
 	if err != nil {
 		return billing.Plan{}, err
 	}

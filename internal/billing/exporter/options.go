@@ -137,13 +137,13 @@ func (o options) run(ctx context.Context, file *configfile.Store, version string
 	}
 	events, stop := api.NewRecorder("warren-billing-exporter")
 	defer stop()
-	program, err := assemble(ctx, file.Current(), surroundings{api: api, events: events, clock: clock, identity: identity, version: version, namespace: o.namespace})
+	election := &apiserver.Election{Client: api, Namespace: o.namespace, Name: programs.LeaseName, Identity: identity + "_" + string(uuid.NewUUID()),
+		Timing: apiserver.DefaultElectionTiming()}
+	program, err := assemble(ctx, file.Current(), surroundings{api: api, events: events, clock: clock, election: election, identity: identity, version: version, namespace: o.namespace})
 	if err != nil {
 		return err
 	}
 	defer program.close()
-	election := &apiserver.Election{Client: api, Namespace: o.namespace, Name: programs.LeaseName, Identity: identity + "_" + string(uuid.NewUUID()),
-		Timing: apiserver.DefaultElectionTiming()}
 	return runLoops(ctx, election, program.elected, append(program.loops, file, healthEndpoint(o.health), metricsEndpoint(o.metrics)))
 }
 

@@ -40,6 +40,8 @@ type surroundings struct {
 	api    *apiserver.Client
 	events record.EventRecorder
 	clock  clock.PassiveClock
+	// election makes one of several exporters the leader.
+	election *apiserver.Election
 	// identity is the name of the host, namespace that of the exporter's Lease and Deployment.
 	identity, version, namespace string
 }
@@ -68,7 +70,7 @@ func assemble(ctx context.Context, c *config.OperatorConfiguration, s surroundin
 		}
 	}
 	if c.Billing.Driver == config.DriverSQLite {
-		p.loops = append(p.loops, &onlyOne{elected: p.elected, wait: aloneWithin, path: c.Billing.SQLite.Path})
+		p.loops = append(p.loops, &onlyOne{elected: p.elected, wait: aloneWithin, path: c.Billing.SQLite.Path, waiting: s.election.Waiting})
 	}
 	return p, nil
 }
@@ -106,6 +108,8 @@ type onlyOne struct {
 	elected <-chan struct{}
 	wait    time.Duration
 	path    string
+	// waiting is Election.Waiting: why this process doesn't lead.
+	waiting func() error
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -119,6 +123,9 @@ func (o *onlyOne) Start(ctx context.Context) error {
 	case <-o.elected:
 	case <-ctx.Done():
 	case <-timer.C:
+		if err := o.waiting(); err != nil && !errors.Is(err, apiserver.ErrHeld) {
+			return fmt.Errorf("the exporter can't take Lease %s: %w; give its account the rights of component billing-exporter, and see that the API server can be reached", programs.LeaseName, err)
+		}
 		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the Deployment to 1", programs.LeaseName, o.path)
 	}
 	return nil

@@ -2,7 +2,9 @@ package exporter
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,8 +59,10 @@ func (r *reporter) Start(ctx context.Context) error {
 // situation holds the facts that decide all tenants' conditions.
 type situation struct {
 	// unread is why the outbox can't be read; no tenant counts as exported then.
-	unread   error
-	err      error
+	unread error
+	err    error
+	// blind is why changes in the cluster aren't seen; nil if they are.
+	blind    error
 	trouble  billing.Trouble
 	compared bool
 	// waits is since when the oldest change of a tenant has waited, by UID; parked why one was refused.
@@ -72,7 +76,7 @@ type situation struct {
 
 func (r *reporter) look(ctx context.Context) (situation, error) {
 	s := situation{parked: map[string]string{}, now: r.clock.Now()}
-	s.trouble, s.compared, s.err = r.keeper.state()
+	s.trouble, s.compared, s.err, s.blind = r.keeper.state()
 	var err error
 	if s.waits, err = r.outbox.WaitingTenants(ctx); err != nil {
 		return s, err
@@ -101,17 +105,30 @@ func (r *reporter) report(ctx context.Context) error {
 		if want == nil || !mustSay(tenant.told, want, tenant.generation) {
 			continue
 		}
-		if err := r.write(ctx, tenant, want); err != nil {
-			return err
+		if failed := r.write(ctx, tenant, want); failed != nil {
+			err = errors.Join(err, failed)
+			if ctx.Err() != nil || !refusedAlone(failed) {
+				return err
+			}
 		}
 	}
 	return err
 }
 
-// mustSay says whether the condition must be written: it is missing, differs, or has an older generation.
-func mustSay(was, want *metav1.Condition, generation int64) bool {
-	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.Message != want.Message || was.ObservedGeneration != generation
+// refusedAlone reports whether the API server refused the write of one status for what it holds, which says nothing of others.
+func refusedAlone(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
+
+// mustSay says whether the condition must be written: it is missing, differs, or has an older generation. What counts and names a
+// single try in a message, such as rows, ports and jobs, differs each time and is no difference.
+func mustSay(was, want *metav1.Condition, generation int64) bool {
+	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.ObservedGeneration != generation ||
+		countsAndNames.ReplaceAllString(was.Message, "#") != countsAndNames.ReplaceAllString(want.Message, "#")
+}
+
+// countsAndNames are numbers, and what is so long that somebody's computer has named it.
+var countsAndNames = regexp.MustCompile(`[A-Za-z0-9_-]{20,}|[0-9]+`)
 
 // condition returns the condition of a tenant, by its UID; nil while there is nothing to report yet.
 func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.Condition {
@@ -129,6 +146,8 @@ func (s situation) condition(tenant types.UID, patience time.Duration) *metav1.C
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait in the exporter's memory until its outbox takes them: "+text.Cut(s.problem.Error(), 512))
 	case s.unsaved[string(tenant)]: // the change came just now
 		return nil
+	case s.blind != nil:
+		return exported(false, v1alpha1.ReasonPending, "the exporter doesn't see what changes in the cluster, which an administrator must mend: "+text.Cut(s.blind.Error(), 512))
 	case waits && s.now.Sub(since) > patience:
 		return exported(false, v1alpha1.ReasonPending, "changes of this tenant wait to be written to the ledger")
 	case waits || !s.compared:

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,6 +27,9 @@ type tracker struct {
 	interval time.Duration
 	// mostUnsaved limits the length of unsaved. Beyond it all are dropped, and the next comparison finds them again.
 	mostUnsaved int
+
+	// feeds are the watches, once Start has begun.
+	feeds atomic.Pointer[[]*feed]
 
 	// mu guards the fields below. It is held during a comparison, which queries the warehouse; the watches fill the queue
 	// meanwhile, so they never wait.
@@ -50,7 +54,10 @@ type tracker struct {
 func (t *tracker) Start(ctx context.Context) error {
 	var following sync.WaitGroup
 	defer following.Wait()
-	for _, f := range newFeeds(t.queue) { // LNamespaces are followed once all Namespaces are known
+	feeds := newFeeds(t.queue)
+	t.feeds.Store(&feeds)
+	for _, f := range feeds { // LNamespaces are followed once all Namespaces are known
+		f.now = t.queue.now
 		following.Go(func() { f.follow(ctx, t.api) })
 		select {
 		case <-ctx.Done():
@@ -99,9 +106,9 @@ func (t *tracker) advance(ctx context.Context) {
 
 func (t *tracker) applyQueued() {
 	for _, change := range t.queue.take() {
-		names, fresh := t.cluster.apply(change)
+		names, made := t.cluster.apply(change)
 		for _, name := range names {
-			if event, ok := t.event(name, change.seen, fresh); ok {
+			if event, ok := t.event(name, change.seen, made); ok {
 				t.remember(event)
 				t.unsaved = append(t.unsaved, event)
 			}
@@ -109,14 +116,14 @@ func (t *tracker) applyQueued() {
 	}
 }
 
-// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. fresh says that
-// the changed object is new.
-func (t *tracker) event(name string, seen time.Time, fresh bool) (billing.Event, bool) {
+// event returns the event that makes the ledger agree with the cluster about a namespace, and false if they agree. made is when the
+// changed object was made, if it is new: a namespace that is older came to its tenant now.
+func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool) {
 	open, was := t.open[name]
 	desired, holding := t.cluster.desired(name)
 	switch {
 	case holding == held && !was:
-		if !fresh { // the namespace existed before it came to the tenant
+		if made.IsZero() || desired.Made.Before(made) {
 			desired.Since = seen
 		}
 		return desired.Begin(t.clusterID, name, t.ended[name]), true
@@ -169,6 +176,25 @@ func (t *tracker) save(ctx context.Context) {
 	ctrllog.FromContext(ctx).WithName("billing").Error(err, "changes wait in memory until the outbox takes them", "changes", len(t.unsaved))
 }
 
+// sight returns until when all changes have been seen, which is when the watch that was confirmed least recently was, and why no later
+// time is known; nil if no watch is in trouble.
+func (t *tracker) sight() (until time.Time, trouble error) {
+	feeds := t.feeds.Load()
+	if feeds == nil {
+		return t.queue.now(), nil
+	}
+	for i, f := range *feeds {
+		confirmed, failed := f.sight()
+		if i == 0 || confirmed.Before(until) {
+			until = confirmed
+		}
+		if failed != nil && trouble == nil {
+			trouble = failed
+		}
+	}
+	return until, trouble
+}
+
 // idle says whether the events of every change seen so far are in the outbox.
 func (t *tracker) idle() bool {
 	t.mu.Lock()
@@ -216,8 +242,8 @@ type ledger interface {
 }
 
 // compare plans the events that the ledger lacks, from the cluster, the open periods and the events that wait, and puts them into
-// the outbox. The caller has read the open periods just before, and flushes nothing until compare returns.
-func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, seen time.Time, holdFor time.Duration) (billing.Plan, error) {
+// the outbox. The caller has read the open periods and the watermark just before, and flushes nothing until compare returns.
+func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open, completeUntil, seen time.Time, holdFor time.Duration) (billing.Plan, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.applyQueued()
@@ -244,7 +270,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	}
 	desired, unknown := t.cluster.all()
 	plan, err := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
-		Open: collect, Held: heldBack, HoldFor: holdFor})
+		CompleteUntil: completeUntil, Open: collect, Held: heldBack, HoldFor: holdFor})
 	if err != nil {
 		return billing.Plan{}, err
 	}

@@ -1,0 +1,190 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/record"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// door answers lists and watches of nothing, or refuses them while it is shut.
+type door struct {
+	shut    atomic.Bool
+	watches chan *watch.FakeWatcher
+}
+
+func (d *door) refusal() error {
+	if !d.shut.Load() {
+		return nil
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "", errors.New("the role is gone"))
+}
+
+func (d *door) List(_ context.Context, list apiserver.List, _ metav1.ListOptions) error {
+	list.SetResourceVersion("1")
+	return d.refusal()
+}
+
+func (d *door) Watch(context.Context, apiserver.List, metav1.ListOptions) (watch.Interface, error) {
+	if err := d.refusal(); err != nil {
+		return nil, err
+	}
+	w := watch.NewFake()
+	d.watches <- w
+	return w, nil
+}
+
+// until polls.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+func TestBlind(t *testing.T) {
+	t.Run("BILL-78 the watermark stops while the cluster can't be seen", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+		d := &door{watches: make(chan *watch.FakeWatcher, 100)}
+		x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = x.tracker.Start(ctx) }()
+		until(t, "nothing was read", x.tracker.ready)
+		watermark := func() time.Time {
+			x.keep(t.Context())
+			at, err := x.store.CompleteUntil(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		x.keep(t.Context()) // compares
+		began := x.clock.Now()
+		until(t, "no watermark", func() bool { return watermark().Equal(began) })
+
+		d.shut.Store(true)
+		for range 2 {
+			(<-d.watches).Stop()
+		}
+		x.clock.SetTime(began.Add(30 * 24 * time.Hour))
+		blind := func() error {
+			x.keep(t.Context())
+			_, _, _, err := x.state()
+			return err
+		}
+		until(t, "nobody notices", func() bool { return blind() != nil })
+		if at := watermark(); !at.Equal(began) {
+			t.Errorf("complete until %s, though nothing was seen since %s", at, began)
+		}
+		c := situation{compared: true, blind: blind()}.condition("t1", 0)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonPending) || !strings.Contains(c.Message, "the role is gone") {
+			t.Errorf("tenants are told %+v", c)
+		}
+		if event := <-x.events.(*record.FakeRecorder).Events; !strings.Contains(event, "changes in the cluster are not seen: ") || !strings.Contains(event, "complete until 2026-03-01T09:00:00Z") {
+			t.Errorf("Event %q", event)
+		}
+
+		d.shut.Store(false)
+		until(t, "the watermark doesn't go on", func() bool { return watermark().After(began) })
+		if err := blind(); err != nil {
+			t.Errorf("still blind: %v", err)
+		}
+	})
+}
+
+func TestEnd(t *testing.T) {
+	t.Run("BILL-79 what was seen before SIGTERM is in the ledger", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+		x.keep(t.Context())
+		x.flushEvery = time.Hour
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- x.Start(ctx) }()
+		until(t, "it doesn't begin", func() bool { waiting, _, err := x.outbox.Waiting(t.Context()); return err == nil && waiting == 0 })
+		x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late", Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		periods, err := x.store.History(t.Context(), "pay")
+		if err != nil || len(periods) != crowd+1 {
+			t.Errorf("%d periods, %v; wanted %d", len(periods), err, crowd+1)
+		}
+	})
+}
+
+// BILL-80: a namespace above an old one, and an LNamespace above both, don't date the old one back.
+func TestOldNamespaceBelowNewOnes(t *testing.T) {
+	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+	began := x.clock.Now()
+	seen := func(facts any) {
+		x.tracker.queue.put(facts, false)
+		x.tracker.advance(t.Context())
+	}
+	below := func(name, parent string, made time.Time) *namespaceFacts {
+		return &namespaceFacts{Namespace: &forest.Namespace{Name: name, UID: name, Labels: map[string]string{v1alpha1.LabelParent: parent}}, made: made}
+	}
+	seen(below("old", "mid", began))
+	x.clock.SetTime(began.Add(365 * 24 * time.Hour))
+	now := x.clock.Now()
+	seen(below("young", "mid", now.Add(time.Second)))
+	seen(below("mid", "pay", now))
+	from := map[string]time.Time{}
+	for name, open := range x.tracker.open {
+		from[name] = open.ValidFrom
+	}
+	for name, want := range map[string]time.Time{"old": now, "mid": now, "young": now.Add(time.Second)} {
+		if !from[name].Equal(want) {
+			t.Errorf("BILL-80 %s is billed from %s, wanted %s", name, from[name], want)
+		}
+	}
+}
+
+func TestCauseOfWaiting(t *testing.T) {
+	for name, c := range map[string]struct {
+		waiting error
+		want    string
+	}{
+		"another exporter leads": {apiserver.ErrHeld, "needs one replica: another exporter holds Lease"},
+		"no rights":              {apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no rights")), "can't take Lease warren-billing-exporter: leases \"x\" is forbidden: no rights"},
+		"no API server":          {fmt.Errorf("dial tcp 127.0.0.1:1: connection refused"), "connection refused; give its account the rights"},
+	} {
+		t.Run("BILL-81 "+name, func(t *testing.T) {
+			o := &onlyOne{elected: make(chan struct{}), path: "f", waiting: func() error { return c.waiting }}
+			if err := o.Start(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestChurn(t *testing.T) {
+	say := func(was, now string) bool {
+		told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
+		return mustSay(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
+	}
+	const at = "appending %d events to ledger: job warren-0d21e2c4-0000-4000-8000-000000000001: dial tcp 10.0.0.1:%d: %s"
+	if say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(strings.Replace(at, "0001:", "0002:", 1), 102, 40002, "refused")) {
+		t.Error("BILL-82 counts and names rewrite the status")
+	}
+	if !say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(at, 101, 40001, "timed out")) {
+		t.Error("BILL-82 another cause isn't told")
+	}
+}
