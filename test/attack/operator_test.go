@@ -230,6 +230,7 @@ var cageRows = []row{
 			create("event default/about-a-tenant", eventOf("warren", `{apiVersion: $D/v1alpha1, kind: LNamespace, name: payments}`)),
 			create("event pay-web/about-a-source", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: pay-web, name: s}`)),
 			create("event plain/about-an-obstacle", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: plain, name: theirs}`)),
+			create("event warren-system/elected", eventOf("host_0d21", `{apiVersion: coordination.k8s.io/v1, kind: Lease, namespace: warren-system, name: warren}`)),
 			create("event default/about-an-obstacle", eventOf("warren", `{apiVersion: v1, kind: Secret, namespace: default, name: theirs}`)),
 			create("event warren-system/about-itself", eventOf("warren", `{apiVersion: apps/v1, kind: Deployment, namespace: warren-system, name: warren-controller-manager}`))),
 	}},
