@@ -135,6 +135,9 @@ func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
 	if unready := unreadyTenant(wave, estate, c); unready != "" {
 		return unready
 	}
+	if keys := unclean(wave, estate, c); keys != "" {
+		return keys
+	}
 	if len(wave) == 0 || wave[0].Phase == Finish {
 		return untaken(estate, c)
 	}
@@ -212,7 +215,7 @@ func write(ctx context.Context, api client.Client, step Step) error {
 	switch step.Verb {
 	case Delete:
 		uid := types.UID(step.uid)
-		return client.IgnoreNotFound(api.Delete(ctx, object, client.Preconditions{UID: &uid}))
+		return client.IgnoreNotFound(api.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &step.version}))
 	case Create:
 		body, err := json.Marshal(step.Body)
 		if err == nil {

@@ -52,6 +52,9 @@ func (p *planner) before() map[string]map[string]string {
 	}
 	for _, object := range p.touched() {
 		note(objectOf(object), object.Labels, v1alpha1.LabelPropagate, v1alpha1.LabelInheritedFrom)
+		if mark := p.peer.copyLabel; mark.value != "" && object.Labels[mark.key] == mark.value {
+			note(objectOf(object), object.Labels, mark.key)
+		}
 		note(objectOf(object), object.Annotations, v1alpha1.AnnotationSelect, v1alpha1.AnnotationSourceHash)
 	}
 	return found

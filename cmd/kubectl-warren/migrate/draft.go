@@ -124,7 +124,7 @@ func (d *draft) create(phase Phase, wave int, object Object, spec any) {
 
 // remove adds the step that deletes an object that the migration made.
 func (d *draft) remove(wave int, object Object, now metav1.Object) {
-	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID())})
+	d.steps = append(d.steps, Step{Phase: Owners, wave: wave, Verb: Delete, Object: object, uid: string(now.GetUID()), version: now.GetResourceVersion()})
 }
 
 // scale adds the step that asks for replicas of a Deployment, where others are asked for.

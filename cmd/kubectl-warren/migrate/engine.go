@@ -60,6 +60,8 @@ type Record struct {
 	// Places are what the namespaces stand below, to which the user has agreed, by UID of the namespace: the UID of the parent or
 	// template, "" for roots and templates. Whatever else the peer's keys say later is refused.
 	Places map[string]string `json:"places,omitempty"`
+	// Inherited are the keys that namespaces inherit since, with the values of before.
+	Inherited []KeyChange `json:"inherited,omitempty"`
 	// Before are the values that Warren's keys had before the migration on what it may write, by object: undoing brings them back. An
 	// object of Warren's own that was there has an entry, if an empty one.
 	Before map[string]map[string]string `json:"before,omitempty"`
@@ -123,6 +125,7 @@ func (p *planner) record(phase Phase, change func(*Record)) {
 			r.Policies[objectOf(w.PartialObjectMetadata).String()] = w.Policies
 		}
 		r.Subjects, r.Finalizers = p.Peer.subjects(), p.finalized()
+		r.Inherited = p.findKeyChanges()
 		r.Before, r.Places = p.before(), p.agreement(p.Cluster)
 		if phase == Rest {
 			at := p.Peer.RecordAt

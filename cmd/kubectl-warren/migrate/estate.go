@@ -34,6 +34,8 @@ type Estate struct {
 	Creator string
 	// Stop says why the migration can only be undone, and what to do; "" if it may go on.
 	Stop string
+	// IsGone says that the API server has no definitions of the peer's any more: the migration can only be finished.
+	IsGone bool
 	// Owned are Namespaces and objects that the garbage collector deletes when an object of the peer's is deleted, which is of
 	// API group OwnerGroup; that ends with the last step.
 	Owned      []*metav1.PartialObjectMetadata

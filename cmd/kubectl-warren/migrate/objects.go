@@ -35,7 +35,11 @@ func (p *planner) planCopies() {
 			continue
 		}
 		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: propagate.Unwritten}
-		p.draft.relabel(Copies, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace},
+		labels := map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace}
+		if mark := p.peer.copyLabel; mark.value != "" && object.Labels[mark.key] == mark.value {
+			labels[mark.key] = ""
+		}
+		p.draft.relabel(Copies, 0, object, labels,
 			map[string]string{v1alpha1.AnnotationSourceHash: mark.String()})
 	}
 	p.newCopies = p.findNewCopies(world, objects)

@@ -31,6 +31,10 @@ type peer struct {
 	namespace, prefix string
 	// group is the API group of its own kinds.
 	group string
+	// copyLabel is what the peer sets on each copy to call it its own, under a key that others read too.
+	copyLabel struct{ key, value string }
+	// labelAdvice says which of Warren's labels stand for the peer's, in the end of a sentence.
+	labelAdvice string
 	// holdsNamespaces says that objects of its kinds in namespaces have finalizers.
 	holdsNamespaces bool
 	// needsFile says that its configuration is a file, which the flag --peer-config names.
@@ -68,6 +72,7 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 	estate, err := r.peer.readEstate(ctx, r, &c)
 	if err == nil {
 		estate.peer = r.peer
+		err = r.readSelectors(ctx, estate)
 	}
 	return estate, c, err
 }
@@ -147,6 +152,9 @@ func (r *reader) objects(ctx context.Context, group, kind string, scope ...clien
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(mapping.GroupVersionKind.GroupVersion().WithKind(kind + "List"))
 	err = gather.Each(ctx, r.api, list, func(object client.Object) { found = append(found, *object.(*unstructured.Unstructured)) }, scope...)
+	if apierrors.IsNotFound(err) { // the definition went after the kinds were discovered
+		return nil, false, nil
+	}
 	if err != nil {
 		return nil, true, fmt.Errorf("list %s.%s: %w", kind, group, err)
 	}
@@ -281,7 +289,9 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 
 var hncPeer = peer{
 	word: "hnc", title: "HNC", namespace: "hnc-system", prefix: "hnc-", group: hncGroup, holdsNamespaces: true,
-	bystander: "hnc-resourcelist", // without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
+	copyLabel:   struct{ key, value string }{v1alpha1.LabelManagedBy, hncGroup},
+	labelAdvice: ", to NAME" + v1alpha1.TreeLabelSuffix + " for NAME" + hncTreeSuffix,
+	bystander:   "hnc-resourcelist", // without it, the API server can't tell which kinds it serves, and no namespace of the cluster can be deleted
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		found := HNC{}
 		served := false
@@ -295,7 +305,7 @@ var hncPeer = peer{
 			}
 			*into, served = objects, served || here
 		}
-		if !served {
+		if !served && c.Peer.Record == nil {
 			return nil, errors.New("the API server has no kind of " + hncGroup + ": HNC is not installed here")
 		}
 		var err error
@@ -304,6 +314,7 @@ var hncPeer = peer{
 		}
 		keys := r.configuration.SubNamespaces
 		estate := EstateOfHNC(found, c.Namespaces, c.Kinds, AllowedKeys{keys.Labels.Match, keys.Annotations.Match})
+		estate.IsGone = !served
 		estate.compareFlagsOfHNC(found.settings, r.configuration)
 		for _, object := range slices.Concat(found.Anchors, found.Hierarchies) {
 			estate.Holding = append(estate.Holding, metadataOf(object))
@@ -314,9 +325,11 @@ var hncPeer = peer{
 
 var accuratePeer = peer{
 	word: "accurate", title: "Accurate", namespace: "accurate", prefix: "accurate-", group: accurateGroup, holdsNamespaces: true, needsFile: true,
+	copyLabel:   struct{ key, value string }{v1alpha1.LabelCreatedBy, "accurate"},
+	labelAdvice: ", to the labels of " + v1alpha1.Domain + " of the same names",
 	readEstate: func(ctx context.Context, r *reader, c *Cluster) (*Estate, error) {
 		subs, served, err := r.objects(ctx, accurateGroup, "SubNamespace")
-		if err == nil && !served {
+		if err == nil && !served && c.Peer.Record == nil {
 			err = errors.New("the API server has no kind of " + accurateGroup + ": Accurate is not installed here")
 		}
 		if err != nil {
@@ -326,6 +339,7 @@ var accuratePeer = peer{
 		if err != nil {
 			return nil, err
 		}
+		estate.IsGone = !served
 		for _, sub := range subs {
 			estate.Holding = append(estate.Holding, metadataOf(sub))
 		}

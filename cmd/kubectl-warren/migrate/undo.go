@@ -35,9 +35,14 @@ func NewUndo(estate *Estate, c Cluster) (Plan, error) {
 		return Plan{}, nil
 	case record.Finished:
 		return Plan{}, fmt.Errorf("the last step has been taken, by %s: the copies follow Warren's sources, and nothing can be undone", c.Peer.RecordAt)
+	case estate.IsGone:
+		return Plan{}, fmt.Errorf("the definitions of %s are gone, so it can't run again: kubectl warren migrate %s --finish takes the last step", estate.peer.title, estate.peer.word)
 	}
 	d := &draft{gaps: slices.Clone(estate.Gaps)}
 	u := &undoer{Estate: estate, Cluster: c, outlook: foresee(estate, c, d), draft: d}
+	if err := u.checkSince(); err != nil {
+		return Plan{}, err
+	}
 	u.undoNamespaces()
 	u.undoHierarchy()
 	u.undoTenants()
@@ -68,7 +73,7 @@ func (u *undoer) undoHierarchy() {
 		if sub := u.Subs[place.Parent+"/"+name]; sub != nil && u.Peer.Record.isMadeHere(ours("SubNamespace", place.Parent, name), sub) {
 			u.draft.remove(0, ours("SubNamespace", sub.Namespace, name), sub)
 		}
-		if hc := u.Hierarchies[name]; hc != nil && u.Peer.Record.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) {
+		if hc := u.Hierarchies[name]; hc != nil && (u.Peer.Record.isMadeHere(ours("HierarchyConfiguration", name, hc.Name), hc) || u.isOperators(hc, place)) {
 			u.draft.remove(0, ours("HierarchyConfiguration", name, hc.Name), hc)
 		} else if hc != nil {
 			u.undoHierarchyOf(hc, place)
@@ -137,7 +142,11 @@ func (u *undoer) undoObjects() {
 			continue
 		}
 		sources[slot.At(from)] = true
-		u.draft.relabel(Release, 0, object, map[string]string{v1alpha1.LabelInheritedFrom: u.Peer.Record.had(objectOf(object), v1alpha1.LabelInheritedFrom)},
+		labels := map[string]string{v1alpha1.LabelInheritedFrom: u.Peer.Record.had(objectOf(object), v1alpha1.LabelInheritedFrom)}
+		if key := u.peer.copyLabel.key; u.Peer.Record.had(objectOf(object), key) != "" {
+			labels[key] = u.peer.copyLabel.value
+		}
+		u.draft.relabel(Release, 0, object, labels,
 			map[string]string{v1alpha1.AnnotationSourceHash: u.Peer.Record.had(objectOf(object), v1alpha1.AnnotationSourceHash)})
 	}
 	for _, slot := range sortedSlots(sources) {
@@ -159,6 +168,7 @@ func (u *undoer) undoObjects() {
 // undoRest restores the webhooks and replicas of the other operator, and deletes the record.
 func (u *undoer) undoRest() {
 	record := u.Peer.Record
+	u.undoInherited()
 	u.undoFinalizers()
 	for _, d := range u.Peer.Deployments {
 		if replicas, known := record.Replicas[objectOf(d.PartialObjectMetadata).String()]; known {
@@ -171,7 +181,7 @@ func (u *undoer) undoRest() {
 		}
 	}
 	u.restoreGrants()
-	u.draft.steps = append(u.draft.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: u.Peer.RecordAt, uid: u.Peer.RecordUID})
+	u.draft.steps = append(u.draft.steps, Step{Phase: Wake, wave: 3, Verb: Delete, Object: u.Peer.RecordAt, uid: u.Peer.RecordUID, version: u.Peer.RecordVersion})
 }
 
 // restoreGrants gives the grants the subjects that they had, after the other operator's webhooks answer as before.

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -202,7 +203,7 @@ func (s *migration) taken(ctx context.Context, domain string) {
 		Expect(state[name]).NotTo(BeNil(), name)
 		Expect(state[name].Labels).To(HaveKey(v1alpha1.LabelInheritedFrom), name)
 		Expect(state[name].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationSourceHash, HavePrefix("update:")), name)
-		Expect(state[name].Labels).NotTo(HaveKey(HavePrefix(domain)), name)
+		Expect(state[name].Labels).NotTo(Or(HaveKey(HavePrefix(domain)), HaveKey("app.kubernetes.io/managed-by")), name)
 	}
 }
 
@@ -238,7 +239,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(os.WriteFile(config, []byte(migrating), 0o600)).To(Succeed())
 		s = own.fill(ctx, "hnc", config, rbacKind("Role"), rbacKind("RoleBinding"), secretKind, configMapKind)
 		mark := func(u *unstructured.Unstructured) {
-			u.SetLabels(map[string]string{"hnc.x-k8s.io/inherited-from": "h-org"})
+			u.SetLabels(map[string]string{"hnc.x-k8s.io/inherited-from": "h-org", "app.kubernetes.io/managed-by": "hnc.x-k8s.io"})
 		}
 		s.copy(ctx, rbacKind("Role"), "reader", "h-org", mark, "h-team", "h-svc", "h-lab")
 		s.copy(ctx, rbacKind("RoleBinding"), "readers", "h-org", mark, "h-team", "h-svc", "h-lab")
@@ -248,7 +249,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		before = s.state(ctx, "h-")
 	})
 
-	It("MIG-P1 plans every write, says what has no counterpart, and does nothing", func(ctx SpecContext) {
+	It("MIG-P1 MIG-P12 plans every write, says what has no counterpart, and does nothing", func(ctx SpecContext) {
 		plan := s.planned(ctx)
 		phases := map[string]int{}
 		for _, step := range plan.Steps {
@@ -259,7 +260,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
 		}
-		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges", "label tier of SubnamespaceAnchor h-org/h-team"))
+		Expect(gaps).To(ConsistOf("HierarchicalResourceQuota h-org/budget", "mode Propagate of limitranges", "label tier of SubnamespaceAnchor h-org/h-team", "NetworkPolicy h-org/from-tree"))
 		Expect(s.done(ctx, controlplane.Admin, s.args()...)).To(And(MatchRegexp(`(?m)^HierarchicalResourceQuota h-org/budget +Warren has no quota over a whole tree`),
 			MatchRegexp(`(?m)^copies +13 +3 ConfigMap, 5 Role, 3 RoleBinding, 2 Secret$`), MatchRegexp(`(?m)^h-org +h-lab, h-team$`), Not(ContainSubstring("COPIED ANEW"))), "MIG-P6 a table of each matter")
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
@@ -272,7 +273,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 			Expect(step.Object.Kind).NotTo(Equal("Deployment"), "one in some namespace is not HNC's for its name")
 		}
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--finish", "--yes")...)).To(HaveSuffix("writes come before the last step: kubectl warren migrate hnc --apply"))
-		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("All is as HNC left it\n"))
+		Expect(s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(Equal("Nothing of a migration from HNC is there to take back\n"))
 		Expect(s.fails(ctx, controlplane.Admin, s.args("--apply")...)).To(HaveSuffix("nothing was done"))
 		Expect(metadataOf(s.state(ctx, "h-"))).To(Equal(metadataOf(before)))
 	})
@@ -317,9 +318,11 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		edit(ctx, s.cluster, build.ConfigMap("h-org", "settings", ""), func(o *corev1.ConfigMap) {
 			o.SetLabels(map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeCreate})
 		})
+		edit(ctx, s.cluster, build.Namespace("h-org"), func(n *corev1.Namespace) { n.Labels["pod-security.kubernetes.io/enforce"] = "baseline" })
 		before = s.state(ctx, "h-")
 		s.pursue(ctx, "--apply", "--yes")
 		tree(ctx)
+		Eventually(s.ns("h-lab")).WithContext(ctx).Should(carry("pod-security.kubernetes.io/enforce", "baseline"))
 		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(before)))
 		deployment := s.object(ctx, deploymentKind, "hnc-system", "hnc-controller-manager")
 		Expect(deployment.Object["spec"]).To(HaveKeyWithValue("replicas", BeEquivalentTo(0)))
@@ -341,6 +344,26 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		Expect(s.object(ctx, anchorKind, "h-org", "h-team").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io"}))
 		Expect(s.object(ctx, hncHierarchyKind, "h-org", "hierarchy").GetFinalizers()).To(Equal([]string{"hnc.x-k8s.io/hasSubnamespace"}))
 		Eventually(s.is(subNamespace("h-org/h-team"))).WithContext(ctx).Should(gone())
+		Eventually(func() (left []v1alpha1.HierarchyConfiguration) {
+			GinkgoHelper()
+			list := &v1alpha1.HierarchyConfigurationList{}
+			Expect(s.Admin().List(ctx, list)).To(Succeed())
+			return slices.DeleteFunc(list.Items, func(hc v1alpha1.HierarchyConfiguration) bool { return !strings.HasPrefix(hc.Namespace, "h-") })
+		}).WithContext(ctx).Should(BeEmpty(), "MIG-U4")
+	})
+
+	It("MIG-U3 takes nothing back where users placed namespaces since, and says which", func(ctx SpecContext) {
+		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
+		Eventually(s.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
+		Expect(s.done(ctx, controlplane.Admin, "sub", "create", "h-since", "h-svc", "--wait")).NotTo(BeEmpty())
+		applied := s.state(ctx, "h-")
+		Expect(s.fails(ctx, controlplane.Admin, s.args("--undo", "--yes")...)).To(ContainSubstring("namespace h-since was placed below h-svc"))
+		Expect(uidsOf(s.state(ctx, "h-"))).To(Equal(uidsOf(applied)))
+		Expect(s.now(ctx, "h-svc")).To(carry(v1alpha1.LabelParent, "h-team"))
+		Expect(s.Admin().Delete(ctx, subNamespace("h-svc/h-since"))).To(Succeed())
+		s.isRid(ctx, build.Namespace("h-since"))
+		s.done(ctx, controlplane.Admin, s.args("--undo", "--yes")...)
+		Eventually(func() map[string]map[string]string { return metadataOf(s.state(ctx, "h-")) }).WithContext(ctx).Should(Equal(metadataOf(before)))
 	})
 
 	It("MIG-P10 lets namespaces be deleted while the other operator rests, and nobody change what its objects say", func(ctx SpecContext) {
@@ -394,6 +417,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		GinkgoHelper()
 		for i := range path[1:] {
 			s.copy(ctx, secretKind, name, path[i], func(u *unstructured.Unstructured) {
+				u.SetLabels(map[string]string{"app.kubernetes.io/created-by": "accurate"})
 				u.SetAnnotations(map[string]string{"accurate.cybozu.com/from": path[i], "accurate.cybozu.com/propagate": mode})
 			}, path[i+1])
 		}

@@ -1,0 +1,51 @@
+package migrate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// selecting are the kinds by whose selectors namespaces are let in or judged.
+var selecting = []schema.GroupKind{
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"},
+	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
+	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
+}
+
+// readSelectors adds a gap for each object that selects by labels of the peer's: no namespace that is made or moved after the migration has
+// them, or loses them.
+func (r *reader) readSelectors(ctx context.Context, e *Estate) error {
+	for _, kind := range selecting {
+		objects, _, err := r.objects(ctx, kind.Group, kind.Kind)
+		if err != nil {
+			return err
+		}
+		for _, object := range objects {
+			if !strings.HasPrefix(object.GetName(), r.peer.prefix) && !r.peer.isCopy(object) && selectsBy(object, r.peer.group) {
+				e.miss(objectOf(metadataOf(object)).String(), fmt.Sprintf("it selects by labels of %s, which no namespace gets that is made or moved from --apply on: change it right after --apply%s",
+					r.peer.title, r.peer.labelAdvice))
+			}
+		}
+	}
+	return nil
+}
+
+// isCopy reports whether the peer has made an object from a source, which is named instead.
+func (p peer) isCopy(object unstructured.Unstructured) bool {
+	return object.GetLabels()[hncInheritedFrom] != "" || object.GetAnnotations()[accurateFrom] != ""
+}
+
+// selectsBy reports whether anything but the metadata of an object names a key of an API group.
+func selectsBy(object unstructured.Unstructured, group string) bool {
+	fields := maps.Clone(object.Object)
+	delete(fields, "metadata")
+	data, err := json.Marshal(fields)
+	return err == nil && strings.Contains(string(data), group+"/")
+}
