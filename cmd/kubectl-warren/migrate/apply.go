@@ -135,7 +135,7 @@ func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
 	if unready := unreadyTenant(wave, estate, c); unready != "" {
 		return unready
 	}
-	if keys := unclean(wave, estate, c); keys != "" {
+	if keys := unclean(wave, c); keys != "" {
 		return keys
 	}
 	if len(wave) == 0 || wave[0].Phase == Finish {

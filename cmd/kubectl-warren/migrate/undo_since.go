@@ -81,7 +81,7 @@ func (u *undoer) undoInherited() {
 }
 
 // unclean says which namespace still has keys that Warren takes off, which it must have done before values are put back; "" for none.
-func unclean(wave []Step, estate *Estate, c Cluster) string {
+func unclean(wave []Step, c Cluster) string {
 	if len(wave) == 0 || wave[0].Phase != Release || c.Peer.Record == nil {
 		return ""
 	}
