@@ -20,7 +20,7 @@ echo "saved all objects of $resources to $saved"
 
 # shellcheck disable=SC2086 # one name a word
 if ! $KUBECTL delete $crds --timeout=60s; then
-	echo "error: finalizers still hold some objects: only the operator takes them off; start it (make run), then say this again" >&2
+	echo "error: finalizers still hold some objects: the operator takes them off where it runs with its rights; where it doesn't, say make undeploy, which does so too; then say this again" >&2
 	exit 1
 fi
 for _ in $(seq 60); do

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -39,6 +40,12 @@ func (r *round) work(ctx context.Context) {
 // labelSlot applies or removes the label of one object, if the label is not as the object's generator asks for.
 func (r *round) labelSlot(ctx context.Context, slot propagate.Slot) {
 	object, wanted, mapping := r.tables.look(slot)
+	if object != nil && mapping != nil && !propagate.IsMode(wanted) {
+		r.queue.Forget(slot)
+		r.tell(slot, object, mapping, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
+			strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
+		return
+	}
 	if object == nil || mapping == nil || !r.isManaged(slot.Namespace) || !object.PlanLabel(wanted) {
 		r.queue.Forget(slot)
 		return

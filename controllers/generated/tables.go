@@ -209,14 +209,16 @@ func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
 }
 
 // look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where its
-// generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist.
+// generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that the
+// configuration doesn't name nothing is known.
 func (t *tables) look(slot propagate.Slot) (object *propagate.Generated, wanted string, mapping *meta.RESTMapping) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if object = t.objects[slot]; object == nil {
 		return nil, "", nil
 	}
-	if state, followed := t.states[object.ControllerKind]; followed && state.State != watchset.Synced {
+	state, followed := t.states[object.ControllerKind]
+	if object.Controller != "" && (!followed || state.State != watchset.Synced) {
 		return nil, "", nil
 	}
 	if g, ok := t.generators[object.Controller]; ok && g.kind == object.ControllerKind && g.namespace == slot.Namespace {

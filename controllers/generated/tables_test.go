@@ -35,7 +35,7 @@ func TestLook(t *testing.T) {
 		"PROP-G5 forbidden later":       {"absence means nothing", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), state(watchset.Forbidden)}, false, ""},
 		"PROP-G2 listed without it":     {"it is gone", []schema.GroupVersionKind{widgets}, []func(*tables){listed(asks), state(watchset.Synced), listed(nil)}, true, ""},
 		"PROP-G2 of another namespace":  {"an owner is in the namespace", []schema.GroupVersionKind{widgets}, []func(*tables){listed(map[types.UID]generator{"w1": {kind, "zeta", "update"}}), state(watchset.Synced)}, true, ""},
-		"PROP-G2 no longer a generator": {"the configuration doesn't name the kind", nil, nil, true, ""},
+		"PROP-G6 no longer a generator": {"the configuration doesn't name the kind", nil, nil, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newTables(c.kinds)

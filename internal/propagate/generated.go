@@ -60,13 +60,18 @@ func ownsLabel(entries []metav1.ManagedFieldsEntry) bool {
 	return false
 }
 
-// GeneratedMode returns the mode that a generator's annotation asks for; "" without the annotation, and for an unknown mode.
+// GeneratedMode returns the mode that a generator's annotation asks for; "" without the annotation, and for "none". It may be a mode that
+// doesn't exist: see IsMode.
 func GeneratedMode(generator metav1.Object) string {
-	switch mode := generator.GetAnnotations()[v1alpha1.AnnotationPropagateGenerated]; mode {
-	case v1alpha1.ModeCreate, v1alpha1.ModeUpdate:
+	if mode := generator.GetAnnotations()[v1alpha1.AnnotationPropagateGenerated]; mode != v1alpha1.ModeNone {
 		return mode
 	}
 	return ""
+}
+
+// IsMode reports whether a generator may ask for this mode.
+func IsMode(mode string) bool {
+	return mode == "" || mode == v1alpha1.ModeCreate || mode == v1alpha1.ModeUpdate
 }
 
 // PlanLabel says whether the label propagate of a generated object is to be applied with the value wanted, the mode that its generator asks

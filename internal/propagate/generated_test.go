@@ -57,10 +57,13 @@ func TestPlanLabel(t *testing.T) {
 }
 
 func TestGeneratedMode(t *testing.T) {
-	for value, want := range map[string]string{"": "", "create": "create", "update": "update", "none": "", "Update": ""} {
+	for value, want := range map[string]string{"": "", "create": "create", "update": "update", "none": "", "Update": "Update"} {
 		meta := &metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationPropagateGenerated: value}}
 		if got := propagate.GeneratedMode(meta); got != want {
 			t.Errorf("%q: got %q, want %q", value, got, want)
+		}
+		if got, want := propagate.IsMode(want), value != "Update"; got != want {
+			t.Errorf("PROP-G7 %q: is a mode %t, want %t", value, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package propagation_test
 import (
 	"context"
 	"slices"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -126,6 +128,37 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.copied(ctx, plain, f.tree()...) // so that it leads
 		l.come(ctx, counts{"patch": 1, "create": 6})
 		f.staysCopied(ctx, s, f.tree()...)
+	})
+
+	It("PROP-G7 keeps label and copies while its generator's annotation says no mode", func(ctx SpecContext) {
+		generator := f.generator(ctx, f.acme, "w")
+		s := f.generated(generator, "s")
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		patch := func(value string) {
+			GinkgoHelper()
+			Expect(f.Admin().Patch(ctx, generator, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+v1alpha1.AnnotationPropagateGenerated+`":"`+value+`"}}}`)))).To(Succeed())
+		}
+		patch("Update")
+		Eventually(ctx, f.events).WithArguments(s, v1alpha1.ReasonInvalidSource).
+			Should(ContainElement(ContainSubstring(`is "Update", and must be create, update or none`)))
+		f.staysCopied(ctx, s, f.tree()...)
+		patch("none")
+		f.absent(ctx, s, f.a, f.a1, f.b)
+	})
+
+	It("PROP-G6 is released where the configuration doesn't name its generator's kind any more", func(ctx SpecContext) {
+		generator := f.generator(ctx, f.acme, "w")
+		s := f.generated(generator, "s")
+		f.create(ctx, s)
+		f.copied(ctx, s, f.tree()...)
+		DeferCleanup(func(ctx SpecContext) { Expect(f.Operator.WriteConfig(f.OperatorConfig)).To(Succeed()) })
+		Expect(f.Operator.WriteConfig(strings.Replace(f.OperatorConfig, "{group: example.com, kind: Widget}, ", "", 1))).To(Succeed())
+		f.staysCopied(ctx, s, f.tree()...)
+		Expect(f.Operator.Restart(ctx)).To(Succeed())
+		f.staysCopied(ctx, s, f.tree()...)
+		Expect(f.Admin().Patch(ctx, s.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"`+v1alpha1.LabelPropagate+`":null}}}`)))).To(Succeed())
+		f.absent(ctx, s, f.a, f.a1, f.b)
 	})
 
 	It("PROP-G4 the operator's token may change nothing but that label", func(ctx SpecContext) {
