@@ -220,7 +220,8 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 		}
 	}
 	wrong := slices.ContainsFunc(r.listFindings(s, name, nil), finding.ofNamespace)
-	if !wrong && !hasUnboundChild(s, name) {
+	managed := s.KindOf(s.Namespace(name)) != forest.None // elsewhere the operator may make no object
+	if !managed || !wrong && !hasUnboundChild(s, name) {
 		r.wanting.Delete(name)
 		return ctrl.Result{}, nil
 	}

@@ -72,6 +72,14 @@ var _ = Describe("a name that belongs to strangers", func() {
 		Eventually(shared.hier("s9-x")).WithContext(ctx).Should(And(settled(), say(children, metav1.ConditionTrue, v1alpha1.ReasonAllPresent)))
 	})
 
+	It("HIER-T6 is a plain namespace's: the operator makes no HierarchyConfiguration there", func(ctx SpecContext) {
+		shared.put(ctx, build.Namespace("t6-plain"), build.Child("t6-x", "t6-plain"))
+		shared.put(ctx, build.Root("t6-root"), build.Child("t6-y", "t6-root"))
+		Eventually(shared.is(build.Hierarchy("t6-root"))).WithContext(ctx).Should(Succeed(), "the operator makes one for a root with an unbound child")
+		Expect(shared.is(build.Hierarchy("t6-plain"))(ctx)).To(gone())
+		Expect(shared.Operator.Log()).NotTo(ContainSubstring("making a HierarchyConfiguration in namespace t6-plain"))
+	})
+
 	It("SUB-K7 is had by no SubNamespace where the configuration reserves it", func(ctx SpecContext) {
 		shared.put(ctx, build.Root("k7-payments"), build.SubNamespace("k7-payments", "k7-istio-system"))
 		Eventually(shared.sub("k7-payments/k7-istio-system")).WithContext(ctx).
