@@ -152,7 +152,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		s := f.generated(generator, "s")
 		f.create(ctx, s)
 		f.copied(ctx, s, f.tree()...)
-		DeferCleanup(func(ctx SpecContext) { Expect(f.Operator.WriteConfig(f.OperatorConfig)).To(Succeed()) })
+		DeferCleanup(func() { Expect(f.Operator.WriteConfig(f.OperatorConfig)).To(Succeed()) })
 		Expect(f.Operator.WriteConfig(strings.Replace(f.OperatorConfig, "{group: example.com, kind: Widget}, ", "", 1))).To(Succeed())
 		f.staysCopied(ctx, s, f.tree()...)
 		Expect(f.Operator.Restart(ctx)).To(Succeed())
