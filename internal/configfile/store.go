@@ -141,6 +141,7 @@ func (s *Store) Poll() {
 	if content == s.unjudged && time.Now().Before(s.judgeAt) {
 		return
 	}
+	before := s.settled
 	s.settled = content
 	if err != nil {
 		s.refuseFile(err)
@@ -157,6 +158,10 @@ func (s *Store) Poll() {
 				s.settled, s.unjudged, s.judgeAt = "", content, time.Now().Add(judgePause)
 			}
 			s.refuseFile(err)
+			return
+		}
+		if now, err := config.Read(s.path); err != nil || hashFile(now) != content {
+			s.settled = before // it was taken back, or changed again, while it was judged
 			return
 		}
 	}

@@ -136,6 +136,23 @@ func TestStoreFollowsTheFile(t *testing.T) {
 		}
 	})
 
+	t.Run("SUB-F12 a content is taken back while it is judged", func(t *testing.T) {
+		m := newMount(t, header+"inheritance: {labels: [team]}\n")
+		s, told := follow(t, m)
+		s.Check = func(_, now *config.OperatorConfiguration) error {
+			if now.Inheritance.Labels.Match("env") {
+				m.swap(header + "inheritance: {labels: [team]}\n")
+			}
+			return nil
+		}
+		m.swap(header + "inheritance: {labels: [env]}\n")
+		poll(s, 9)
+		expect(t, "what is in force stays", told())
+		m.swap(header + "inheritance: {labels: [tier]}\n")
+		poll(s, 9)
+		expect(t, "and later changes are taken", told(), "labels [team] -> [tier]", "accepted, restart []")
+	})
+
 	t.Run("the file is emptied or deleted", func(t *testing.T) { // SUB-F3
 		m := newMount(t, header+"inheritance: {labels: [team]}\n")
 		s, told := follow(t, m)

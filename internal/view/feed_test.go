@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
@@ -46,4 +47,26 @@ func TestStatusWrites(t *testing.T) {
 			t.Errorf("two changes of specs made %d changes of the forest", changes-began)
 		}
 	})
+}
+
+// HIER-S10: a watch that lags behind an answer to the operator doesn't bring back the namespace that had the name before.
+func TestOlderNamespaceOfTheName(t *testing.T) {
+	x := New(forest.Rules{})
+	f := &feed{view: x}
+	meta := func(uid, version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "acme", UID: types.UID(uid), ResourceVersion: version}}
+	}
+	f.takeNamespace(meta("1", "5"))
+	x.markSynced()
+	x.Observe(meta("2", "9"))
+	f.takeNamespace(meta("1", "7"))
+	f.dropNamespace(meta("1", "8"))
+	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "2" {
+		t.Errorf("known is %+v", n)
+	}
+	f.takeNamespace(meta("2", "9"))
+	f.takeNamespace(meta("3", "12"))
+	if n := x.Snapshot().Namespace("acme"); n == nil || n.UID != "3" {
+		t.Errorf("a later one isn't taken: %+v", n)
+	}
 }
