@@ -37,6 +37,10 @@ func TestWords(t *testing.T) {
 	if err := cli.RunProgram(t.Context(), version, []string{"--help"}, help); err != nil || !strings.Contains(help.String(), "billing-exporter --help") {
 		t.Errorf("--help: %q, %v", help, err)
 	}
+	help.Reset()
+	if err := cli.RunProgram(t.Context(), version, []string{"billing", "--help"}, help); err != nil || !strings.Contains(help.String(), "correct") {
+		t.Errorf("billing --help: %q, %v", help, err)
+	}
 	for _, args := range [][]string{nil, {"release"}, {"--config=x"}} {
 		if err := cli.RunProgram(t.Context(), version, args, nil); err == nil || !strings.Contains(err.Error(), "knows billing and billing-exporter alone") {
 			t.Errorf("%q: %v", args, err)

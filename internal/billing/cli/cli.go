@@ -75,6 +75,10 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("name a subcommand: %s", strings.Join(Names(), ", "))
 	}
+	if slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
+		_, err := fmt.Fprintf(out, "Usage: billing COMMAND [FLAG…]\n\nCommands: %s. Each tells its flags by --help.\n", strings.Join(Names(), ", "))
+		return err
+	}
 	cmd, ok := commands[args[0]]
 	if !ok {
 		return fmt.Errorf("unknown subcommand %q: choose one of %s", args[0], strings.Join(Names(), ", "))

@@ -17,6 +17,9 @@ type serverClock struct {
 // took time to arrive.
 const tolerance = 3 * time.Second
 
+// mostAhead is how far the API server's clock may be from this one; more is believed of neither, and this process's own clock counts.
+const mostAhead = 24 * time.Hour
+
 // Now implements clock.PassiveClock.
 func (c *serverClock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
@@ -40,7 +43,7 @@ func (c *serverClock) hear(date string, now time.Time) {
 	if err != nil {
 		return
 	}
-	if ahead := at.Sub(now); ahead.Abs() > tolerance {
+	if ahead := at.Sub(now); ahead.Abs() > tolerance && ahead.Abs() < mostAhead {
 		c.ahead.Store(int64(ahead))
 	} else {
 		c.ahead.Store(0)

@@ -13,6 +13,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
+	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // Reasons of the Events on the exporter's Deployment.
@@ -68,7 +69,9 @@ func (k *keeper) Start(ctx context.Context) error {
 		k.keep(ctx)
 		select {
 		case <-ctx.Done():
-			k.finish(context.WithoutCancel(ctx))
+			if !errors.Is(context.Cause(ctx), apiserver.ErrLeaseLost) { // another exporter may lead by now
+				k.finish(context.WithoutCancel(ctx))
+			}
 			return nil
 		case <-ticker.C:
 		}
@@ -133,7 +136,23 @@ func (k *keeper) steps(ctx context.Context) error {
 		}
 		return k.flush(ctx)
 	}
+	settled, err := k.beforeHeld(ctx, settled)
+	if err != nil {
+		return err
+	}
 	return k.mark(ctx, settled)
+}
+
+// beforeHeld returns settled, or an earlier time: an END that is held back is dated when it was first seen, so the ledger is complete until then
+// at the latest.
+func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, error) {
+	held, err := k.outbox.Held(ctx)
+	for _, end := range held {
+		if end.EffectiveAt.Before(settled) {
+			settled = end.EffectiveAt
+		}
+	}
+	return settled, err
 }
 
 // ensure creates or verifies table and view, once per process and again after an error that may concern them.
@@ -235,6 +254,9 @@ func (k *keeper) mark(ctx context.Context, settled time.Time) error {
 // blindAfter is how long a watch may be in trouble before it is reported: one that ends is begun anew in less.
 const blindAfter = time.Minute
 
+// silentAfter is how long a watch may be silent: the API server sends a bookmark about once a minute where nothing changes.
+const silentAfter = 10 * time.Minute
+
 // noteSight stores for the reporter why changes in the cluster aren't seen, and sends an Event when that begins and ends. until is
 // the time until which they have been seen.
 func (k *keeper) noteSight(until time.Time, trouble error) {
@@ -242,8 +264,11 @@ func (k *keeper) noteSight(until time.Time, trouble error) {
 	if since.Before(k.run.StartedAt) {
 		since = k.run.StartedAt
 	}
-	if trouble != nil && k.clock.Now().Sub(since) < blindAfter {
+	switch unseen := k.clock.Now().Sub(since); {
+	case trouble != nil && unseen < blindAfter:
 		trouble = nil
+	case trouble == nil && unseen >= silentAfter:
+		trouble = fmt.Errorf("a watch is open, and the API server has sent nothing on it since %s", since.UTC().Format(time.RFC3339))
 	}
 	k.mu.Lock()
 	was := k.blind

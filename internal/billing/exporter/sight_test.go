@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/record"
@@ -83,6 +84,7 @@ func TestBlind(t *testing.T) {
 		for range 2 {
 			(<-d.watches).Stop()
 		}
+		until(t, "the refusal isn't noted", func() bool { _, trouble := x.tracker.sight(); return trouble != nil })
 		x.clock.SetTime(began.Add(30 * 24 * time.Hour))
 		blind := func() error {
 			x.keep(t.Context())
@@ -105,6 +107,76 @@ func TestBlind(t *testing.T) {
 		until(t, "the watermark doesn't go on", func() bool { return watermark().After(began) })
 		if err := blind(); err != nil {
 			t.Errorf("still blind: %v", err)
+		}
+	})
+}
+
+func TestSilence(t *testing.T) {
+	t.Run("BILL-84 a watch that is open and silent isn't believed for long", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+		d := &door{watches: make(chan *watch.FakeWatcher, 100)}
+		x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() { _ = x.tracker.Start(ctx) }()
+		until(t, "nothing was read", x.tracker.ready)
+		blind := func() error {
+			x.keep(t.Context())
+			_, _, _, err := x.state()
+			return err
+		}
+		if err := blind(); err != nil {
+			t.Fatal(err)
+		}
+		open := []*watch.FakeWatcher{<-d.watches, <-d.watches}
+		x.clock.SetTime(x.clock.Now().Add(time.Hour))
+		if err := blind(); err == nil || !strings.Contains(err.Error(), "has sent nothing on it since 2026-03-01T09:00:00Z") {
+			t.Errorf("got %v", err)
+		}
+		bookmarks := []runtime.Object{&metav1.PartialObjectMetadata{TypeMeta: namespaceType}, &v1alpha1.LNamespace{}}
+		for i, w := range open {
+			bookmarks[i].(metav1.Object).SetResourceVersion("2")
+			w.Action(watch.Bookmark, bookmarks[i])
+		}
+		until(t, "a bookmark doesn't count", func() bool { return blind() == nil })
+	})
+}
+
+func TestHeldEnds(t *testing.T) {
+	t.Run("BILL-85 the watermark doesn't pass ENDs that are held back", func(t *testing.T) {
+		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+		watermark := func(after time.Duration) time.Time {
+			x.clock.SetTime(x.clock.Now().Add(after))
+			x.keep(t.Context()) // compares, where that is due
+			x.keep(t.Context())
+			at, err := x.store.CompleteUntil(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return at
+		}
+		watermark(0)
+		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1"}, true)
+		held := x.clock.Now().Add(2 * time.Hour)
+		if at := watermark(2 * time.Hour); at.After(held) {
+			t.Errorf("complete until %s, though ENDs of %s are held back", at, held)
+		}
+		if at := watermark(20 * time.Minute); at.After(held) {
+			t.Errorf("complete until %s, though ENDs of %s are held back", at, held)
+		}
+		x.keep(t.Context())
+		if at := watermark(2 * time.Hour); !at.After(held) {
+			t.Errorf("complete until %s, though nothing is held back any more", at)
+		}
+		periods, err := x.store.History(t.Context(), "pay")
+		dated := 0
+		for _, p := range periods {
+			if p.ValidTo.Equal(held) {
+				dated++
+			}
+		}
+		if err != nil || len(periods) != crowd || dated < crowd/2 {
+			t.Errorf("%d periods, %d until %s, %v", len(periods), dated, held, err)
 		}
 	})
 }

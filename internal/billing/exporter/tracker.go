@@ -148,6 +148,10 @@ func (t *tracker) mayEnd(name string) bool {
 	return true
 }
 
+// keepEnds is how long the end of a period is remembered: a namespace that is made again is dated by a creationTimestamp, which is cut to seconds
+// and may come late.
+const keepEnds = time.Hour
+
 func (t *tracker) remember(event billing.Event) {
 	if event.Op == billing.End {
 		delete(t.open, event.Namespace)
@@ -287,7 +291,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 		t.remember(event)
 	}
 	t.unsaved = append(t.unsaved, plan.Events()...)
-	clear(t.ended)
+	maps.DeleteFunc(t.ended, func(_ string, end time.Time) bool { return seen.Sub(end) > keepEnds })
 	t.left = 0
 	t.save(ctx)
 	return plan, nil
