@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 // What the operator takes, in bytes: see "Informers and memory" in docs/reference/configuration.md.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
 // buildMissing builds the missing binaries under a lock: a second builder waits, and then finds all of them built.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
 func TestScratchModuleReplacesStagingModulesByPublishedOnes(t *testing.T) {

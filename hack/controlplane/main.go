@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
 )
 
 // etcdModule writes a module whose main package is etcd: its own one is in a module full of replacements, which

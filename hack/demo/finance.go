@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/warren-tenancy/warren/internal/billing"
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // finance is the person who queries the ledger by SQL; the commands of this user aren't kubectl's.

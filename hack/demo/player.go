@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 // player plays scenes: it prints each command as one could type it, runs it, prints the answer and checks it.

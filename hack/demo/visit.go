@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/warren-tenancy/warren/internal/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 // playElsewhere plays a part of the story on a control plane that somebody else started and will stop: the file is what

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // restartAfter is the pause before an operator that ended is started again.

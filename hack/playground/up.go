@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // The supervisor reports over a pipe, one message a line; these two are its last words to up.

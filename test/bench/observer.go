@@ -15,7 +15,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // seen is what an observer knows of a copy.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/warren-tenancy/warren/internal/billing"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // BenchmarkMemory stands behind `make bench-billing`: the exporter as a process, over SQLite, with hours, before a stand-in for the API

@@ -13,9 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // Name of the node, and the users that its components are.

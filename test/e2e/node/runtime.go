@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // PauseImage is the container that holds a pod's namespaces; Start wants it as a file.

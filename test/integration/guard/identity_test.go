@@ -11,8 +11,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 var _ = Describe("an operator with somebody else's kubeconfig", func() {

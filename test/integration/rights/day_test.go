@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/audit"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // day is a run of the operator, as it is deployed, that finds a bit of everything to do: a tenant, a sub-namespace, a

@@ -7,8 +7,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
 var _ = Describe("a namespace is placed below a parent", func() {

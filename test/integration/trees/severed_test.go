@@ -13,7 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // severed runs the plugin as the cluster admin and kills it as soon as the API server has carried out so many of its writes: it

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/devcluster"
-	"github.com/warren-tenancy/warren/internal/devcluster/audit"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
 	"github.com/warren-tenancy/warren/internal/servingcert"
 	"github.com/warren-tenancy/warren/test"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 	"github.com/warren-tenancy/warren/test/suite"
 )
 

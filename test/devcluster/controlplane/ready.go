@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // checkServer checks that the API server is ready for requests.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
 )
 
 const log = `{"stage":"ResponseStarted","verb":"watch","user":{"username":"op"},"objectRef":{"resource":"secrets"}}

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // start starts a control plane for one test.

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // SaveEtcd copies etcd's data into a folder that must not exist yet. etcd is stopped meanwhile.

@@ -20,8 +20,8 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/internal/manifests"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // KindsOf returns the policies and the role that list the kinds of a configuration, as `manager manifests` prints them.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // parentEnv makes the test binary a parent that starts one child, says its number, and waits to be killed.

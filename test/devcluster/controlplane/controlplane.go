@@ -18,8 +18,8 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/cache"
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/cache"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // Options configure a control plane. The zero value of each field stands for its default.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/warren-tenancy/warren/internal/devcluster/process"
+	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
 
 // OperatorOptions say how an operator is run.
