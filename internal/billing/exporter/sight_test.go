@@ -59,15 +59,22 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// seeing is an exporter that watches through a door, and has read all.
+func seeing(t *testing.T) (*broken, *door) {
+	t.Helper()
+	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+	d := &door{watches: make(chan *watch.FakeWatcher, 100)}
+	x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go func() { _ = x.tracker.Start(ctx) }()
+	until(t, "nothing was read", x.tracker.ready)
+	return x, d
+}
+
 func TestBlind(t *testing.T) {
 	t.Run("BILL-78 the watermark stops while the cluster can't be seen", func(t *testing.T) {
-		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
-		d := &door{watches: make(chan *watch.FakeWatcher, 100)}
-		x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _ = x.tracker.Start(ctx) }()
-		until(t, "nothing was read", x.tracker.ready)
+		x, d := seeing(t)
 		watermark := func() time.Time {
 			x.keep(t.Context())
 			at, err := x.store.CompleteUntil(t.Context())
@@ -113,13 +120,7 @@ func TestBlind(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	t.Run("BILL-84 a watch that is open and silent isn't believed for long", func(t *testing.T) {
-		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
-		d := &door{watches: make(chan *watch.FakeWatcher, 100)}
-		x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		go func() { _ = x.tracker.Start(ctx) }()
-		until(t, "nothing was read", x.tracker.ready)
+		x, d := seeing(t)
 		blind := func() error {
 			x.keep(t.Context())
 			_, _, _, err := x.state()
