@@ -19,6 +19,7 @@ import (
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // runningNamespaces are sub-namespaces of payments where the operator runs, one for each case.
@@ -108,6 +109,32 @@ var _ = Describe("with the operator running", func() {
 		Consistently(ctx, func() error {
 			return f.Admin().Get(ctx, client.ObjectKey{Namespace: "pay-roles", Name: "releasers"}, &rbacv1.RoleBinding{})
 		}).WithTimeout(test.Quiet(10 * time.Second)).Should(MatchError(apierrors.IsNotFound, "is not found"))
+	})
+
+	It("PROP-L8 a user keeps no rail out by using up the limit of copies", func(ctx SpecContext) {
+		f.given(ctx, admin, create("lnamespace filled", `{spec: {users: [{kind: User, name: alice}], limits: {copies: 2}}}`))
+		f.appears(ctx, "rolebinding filled/warren:users")
+		f.given(ctx, alice, create("subnamespace filled/filled-web", ``),
+			create("configmap filled/one", `{metadata: {labels: {$D/propagate: update}}}`), create("configmap filled/two", `{metadata: {labels: {$D/propagate: update}}}`))
+		f.appears(ctx, "configmap filled-web/one")
+		f.appears(ctx, "configmap filled-web/two")
+		f.given(ctx, admin, create("resourcequota filled/warren-rail-pods", `{metadata: {labels: {$D/propagate: update}}, spec: {hard: {pods: "5"}}}`))
+		f.appears(ctx, "resourcequota filled-web/warren-rail-pods")
+		f.given(ctx, alice, create("configmap filled/three", `{metadata: {labels: {$D/propagate: update}}}`))
+		f.withheld(ctx, "configmap filled-web/three")
+	})
+
+	It("SEC-X38 a name with a control character makes no report impossible", func(ctx SpecContext) {
+		f.given(ctx, alice, create("rolebinding pay-roles/odd", binding("view", user("odd\u009bname"))))
+		for _, format := range []string{"yaml", "json"} {
+			Eventually(ctx, func(ctx context.Context) (string, error) {
+				out, problems, code := f.Kubectl(ctx, controlplane.Admin, "warren", "access", "payments", "-o", format)
+				if code != 0 {
+					return "", fmt.Errorf("status %d: %s", code, problems)
+				}
+				return out, nil
+			}).Should(And(ContainSubstring("odd"), Not(ContainSubstring("\u009b"))), format)
+		}
 	})
 
 	It("SEC-L6 a SubNamespace doesn't make its namespace privileged", func(ctx SpecContext) {
