@@ -79,7 +79,6 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		} else if len(wave) == 0 {
 			return plan, nil
 		} else {
-			x.begun = true
 			err = x.carryOut(ctx, wave)
 		}
 		if err == nil {
@@ -130,7 +129,7 @@ func (x *executor) awaited(wave []Step, estate *Estate, c Cluster) string {
 	}
 	begun := len(wave) == 0 || wave[0].Phase != Rest && wave[0].Phase != Wake || wave[0].Phase == Rest && wave[0].wave >= stopped
 	if running := c.Peer.running(); begun && running != "" && c.Peer.Record != nil {
-		return x.peer.title + " to stop: " + running + " still has replicas"
+		return x.peer.title + " to stop: " + running + " still has Pods (kubectl get pods -n " + x.peerNamespace + ")"
 	}
 	if unready := unreadyTenant(wave, estate, c); unready != "" {
 		return unready
@@ -194,7 +193,7 @@ func (x *executor) carryOut(ctx context.Context, wave []Step) error {
 	var first error
 	for i, step := range wave {
 		if failures[i] == nil {
-			x.lastDone = time.Now()
+			x.begun, x.lastDone = true, time.Now()
 			terminal.Fprintf(x.out, "%s: %s %s\n", step.Phase, step.Object, done[step.Verb])
 		} else if first == nil || passes(first) && !passes(failures[i]) {
 			first = fmt.Errorf("%s of %s: %w", step.Verb, step.Object, failures[i])

@@ -142,7 +142,7 @@ func (o *options) check(p peer, c Cluster, plan Plan) error {
 	if o.undo {
 		return nil
 	}
-	if err := errors.Join(plan.checkAgreed(p), plan.checkLimits()); err != nil || o.apply {
+	if err := errors.Join(plan.checkAgreed(p), plan.checkLimits(), c.Peer.checkOldStored(p)); err != nil || o.apply {
 		return err
 	}
 	before := 0
@@ -179,7 +179,7 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 		return o.withWaysOn(err, r.peer)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing was written: %w%s", err, adviceBeforeStart(err, r.peer))
 	}
 	if !o.undo {
 		for _, gap := range left.Gaps {
@@ -197,6 +197,14 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 		terminal.Fprintf(inv.Streams.Out, "The migration is done: nothing of %s is needed any more\n", r.peer.title)
 	}
 	return nil
+}
+
+// adviceBeforeStart says what to do where a webhook that nobody answers refuses the first write; "" elsewhere.
+func adviceBeforeStart(err error, p peer) string {
+	if !strings.Contains(err.Error(), "failed calling webhook") {
+		return ""
+	}
+	return fmt.Sprintf(". Start %s first if the webhook is its own (kubectl get deployments -n %s), then give the command again", p.title, p.namespace)
 }
 
 // withWaysOn adds to an error that ended the run how the other operator is, and what can be done.

@@ -18,6 +18,8 @@ type Engine struct {
 	// that they bind.
 	Grants     []Grant
 	GrantRoles []string
+	// OldStored are definitions that may have objects stored in old versions, with the version in which they are to be stored.
+	OldStored map[string]string
 	// Record is what earlier runs have noted; nil where there is none yet.
 	Record *Record
 	// RecordAt names the ConfigMap that holds the record, RecordVersion guards it.
@@ -28,7 +30,7 @@ type Engine struct {
 // Deployment is one of the other operator's.
 type Deployment struct {
 	*metav1.PartialObjectMetadata
-	// Wanted are the replicas asked for, Running those that are there.
+	// Wanted are the replicas asked for, Running the Pods that exist, also those that are being deleted.
 	Wanted, Running int64
 	// Args are the arguments of its programs.
 	Args []string
@@ -75,7 +77,7 @@ const (
 	failurePolicyFail   = "Fail"
 )
 
-// running names the first Deployment that has a replica left, or "".
+// running names the first Deployment that has a Pod left, or "".
 func (e Engine) running() string {
 	for _, d := range e.Deployments {
 		if d.Running > 0 {

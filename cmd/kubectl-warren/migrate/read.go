@@ -64,7 +64,7 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
 		Rules: rules.ForForest(r.configuration, r.operatorNamespace), CopyRules: rules.ForCopies(r.configuration),
 	}
-	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine, r.readGrants} {
+	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine, r.readOldStored, r.readGrants} {
 		if err := read(ctx, &c); err != nil {
 			return nil, c, err
 		}
@@ -163,22 +163,8 @@ func (r *reader) objects(ctx context.Context, group, kind string, scope ...clien
 
 // readEngine finds the peer's Deployments and webhooks, and the record of earlier runs.
 func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
-	var deployments []unstructured.Unstructured
-	if r.peerNamespace != "" { // else the peer is gone, and a Deployment of such a name somewhere is somebody else's
-		var err error
-		if deployments, _, err = r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace)); err != nil {
-			return err
-		}
-	}
-	for _, d := range deployments {
-		if strings.HasPrefix(d.GetName(), r.peer.prefix) && (r.peer.bystander == "" || !strings.HasPrefix(d.GetName(), r.peer.bystander)) {
-			wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
-			if !found {
-				wanted = 1 // what the API server sets where nothing is said
-			}
-			running, _, _ := unstructured.NestedInt64(d.Object, "status", "replicas")
-			c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running, argumentsOf(d)})
-		}
+	if err := r.readDeployments(ctx, c); err != nil {
+		return err
 	}
 	for _, kind := range []string{"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
 		configurations, _, err := r.objects(ctx, "admissionregistration.k8s.io", kind)
@@ -192,19 +178,6 @@ func (r *reader) readEngine(ctx context.Context, c *Cluster) error {
 		}
 	}
 	return r.readRecord(ctx, c)
-}
-
-// argumentsOf returns the arguments of the programs of a Deployment.
-func argumentsOf(deployment unstructured.Unstructured) (args []string) {
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	for _, item := range containers {
-		container, _ := item.(map[string]any)
-		for _, field := range []string{"command", "args"} {
-			given, _, _ := unstructured.NestedStringSlice(container, field)
-			args = append(args, given...)
-		}
-	}
-	return args
 }
 
 // webhooksOf are the webhooks of a configuration, if the peer serves them, and how they are while it is at rest: what it can't judge any

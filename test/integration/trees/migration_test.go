@@ -187,10 +187,35 @@ func (c cluster) fill(ctx context.Context, peer, config string, kinds ...schema.
 	GinkgoHelper()
 	s := &migration{cluster: c, peer: peer, kinds: kinds, config: config}
 	s.apply(ctx, peer+"-crds.yaml", peer+".yaml")
-	if webhooks := peer + "-webhooks.yaml"; peer != "capsule" {
-		s.apply(ctx, webhooks)
+	if peer != "capsule" {
+		s.applyWebhooks(ctx, askNoUsers)
 	}
 	return s
+}
+
+// applyWebhooks makes the peer's webhook configurations, each webhook changed as said.
+func (s *migration) applyWebhooks(ctx context.Context, change func(webhook map[string]any)) {
+	GinkgoHelper()
+	text, err := os.ReadFile(filepath.Join("testdata", s.peer+"-webhooks.yaml"))
+	Expect(err).NotTo(HaveOccurred())
+	for _, document := range strings.Split(string(text), "---\n") {
+		configuration := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal([]byte(document), &configuration.Object)).To(Succeed())
+		for _, webhook := range configuration.Object["webhooks"].([]any) {
+			change(webhook.(map[string]any))
+		}
+		Expect(s.Admin().Create(ctx, configuration)).To(Succeed())
+	}
+}
+
+// askNoUsers gives the webhooks that are asked about everybody's objects a selector that matches none: nobody answers for them, and the cases
+// write as long as the peer is meant to run.
+func askNoUsers(webhook map[string]any) {
+	for _, rule := range webhook["rules"].([]any) {
+		if group := rule.(map[string]any)["apiGroups"].([]any)[0]; group == "" || group == "rbac.authorization.k8s.io" {
+			webhook["objectSelector"] = map[string]any{"matchLabels": map[string]any{"only.example.com/asked": "yes"}}
+		}
+	}
 }
 
 // taken expects each copy to be one of Warren's, in mode update, with nothing of the peer's on it.
@@ -214,12 +239,18 @@ func (s *migration) cleanUp(ctx context.Context, namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 	script := regexp.MustCompile("(?s)```\n([^`]*kubectl delete namespace " + namespace + "\n)```").FindSubmatch(page)
 	Expect(script).NotTo(BeNil())
-	kubectl := devcluster.Kubectl{Path: s.KubectlPath, Plugins: s.Plugins, Home: filepath.Join(s.Dir, "home")}
-	cmd := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", "-c", string(script[1]))
-	cmd.Env = kubectl.Command(ctx, s.Kubeconfig(controlplane.Admin), controlplane.Admin).Env
-	out, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(out))
+	s.script(ctx, string(script[1]))
 	s.isRid(ctx, build.Namespace(namespace))
 	bindings, _, _ := s.Kubectl(ctx, controlplane.Admin, "get", "clusterrolebinding", "-o", "yaml")
 	Expect(bindings).NotTo(ContainSubstring("namespace: " + namespace + "\n"))
+}
+
+// script runs commands as the cluster admin, and expects each to succeed.
+func (c cluster) script(ctx context.Context, commands string) {
+	GinkgoHelper()
+	kubectl := devcluster.Kubectl{Path: c.KubectlPath, Plugins: c.Plugins, Home: filepath.Join(c.Dir, "home")}
+	cmd := exec.CommandContext(ctx, "bash", "-euxo", "pipefail", "-c", commands)
+	cmd.Env = kubectl.Command(ctx, c.Kubeconfig(controlplane.Admin), controlplane.Admin).Env
+	out, err := cmd.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(out))
 }

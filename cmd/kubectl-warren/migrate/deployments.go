@@ -1,0 +1,69 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// readDeployments finds the peer's Deployments. Without a namespace the peer is gone, and a Deployment of such a name somewhere is somebody else's.
+func (r *reader) readDeployments(ctx context.Context, c *Cluster) error {
+	if r.peerNamespace == "" {
+		return nil
+	}
+	deployments, _, err := r.objects(ctx, "apps", "Deployment", client.InNamespace(r.peerNamespace))
+	if err != nil {
+		return err
+	}
+	for _, d := range deployments {
+		if !strings.HasPrefix(d.GetName(), r.peer.prefix) || r.peer.bystander != "" && strings.HasPrefix(d.GetName(), r.peer.bystander) {
+			continue
+		}
+		wanted, found, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
+		if !found {
+			wanted = 1 // what the API server sets where nothing is said
+		}
+		running, err := r.countPods(ctx, d)
+		if err != nil {
+			return err
+		}
+		c.Peer.Deployments = append(c.Peer.Deployments, Deployment{metadataOf(d), wanted, running, argumentsOf(d)})
+	}
+	return nil
+}
+
+// countPods returns how many Pods of a Deployment exist. Its status doesn't count those that are being deleted, whose programs run on until the
+// kubelet has stopped them, and write meanwhile.
+func (r *reader) countPods(ctx context.Context, deployment unstructured.Unstructured) (int64, error) {
+	fields, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector")
+	given := &metav1.LabelSelector{}
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, given)
+	if err != nil {
+		return 0, fmt.Errorf("selector of Deployment %s/%s: %w", deployment.GetNamespace(), deployment.GetName(), err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(given)
+	if err != nil {
+		return 0, fmt.Errorf("selector of Deployment %s/%s: %w", deployment.GetNamespace(), deployment.GetName(), err)
+	}
+	pods, _, err := r.objects(ctx, "", "Pod", client.InNamespace(deployment.GetNamespace()), client.MatchingLabelsSelector{Selector: selector})
+	reported, _, _ := unstructured.NestedInt64(deployment.Object, "status", "replicas")
+	return max(reported, int64(len(pods))), err
+}
+
+// argumentsOf returns the arguments of the programs of a Deployment.
+func argumentsOf(deployment unstructured.Unstructured) (args []string) {
+	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
+	for _, item := range containers {
+		container, _ := item.(map[string]any)
+		for _, field := range []string{"command", "args"} {
+			given, _, _ := unstructured.NestedStringSlice(container, field)
+			args = append(args, given...)
+		}
+	}
+	return args
+}

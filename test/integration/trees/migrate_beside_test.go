@@ -1,0 +1,314 @@
+package trees_test
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/warren-tenancy/warren/test/build"
+	"github.com/warren-tenancy/warren/test/devcluster"
+	"github.com/warren-tenancy/warren/test/devcluster/audit"
+	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
+)
+
+// runningPeer is a peer whose process runs, in a cluster that moves away from it.
+type runningPeer struct {
+	*migration
+	process *peerProcess
+	// prefix begins the names of its namespaces, group is that of its kinds.
+	prefix, group string
+	// contents are the users' objects before the move.
+	contents map[string]any
+}
+
+// run fills the cluster, starts the peer's processes, of which the first serves its webhooks, and makes the webhook configurations as shipped.
+func (s *migration) run(ctx context.Context, prefix, group string, processes ...*peerProcess) *runningPeer {
+	GinkgoHelper()
+	s.apply(ctx, s.peer+"-crds.yaml", s.peer+".yaml")
+	s.convertsAt(ctx, processes[0])
+	for _, p := range processes {
+		p.start(ctx)
+		Eventually(p.answers).WithContext(ctx).Should(BeTrue())
+	}
+	s.applyWebhooks(ctx, processes[0].isCalledBy)
+	return &runningPeer{migration: s, process: processes[0], prefix: prefix, group: group}
+}
+
+// isCalledBy has the configuration of a webhook lead to the process.
+func (p *peerProcess) isCalledBy(webhook map[string]any) {
+	to := webhook["clientConfig"].(map[string]any)
+	to["caBundle"] = base64.StdEncoding.EncodeToString(p.certificate.Certificate)
+	to["service"].(map[string]any)["port"] = int64(p.port)
+}
+
+// convertsAt has the definitions whose objects the peer converts lead to the process.
+func (s *migration) convertsAt(ctx context.Context, p *peerProcess) {
+	GinkgoHelper()
+	list := &apiextensionsv1.CustomResourceDefinitionList{}
+	Expect(s.Admin().List(ctx, list)).To(Succeed())
+	for _, d := range list.Items {
+		if conversion := d.Spec.Conversion; conversion.Webhook != nil && strings.HasPrefix(conversion.Webhook.ClientConfig.Service.Name, s.peer) {
+			conversion.Webhook.ClientConfig.CABundle, conversion.Webhook.ClientConfig.Service.Port = p.certificate.Certificate, ptr.To(int32(p.port))
+			Expect(s.Admin().Update(ctx, &d)).To(Succeed())
+		}
+	}
+}
+
+// storesOld has Accurate's definition of earlier store a SubNamespace in version v1.
+func (s *migration) storesOld(ctx context.Context, namespace, name string) {
+	GinkgoHelper()
+	s.apply(ctx, s.peer+"-crds.yaml")
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	definition.Name = "subnamespaces.accurate.cybozu.com"
+	edit(ctx, s.cluster, definition, func(d *apiextensionsv1.CustomResourceDefinition) {
+		d.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+		for i := range d.Spec.Versions {
+			old := d.Spec.Versions[i].Name == "v1"
+			d.Spec.Versions[i].Served, d.Spec.Versions[i].Storage = old, old
+		}
+	})
+	s.put(ctx, build.Namespace(namespace))
+	sub := &unstructured.Unstructured{}
+	sub.SetGroupVersionKind(schema.GroupVersionKind{Group: "accurate.cybozu.com", Version: "v1", Kind: "SubNamespace"})
+	sub.SetNamespace(namespace)
+	sub.SetName(name)
+	Eventually(func() error { return s.Admin().Create(ctx, sub.DeepCopy()) }).WithContext(ctx).Should(Succeed())
+}
+
+// hasCopied waits until the peer has made so many copies, which isCopy recognizes.
+func (r *runningPeer) hasCopied(ctx context.Context, count int, isCopy func(labels, annotations map[string]string) bool) {
+	GinkgoHelper()
+	Eventually(func() []string {
+		r.copies = nil
+		for name, object := range r.state(ctx, r.prefix) {
+			if isCopy(object.Labels, object.Annotations) {
+				r.copies = append(r.copies, name)
+			}
+		}
+		return r.copies
+	}).WithContext(ctx).Should(HaveLen(count))
+	r.contents = r.readContents(ctx, r.prefix)
+}
+
+// readContents returns the users' objects by name: all but their metadata.
+func (s *migration) readContents(ctx context.Context, prefix string) map[string]any {
+	GinkgoHelper()
+	found := map[string]any{}
+	for _, kind := range s.kinds {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		Expect(s.Admin().List(ctx, list)).To(Succeed())
+		for _, object := range list.Items {
+			if strings.HasPrefix(object.GetNamespace(), prefix) && object.GetName() != "kube-root-ca.crt" {
+				name := kind.Kind + " " + object.GetNamespace() + "/" + object.GetName()
+				delete(object.Object, "metadata")
+				found[name] = object.Object
+			}
+		}
+	}
+	return found
+}
+
+// plansWithoutChange expects a plan that changes nothing.
+func (r *runningPeer) plansWithoutChange(ctx context.Context) {
+	GinkgoHelper()
+	before := metadataOf(r.state(ctx, r.prefix))
+	Expect(r.planned(ctx).Steps).NotTo(BeEmpty())
+	Expect(metadataOf(r.state(ctx, r.prefix))).To(Equal(before))
+}
+
+// moves carries out the steps, and expects the process to have ended before the first of the peer's objects was changed, and nothing of the users'
+// to be another object or another content.
+func (r *runningPeer) moves(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	before := r.state(ctx, r.prefix)
+	since, err := r.Mark(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	for _, flag := range flags {
+		r.done(ctx, controlplane.Admin, r.args(flag, "--yes")...)
+	}
+	Expect(r.process.answers()).To(BeFalse())
+	r.ended(ctx, since)
+	Expect(uidsOf(r.state(ctx, r.prefix))).To(Equal(uidsOf(before)))
+	Expect(r.readContents(ctx, r.prefix)).To(Equal(r.contents))
+}
+
+// ended expects that the peer's process wrote nothing after the migration had changed the first of its objects.
+func (r *runningPeer) ended(ctx context.Context, since audit.Position) {
+	GinkgoHelper()
+	requests, err := r.Requests(ctx, since)
+	Expect(err).NotTo(HaveOccurred())
+	touched := false
+	for _, request := range requests {
+		touched = touched || request.Group == r.group && request.IsWrite() && strings.HasPrefix(request.UserAgent, "kubectl-warren")
+		Expect(touched && request.IsWrite() && strings.Contains(request.As, "serviceaccount:"+r.process.namespace)).To(BeFalse(), "%s", request)
+	}
+	Expect(touched).To(BeTrue())
+}
+
+// returns takes the move back, and expects all to be as before; copies may be other objects, for HNC makes them anew.
+func (r *runningPeer) returns(ctx context.Context, before map[string]map[string]string) {
+	GinkgoHelper()
+	r.done(ctx, controlplane.Admin, r.args("--undo", "--yes")...)
+	Eventually(func() map[string]map[string]string { return metadataOf(r.state(ctx, r.prefix)) }).WithContext(ctx).Should(Equal(before))
+	Eventually(func() map[string]any { return r.readContents(ctx, r.prefix) }).WithContext(ctx).Should(Equal(r.contents))
+	webhooks, _, _ := r.Kubectl(ctx, controlplane.Admin, "get", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-o", "yaml")
+	Expect(webhooks).NotTo(ContainSubstring("name: warren-migration"))
+}
+
+// isCleanedUp runs the commands of the guide, and expects all that the users have to stay.
+func (r *runningPeer) isCleanedUp(ctx context.Context) {
+	GinkgoHelper()
+	before := r.state(ctx, r.prefix)
+	r.cleanUp(ctx, r.process.namespace)
+	r.isHealthy(ctx)
+	Expect(uidsOf(r.state(ctx, r.prefix))).To(Equal(uidsOf(before)))
+	Expect(r.readContents(ctx, r.prefix)).To(Equal(r.contents))
+	Expect(r.planned(ctx).Steps).To(BeEmpty())
+}
+
+// refuses expects a command of a cluster admin to be refused.
+func (r *runningPeer) refuses(ctx context.Context, why string, args ...string) {
+	GinkgoHelper()
+	_, problems, code := r.Kubectl(ctx, controlplane.Admin, args...)
+	Expect(code).NotTo(BeZero(), strings.Join(args, " "))
+	Expect(problems).To(ContainSubstring(why))
+}
+
+// lets users make and delete a namespace while the peer is at rest.
+func (r *runningPeer) letsUsersWork(ctx context.Context, parent string) {
+	GinkgoHelper()
+	name := r.prefix + "meanwhile"
+	r.done(ctx, controlplane.Admin, "sub", "create", name, parent, "--wait")
+	r.done(ctx, controlplane.Admin, "sub", "delete", name)
+	r.isRid(ctx, build.Namespace(name))
+}
+
+// makes an object of the peer's for a namespace, and expects the copy there; then deletes it.
+func (r *runningPeer) makesNamespace(ctx context.Context, kind schema.GroupVersionKind, parent, expected string) {
+	GinkgoHelper()
+	owner, name := &unstructured.Unstructured{}, r.prefix+"new"
+	owner.SetGroupVersionKind(kind)
+	owner.SetNamespace(parent)
+	owner.SetName(name)
+	Eventually(func() error { return r.Admin().Create(ctx, owner.DeepCopy()) }).WithContext(ctx).Should(Succeed())
+	Eventually(func() map[string]any { return r.readContents(ctx, name) }).WithContext(ctx).Should(HaveKey(expected))
+	Expect(r.Admin().Delete(ctx, owner)).To(Succeed())
+	r.isRid(ctx, build.Namespace(name))
+}
+
+var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func() {
+	var own cluster
+	var config string
+	var r *runningPeer
+
+	BeforeAll(func(ctx SpecContext) {
+		own = startWorld(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: migrating}})
+		config = filepath.Join(GinkgoT().TempDir(), "config.yaml")
+		Expect(os.WriteFile(config, []byte(migrating), 0o600)).To(Succeed())
+		node := &corev1.Node{}
+		node.Name = "peer"
+		own.put(ctx, node)
+	})
+
+	Context("HNC", func() {
+		BeforeAll(func(ctx SpecContext) {
+			s := &migration{cluster: own, peer: "hnc", config: config, kinds: []schema.GroupVersionKind{rbacKind("Role"), rbacKind("RoleBinding"), secretKind, configMapKind}}
+			manager, list := own.newHNC()
+			r = s.run(ctx, "h-", "hnc.x-k8s.io", manager.peerProcess, list)
+			own.put(ctx, list.apiService())
+			Eventually(func() string {
+				out, _, _ := own.Kubectl(ctx, controlplane.Admin, "get", "apiservice", list.apiService().GetName(), "-o", "jsonpath={.status.conditions}")
+				return out
+			}).WithContext(ctx).Should(ContainSubstring(`"status":"True"`))
+			r.hasCopied(ctx, 13, isHNCsCopy)
+		})
+
+		It("MIG-R1 plans while HNC runs, and changes nothing of what it refuses to have changed", func(ctx SpecContext) {
+			r.refuses(ctx, "cannot modify object propagated", "annotate", "role", "reader", "-n", "h-team", "a=b")
+			r.refuses(ctx, "cannot delete object propagated", "delete", "role", "reader", "-n", "h-team")
+			r.refuses(ctx, "cannot set or modify tree labels", "label", "namespace", "h-team", "h-org.tree.hnc.x-k8s.io/depth=7", "--overwrite")
+			r.refuses(ctx, "is a subnamespace", "delete", "namespace", "h-team")
+			r.plansWithoutChange(ctx)
+		})
+
+		It("MIG-R8 writes nothing where HNC stands still already and its webhooks refuse, and says to start it", func(ctx SpecContext) {
+			scale := func(replicas string) {
+				r.script(ctx, "kubectl scale deployment -n hnc-system hnc-controller-manager --replicas="+replicas)
+				Eventually(r.process.answers).WithContext(ctx).Should(Equal(replicas == "1"))
+			}
+			before := uidsOf(r.state(ctx, "h-"))
+			scale("0")
+			Expect(r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)).To(And(ContainSubstring("nothing was written: create of ConfigMap"),
+				ContainSubstring("Start HNC first if the webhook is its own (kubectl get deployments -n hnc-system)"), Not(ContainSubstring("is stopped meanwhile"))))
+			scale("1")
+			for _, name := range r.copies {
+				Eventually(func() types.UID { return uidsOf(r.state(ctx, "h-"))[name] }).WithContext(ctx).ShouldNot(BeElementOf(before[name], types.UID("")), "HNC makes it anew")
+			}
+		})
+
+		It("MIG-R2 stops HNC before it touches anything of HNC's, and has it work on after --undo", func(ctx SpecContext) {
+			before := metadataOf(r.state(ctx, "h-"))
+			r.moves(ctx, "--apply")
+			Eventually(r.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
+			r.letsUsersWork(ctx, "h-team")
+			r.returns(ctx, before)
+			r.makesNamespace(ctx, anchorKind, "h-lab", "RoleBinding h-new/readers")
+		})
+
+		It("MIG-R3 takes HNC's trees over, and is cleaned up by the commands of the guide", func(ctx SpecContext) {
+			r.moves(ctx, "--apply", "--finish")
+			r.isCleanedUp(ctx)
+			r.taken(ctx, "hnc.x-k8s.io")
+		})
+	})
+
+	Context("Accurate", func() {
+		BeforeAll(func(ctx SpecContext) {
+			s := &migration{cluster: own, peer: "accurate", config: config, kinds: []schema.GroupVersionKind{secretKind}}
+			s.storesOld(ctx, "a-root", "a-instance")
+			r = s.run(ctx, "a-", "accurate.cybozu.com", own.newAccurate().peerProcess)
+			r.hasCopied(ctx, 6, func(_, annotations map[string]string) bool { return annotations[accurateFrom] != "" })
+		})
+
+		It("MIG-R4 plans while Accurate runs, and changes nothing of what it refuses to have changed", func(ctx SpecContext) {
+			r.refuses(ctx, "circular reference", "label", "namespace", "a-sub", "accurate.cybozu.com/parent=a-deep", "--overwrite")
+			r.refuses(ctx, "child namespaces exist", "delete", "subnamespaces.accurate.cybozu.com", "-n", "a-root", "a-sub")
+			r.refuses(ctx, "child namespaces exist", "delete", "namespace", "a-tmpl")
+			r.plansWithoutChange(ctx)
+		})
+
+		It("MIG-R7 is not stopped while objects are stored that only its webhook can convert, and says how to write them anew", func(ctx SpecContext) {
+			problem := r.fails(ctx, controlplane.Admin, r.args("--apply", "--yes")...)
+			Expect(problem).To(ContainSubstring("nothing was written, because subnamespaces.accurate.cybozu.com may have objects in an old version"))
+			Expect(r.process.answers()).To(BeTrue())
+			r.script(ctx, regexp.MustCompile(`kubectl get .*`).FindString(problem))
+		})
+
+		It("MIG-R5 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
+			before := metadataOf(r.state(ctx, "a-"))
+			r.moves(ctx, "--apply")
+			Eventually(r.ns("a-deep")).WithContext(ctx).Should(standing("a-root", "2"))
+			r.letsUsersWork(ctx, "a-sub")
+			r.returns(ctx, before)
+			r.makesNamespace(ctx, accurateSubKind, "a-root", "Secret a-new/base")
+		})
+
+		It("MIG-R6 takes Accurate's trees over, and is cleaned up by the commands of the guide", func(ctx SpecContext) {
+			r.moves(ctx, "--apply", "--finish")
+			r.isCleanedUp(ctx)
+		})
+	})
+})
