@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +29,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(28))
+		Expect(checks).To(HaveLen(29))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -40,7 +41,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(28))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(29))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -69,7 +70,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 28 checks failed\n"))
+		Expect(problems).To(Equal("error: 3 of 29 checks failed\n"))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
@@ -107,6 +108,18 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(world.Admin().Create(ctx, planted)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(world.Admin().Delete(ctx, planted)).To(Succeed()) })
 		Eventually(func() []string { checks, _ := examine(ctx, admin); return failed(checks) }).WithContext(ctx).Should(ConsistOf("webhook"))
+	})
+
+	It("MIG-D1 names an APIService that doesn't answer, with the command that deletes it", func(ctx SpecContext) {
+		const name = "v1alpha2.resources.hnc.x-k8s.io"
+		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"group": "resources.hnc.x-k8s.io", "version": "v1alpha2", "groupPriorityMinimum": int64(10), "versionPriority": int64(10),
+				"service": map[string]any{"namespace": "hnc-system", "name": "hnc-resourcelist", "port": int64(7443)}}}}
+		Expect(world.Admin().Create(ctx, service)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(world.Admin().Delete(ctx, service)).To(Succeed()) })
+		Eventually(func() check { checks, _ := examine(ctx, admin); return checks["apiservices"] }).WithContext(ctx).Should(And(HaveField("Status", "warning"),
+			HaveField("Message", Equal("no answer from "+name+" (ServiceNotFound): until all answer, no namespace of the cluster can be deleted")),
+			HaveField("Advice", HaveSuffix("kubectl delete apiservice "+name))))
 	})
 
 	It("sees groups of sudoers that are bound outside of their tenants", func(ctx SpecContext) {

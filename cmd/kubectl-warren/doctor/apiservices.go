@@ -1,0 +1,45 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// checkAPIServices names the APIServices that don't answer. The API server then can't tell which kinds there are, and empties no namespace that is
+// deleted.
+func (p Patient) checkAPIServices(ctx context.Context) Check {
+	const name = "apiservices"
+	services := &unstructured.UnstructuredList{}
+	services.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIServiceList"})
+	if err := p.Copies.List(ctx, services); err != nil {
+		return warning(name, "it is not known whether all answer: "+firstLine(err.Error()), "ask a cluster admin to run this")
+	}
+	var silent, names []string
+	for _, service := range services.Items {
+		if reason := whyUnavailable(service); reason != "" {
+			silent, names = append(silent, service.GetName()+" ("+reason+")"), append(names, service.GetName())
+		}
+	}
+	if len(silent) == 0 {
+		return ok(name, fmt.Sprintf("all %d answer", len(services.Items)))
+	}
+	return warning(name, "no answer from "+strings.Join(silent, ", ")+": until all answer, no namespace of the cluster can be deleted",
+		"start the Service behind it (kubectl get apiservice shows it), or, where nothing needs the API any more: kubectl delete apiservice "+strings.Join(names, " "))
+}
+
+// whyUnavailable returns the reason for which an APIService doesn't answer; "" if it answers, or if that isn't known yet.
+func whyUnavailable(service unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
+	for _, item := range conditions {
+		condition, _ := item.(map[string]any)
+		if condition["type"] == "Available" && condition["status"] == "False" {
+			reason, _ := condition["reason"].(string)
+			return reason
+		}
+	}
+	return ""
+}
