@@ -45,7 +45,7 @@ func TestHierarchyConfigurations(t *testing.T) {
 		"OtherField":          {"nobody is asked", deaf, build.Hierarchy("solo", build.Below("org")), build.Hierarchy("solo", build.Below("org"), build.Cascades), allowed()},
 		"AlreadyThere":        {"", deaf, build.Hierarchy("team-a", build.Below("gone")), build.Hierarchy("team-a", build.Below("org")), allowed()},
 		"JustMade":            {"neither the namespace nor its parent has reached the forest", grown().later(build.Namespace("new"), build.Root("p")).allowing("update hierarchyconfigurations p/hierarchy", "* * new"), nil, build.Hierarchy("new", build.Below("p")), allowed()},
-		"Missing":             {"", family().allowing("create hierarchyconfigurations nosuch", "create namespaces", "* * solo"), nil, build.Hierarchy("solo", build.Below("nosuch")), allowed("parent namespace nosuch does not exist")},
+		"Missing":             {"", family().allowing("create hierarchyconfigurations nosuch", "create namespaces", "* * solo"), nil, build.Hierarchy("solo", build.Below("nosuch")), allowed("parent namespace nosuch does not exist: a namespace below it is halted until it does; correct the name, or make it")},
 		"MissingUnasked": {
 			"it reads as for one that exists", family().allowing("create namespaces"), nil, build.Hierarchy("solo", build.Below("nosuch")),
 			refused(403, `needs update on hierarchyconfigurations in namespace "nosuch" (proposed parent)`).warning("nosuch"),

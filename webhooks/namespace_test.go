@@ -48,7 +48,7 @@ func TestNamespaces(t *testing.T) {
 		"ParentTemplate": {"", chain, nil, build.Child("n", "t1"), refused(422, "parent namespace t1 is a template")},
 		"ParentGoing":    {"", grown(ending(build.Root("g"))), nil, build.Child("n", "g"), refused(422, "parent namespace g is being terminated")},
 		"ParentPlain":    {"", grown(build.Namespace("p")), nil, build.Child("n", "p"), allowed("parent namespace p is not a root or a sub-namespace yet")},
-		"ParentMissing":  {"", grown(), nil, build.Child("n", "r"), allowed("parent namespace r does not exist")},
+		"ParentMissing":  {"", grown(), nil, build.Child("n", "r"), allowed("parent namespace r does not exist: a namespace below it is halted until it does; correct the name, or make it")},
 		"ParentJustMade": {"what exists is not called missing", grown().later(build.Root("r")), nil, build.Child("n", "r"), allowed()},
 		"ParentProtected": {
 			"by the configuration, which no policy knows", grown(build.Namespace("locked-1")), nil, build.Child("n", "locked-1"),

@@ -59,7 +59,7 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 	case len(request.Obstacles) > 0:
 		return bad(kind, request.Obstacles[0].Reason, joinSentences(request.Obstacles))
 	case request.Asked && rejected != "":
-		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the API server refuses to place the namespace: " + rejected + exclusion(s, name, request.Parent)}
+		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, missingParent(s, request.Parent) + "the API server refuses to place the namespace: " + rejected + exclusion(s, name, request.Parent)}
 	case request.Asked:
 		return finding{kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the namespace is about to be placed below the parent that spec.parent names"}
 	case s.Released(name) && h != nil && h.Parent != nil && *h.Parent != "":
@@ -73,6 +73,14 @@ func parentApplied(s *forest.Snapshot, name, rejected string) finding {
 		return good(kind, v1alpha1.ReasonNotRequested, "spec.parent asks for nothing; the namespace stays where it is")
 	}
 	return good(kind, v1alpha1.ReasonApplied, "the parent of the namespace is the one that spec.parent names")
+}
+
+// missingParent returns the clause about a parent that does not exist, for which no mark would help.
+func missingParent(s *forest.Snapshot, parent string) string {
+	if parent == "" || s.Namespace(parent) != nil {
+		return ""
+	}
+	return "parent namespace " + parent + " does not exist: correct spec.parent, or make it; "
 }
 
 // exclusion returns the clause about a request of another namespace that can't be carried out together with the request for parent.

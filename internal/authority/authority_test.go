@@ -205,7 +205,7 @@ func TestWords(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	s := world(namespace("y", below("z")), namespace("z", below("y")))
 	for parent, want := range map[string]string{
-		"nosuch": "parent namespace nosuch does not exist",
+		"nosuch": "parent namespace nosuch does not exist: a namespace below it is halted until it does; correct the name, or make it",
 		"solo":   "parent namespace solo is not a root or a sub-namespace yet",
 		"y":      "parent namespace y is halted (InCycle)",
 		"org":    "",

@@ -217,7 +217,7 @@ func ParentWarnings(s *forest.Snapshot, parent string) []string {
 	n, place := s.Namespace(parent), s.Place(parent)
 	switch {
 	case n == nil:
-		return []string{"parent namespace " + parent + " does not exist"}
+		return []string{"parent namespace " + parent + " does not exist: a namespace below it is halted until it does; correct the name, or make it"}
 	case place.Halted():
 		return []string{"parent namespace " + parent + " is halted (" + string(place.Halt.Reason) + ")"}
 	case !place.InTree():

@@ -123,7 +123,7 @@ func (c *call) allowedTenant(ctx context.Context, me identity, tenant, namespace
 	case apierrors.IsNotFound(err) && namespace == "" && others != "":
 		return "", fmt.Errorf("there is no tenant %s: %s is a sudoer of %s", tenant, me.user, others)
 	case apierrors.IsNotFound(err) && namespace == "":
-		return "", fmt.Errorf("there is no tenant %s", tenant)
+		return "", fmt.Errorf("there is no tenant %s: kubectl get lns lists them; %s is not a sudoer of any", tenant, me.user)
 	case err == nil && len(lns.Spec.Managers) > 0:
 		text += "; ask a manager: " + namePeople(lns.Spec.Managers)
 	}

@@ -3,6 +3,7 @@ package sub
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -99,7 +100,7 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 		return err
 	}
 	if err := n.change.ClientFor(api).Create(ctx, sub); err != nil {
-		return err
+		return withoutRight(err, parent)
 	}
 	if n.wait && n.change.IsStored() {
 		if sub, err = awaitReady(ctx, api, sub); err != nil {
@@ -108,6 +109,14 @@ func createSub(ctx context.Context, inv *invocation.Invocation, parent, name str
 	}
 	sub.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SubNamespace"))
 	return change.PrintDone(inv, sub, n.change, "created")
+}
+
+// withoutRight adds what to do where RBAC has refused the parent, which it does in the same words whether the namespace exists or not.
+func withoutRight(err error, parent string) error {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "cannot create resource") {
+		return err
+	}
+	return fmt.Errorf("%w; namespace %s does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours", err, parent)
 }
 
 func (n *newChild) spec() v1alpha1.SubNamespaceSpec {

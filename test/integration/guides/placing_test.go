@@ -81,6 +81,14 @@ var _ = Describe("a namespace that exists already, with overlay standard", func(
 			HaveField("Err", ContainSubstring("ParentMissing: parent namespace p17-gone does not exist"))))
 	})
 
+	It("HIER-P20 is told first that the parent does not exist, which no mark helps", func(ctx SpecContext) {
+		create(ctx, build.Namespace("p20-solo"))
+		const missing = "parent namespace p20-gone does not exist: "
+		Expect(asAdmin(ctx, "warren", "set", "p20-solo", "--parent", "p20-gone")).To(And(HaveField("Code", 2),
+			HaveField("Err", And(ContainSubstring("Warning: "+missing+"a namespace below it is halted until it does; correct the name, or make it"),
+				ContainSubstring("but not carried out: Pending: "+missing+"correct spec.parent, or make it; the API server refuses")))))
+	})
+
 	It("HIER-P18 is told of another request that excludes its own", func(ctx SpecContext) {
 		create(ctx, build.Namespace("p18-a"), build.Namespace("p18-b"))
 		Expect(apply(ctx, build.Hierarchy("p18-a", build.Below("p18-b")))).To(HaveField("Code", 0))

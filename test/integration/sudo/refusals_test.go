@@ -39,7 +39,7 @@ var _ = Describe("kubectl sudo", func() {
 			"a manager":              {"mia", []string{"--tenant", "payments", "get", "pods"}, "mia is not a sudoer of payments; ask a manager: mia"},
 			"of another tenant":      {"otto", []string{"--tenant", "shop", "get", "pods"}, "otto is not a sudoer of shop, but of payments"},
 			"of a tenant behind lns": {"otto", []string{"edit", "lns", "shop"}, "otto is not a sudoer of shop, but of payments"},
-			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"}, "there is no tenant shp"},
+			"no tenant of that name": {"vera", []string{"--tenant", "shp", "get", "pods"}, "there is no tenant shp: kubectl get lns lists them; vera is not a sudoer of any"},
 			"no name at all":         {"vera", []string{"--tenant", "a/b", "get", "pods"}, "vera is not a sudoer of a/b"},
 			"no namespace":           {"bob", []string{"auth", "whoami"}, unnamed + "choose a tenant with --tenant: payments, shop"},
 			"in a namespace of nobody": {"bob", []string{"get", "pods", "-n", "lonely"},

@@ -48,7 +48,7 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		own = startWorld(ctx, devcluster.Options{Webhooks: true, Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
-	It("as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
+	It("SUB-X16 as a tenant's user who makes and deletes sub-namespaces", func(ctx SpecContext) {
 		own.put(ctx, build.Tenant("xc-pay").Users("alice").Object())
 		Eventually(func() (string, error) {
 			out, problems, _ := own.warren(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--dry-run=server")
@@ -58,6 +58,8 @@ var _ = Describe("kubectl warren changes trees", Ordered, ContinueOnFailure, fun
 		Expect(own.done(ctx, "alice", "sub", "create", "xc-web", "xc-pay", "--labels", "app=web,team=a", "--annotations", "memo=x", "--wait")).
 			To(Equal(subResource + "xc-web created\n"))
 		Expect(own.now(ctx, "xc-web")).To(And(carry("app", "web"), carry("team", "a"), noted("memo", "x")))
+		Expect(own.fails(ctx, "alice", "create", "xc-lost", "-n", "xc-pya")).To(And(ContainSubstring(`in the namespace "xc-pya"`),
+			HaveSuffix("; namespace xc-pya does not exist, or is none in which you may make sub-namespaces: kubectl warren ns lists yours")), "SUB-X16")
 		Eventually(func() string { return own.fails(ctx, "alice", "sub", "create", "xc-web", "xc-pay") }).WithContext(ctx).
 			Should(Equal("namespace xc-web already exists"))
 		Expect(own.fails(ctx, "alice", "create", "xc-x", "-n", "xc-pay", "--labels", "foo=a")).To(ContainSubstring("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels"))
