@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/operator"
 )
 
@@ -56,18 +55,16 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	store, err := configfile.Open(*path, config.WithFeatureGates(featureGates))
+	file, err := operator.LoadConfigFile(*path, config.WithFeatureGates(featureGates))
+	if err != nil {
+		operator.ReportInvalidFile(ctx, &o, err)
+		return err
+	}
+	mgr, err := operator.NewManager(ctx, &o, file.Config, "warren/"+version)
 	if err != nil {
 		return err
 	}
-	mgr, err := operator.NewManager(ctx, &o, store.Current(), "warren/"+version)
-	if err != nil {
-		return err
-	}
-	if err := operator.Follow(mgr, store); err != nil {
-		return err
-	}
-	if err := operator.Setup(ctx, mgr, store, &o, operator.DefaultTiming()); err != nil {
+	if err := operator.Setup(ctx, mgr, file, &o, operator.DefaultTiming()); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

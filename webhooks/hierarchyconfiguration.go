@@ -30,7 +30,7 @@ import (
 type hierarchyValidator struct {
 	liveView
 	ask    authorizer.Asker
-	config func() *config.OperatorConfiguration
+	config *config.OperatorConfiguration
 	// rehearse writes by dry run: the API server judges the request and keeps nothing.
 	rehearse client.Writer
 }
@@ -189,7 +189,7 @@ func (v *hierarchyValidator) exists(ctx context.Context, reads *reads) func(stri
 // undelegated says whether only a cluster admin may propagate or override a key: the configuration says so, or the key says who
 // pays.
 func (v *hierarchyValidator) undelegated(key string) bool {
-	c := v.config()
+	c := v.config
 	return c.Inheritance.Undelegated.Match(key) || c.Billing.NamespaceLabels.Has(key)
 }
 

@@ -18,11 +18,11 @@ import (
 type tenantValidator struct {
 	liveView
 	ask               authorizer.Asker
-	config            func() *config.OperatorConfiguration
+	config            *config.OperatorConfiguration
 	operatorNamespace string
 }
 
-func (v *tenantValidator) rules() tenantRules { return tenantRules{v.config(), v.operatorNamespace} }
+func (v *tenantValidator) rules() tenantRules { return tenantRules{v.config, v.operatorNamespace} }
 
 // ValidateCreate implements admission.Validator.
 func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNamespace) (admission.Warnings, error) {
@@ -51,7 +51,7 @@ func (v *tenantValidator) ValidateCreate(ctx context.Context, lns *v1alpha1.LNam
 // personal judges what depends on the user who creates the LNamespace: the billing and the number of LNamespaces. Cluster admins
 // are free in both.
 func (v *tenantValidator) personal(ctx context.Context, user authenticationv1.UserInfo, lns *v1alpha1.LNamespace) (field.ErrorList, error) {
-	c := v.config()
+	c := v.config
 	var problems field.ErrorList
 	if defaults := c.Billing.Defaults; len(defaults) > 0 && lns.Spec.Billing != nil {
 		problems = append(problems, billingAllowed(*lns.Spec.Billing, billingFor(defaults, user.Username, user.Groups))...)

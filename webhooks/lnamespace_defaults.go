@@ -22,7 +22,7 @@ import (
 type tenantDefaults struct {
 	liveView
 	ask               authorizer.Asker
-	config            func() *config.OperatorConfiguration
+	config            *config.OperatorConfiguration
 	operatorNamespace string
 	decoder           admission.Decoder
 }
@@ -69,7 +69,7 @@ func (d *tenantDefaults) Handle(ctx context.Context, req admission.Request) admi
 // signs says whether the new LNamespace gets the requester's name as its maker. Where the number of LNamespaces is limited, cluster
 // admins are free of the limit and aren't recorded: the maker that they state stands, as in a backup that they restore.
 func (d *tenantDefaults) signs(ctx context.Context, user authenticationv1.UserInfo) (bool, error) {
-	if d.config().Tenants.MaxPerCreator == 0 {
+	if d.config.Tenants.MaxPerCreator == 0 {
 		return true, nil
 	}
 	admin, err := d.ask.IsClusterAdmin(ctx, user)
@@ -109,7 +109,7 @@ func (d *tenantDefaults) billing(lns *v1alpha1.LNamespace, user authenticationv1
 	if lns.Spec.Billing != nil {
 		stated = *lns.Spec.Billing
 	}
-	filled := fillBilling(stated, billingFor(d.config().Billing.Defaults, user.Username, user.Groups))
+	filled := fillBilling(stated, billingFor(d.config.Billing.Defaults, user.Username, user.Groups))
 	if reflect.DeepEqual(stated, filled) {
 		return nil
 	}

@@ -134,6 +134,6 @@ func (c *cluster) defaults(t *testing.T, user authenticationv1.UserInfo, object 
 		UserInfo: user, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: data},
 	}}
 	return webhooks.Handlers(scheme(), webhooks.Options{
-		View: c, Config: func() *config.OperatorConfiguration { return c.config }, Namespace: "warren-system", Live: c, Authorizer: c,
+		View: c, Config: c.config, Namespace: "warren-system", Live: c, Authorizer: c,
 	})[webhooks.PathLNamespaceDefaults].Handle(t.Context(), req)
 }

@@ -29,7 +29,7 @@ import (
 type distributionValidator struct {
 	liveView
 	ask               authorizer.Asker
-	config            func() *config.OperatorConfiguration
+	config            *config.OperatorConfiguration
 	operatorNamespace string
 	mapper            meta.RESTMapper
 	// rehearse creates objects by dry run: the API server judges the request and keeps nothing.
@@ -75,7 +75,7 @@ func (v *distributionValidator) known(ctx context.Context, old *v1alpha1.Resourc
 }
 
 func (v *distributionValidator) settings() distribute.Settings {
-	c := v.config()
+	c := v.config
 	s := distribute.Settings{
 		AllowOverwrite: c.Distribution.AllowOverwrite,
 		Protected:      func(name string) bool { return c.ProtectedFromDistribution(name, v.operatorNamespace) },
@@ -139,7 +139,7 @@ func (v *distributionValidator) sizes(now *v1alpha1.ResourceDistribution, change
 	if err != nil {
 		return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 	}
-	c, at := v.config().Distribution, field.NewPath("spec", "resource")
+	c, at := v.config.Distribution, field.NewPath("spec", "resource")
 	if limit := c.MaxObjectBytes; int64(len(data)) > limit {
 		return field.ErrorList{field.Forbidden(at, fmt.Sprintf("the object is %d bytes; the limit is %d (distribution.maxObjectBytes)", len(data), limit))}
 	}

@@ -30,8 +30,8 @@ type View interface {
 // Options hold what the handlers need.
 type Options struct {
 	View View
-	// Config returns the configuration in force.
-	Config func() *config.OperatorConfiguration
+	// Config is the configuration in force.
+	Config *config.OperatorConfiguration
 	// Namespace is the namespace that the operator runs in.
 	Namespace string
 	// Live reads from the API server, without a cache, and Authorizer says what a user may do. SetupWithManager sets both.

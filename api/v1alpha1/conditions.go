@@ -96,10 +96,11 @@ const (
 	ReasonKeyNotAllowed        Reason = "KeyNotAllowed"
 	ReasonHalted               Reason = "Halted"
 
-	ReasonNamespaceDeleted   Reason = "NamespaceDeleted"
-	ReasonNamespaceRecreated Reason = "NamespaceRecreated"
-	ReasonRemovalsHeld       Reason = "RemovalsHeld"
-	ReasonDeletionRefused    Reason = "DeletionRefused"
+	ReasonNamespaceDeleted     Reason = "NamespaceDeleted"
+	ReasonNamespaceRecreated   Reason = "NamespaceRecreated"
+	ReasonRemovalsHeld         Reason = "RemovalsHeld"
+	ReasonInvalidConfiguration Reason = "InvalidConfiguration"
+	ReasonDeletionRefused      Reason = "DeletionRefused"
 )
 
 // Reasons of a HierarchyConfiguration where nothing is wrong.

@@ -102,6 +102,9 @@ const (
 
 	// OperatorName is the operator's field manager, event source and value of created-by and managed-by.
 	OperatorName = "warren"
+	// AcceptedConfigName is the ConfigMap in the operator's namespace that holds the configuration file in force; the operator writes it.
+	AcceptedConfigName = "warren-accepted-config"
+
 	// OperatorAccount is the name of the operator's service account and of its Deployment.
 	OperatorAccount = "warren-controller-manager"
 	// OperatorBinding is the name of the RoleBinding that gives the operator KindsRole in one namespace.

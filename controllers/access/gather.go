@@ -93,7 +93,7 @@ func (r *Reconciler) gatherFacts(ctx context.Context, tenant *v1alpha1.LNamespac
 	f := &facts{
 		deleting: !tenant.DeletionTimestamp.IsZero(),
 		own:      r.View.Owns(tenant.Name, tenant.UID),
-		settings: r.Config(),
+		settings: r.Config,
 		mode:     r.modes.currentMode(),
 	}
 	var accounts []v1alpha1.ListedServiceAccount

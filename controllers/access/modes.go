@@ -18,17 +18,16 @@ import (
 // unavailable says in a message why mode Constrained can't be in force.
 const unavailable = "the API server doesn't offer constrained impersonation, which needs Kubernetes 1.36 with feature gate ConstrainedImpersonation"
 
-// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, follows the
-// configuration, and ends a switch of modes when the rules and bindings of both forms, legacy and constrained, are in place
-// everywhere. It is a source of the controller, which waits until the first mode is known.
+// modes keeps the mode of sudo. It asks the API server from time to time whether constrained impersonation works, and ends a switch of
+// modes when the rules and bindings of both forms, legacy and constrained, are in place everywhere. It is a source of the controller,
+// which waits until the first mode is known.
 type modes struct {
 	objects *objectStore
 	view    View
-	config  func() Settings
+	config  Settings
 	probe   func(context.Context) grants.Answer
 	timing  Timing
 
-	wake chan struct{}
 	// begun is closed when the first mode is known.
 	begun chan struct{}
 
@@ -39,23 +38,7 @@ type modes struct {
 func newModes(r *Reconciler) *modes {
 	return &modes{
 		objects: r.objects, view: r.View, config: r.Config, probe: r.Probe, timing: r.Timing,
-		wake: make(chan struct{}, 1), begun: make(chan struct{}),
-	}
-}
-
-// Reconfigured must be called when Config may return another SudoMode.
-func (r *Reconciler) Reconfigured() {
-	if r.modes == nil {
-		return // not set up yet
-	}
-	r.modes.requestLook()
-}
-
-// requestLook asks for another look at the configuration. It doesn't block.
-func (m *modes) requestLook() {
-	select {
-	case m.wake <- struct{}{}:
-	default: // a look is due already
+		begun: make(chan struct{}),
 	}
 }
 
@@ -100,8 +83,6 @@ func (m *modes) run(ctx context.Context, enqueue func(tenant string)) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.wake:
-			next = time.After(m.answerTTL(m.lookAtMode(ctx)))
 		case <-next:
 			next = time.After(m.answerTTL(m.lookAtMode(ctx)))
 		case <-again:
@@ -154,7 +135,7 @@ func (m *modes) beginWithRules(ctx context.Context) bool {
 
 // lookAtMode sets the mode by the configuration and, unless that is Legacy, by the API server's answer, which it returns.
 func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
-	configured, answer := m.config().SudoMode, grants.Unknown
+	configured, answer := m.config.SudoMode, grants.Unknown
 	if configured != v1alpha1.SudoLegacy {
 		answer = m.probe(ctx)
 	}
@@ -169,7 +150,7 @@ func (m *modes) lookAtMode(ctx context.Context) grants.Answer {
 
 // answerTTL returns how long an answer holds until the API server is asked again.
 func (m *modes) answerTTL(answer grants.Answer) time.Duration {
-	if answer == grants.Unknown && m.config().SudoMode != v1alpha1.SudoLegacy {
+	if answer == grants.Unknown && m.config.SudoMode != v1alpha1.SudoLegacy {
 		return m.timing.ProbeRetry
 	}
 	return m.timing.Probe

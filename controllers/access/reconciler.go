@@ -106,8 +106,8 @@ type Reconciler struct {
 	// Both are vetting.Vetter's, and neither is required.
 	Unvetted func() []string
 	Vetting  source.Source
-	// Config returns the settings in force. The caller calls Reconfigured after a change of SudoMode.
-	Config func() Settings
+	// Config are the settings.
+	Config Settings
 	// Probe asks the API server whether it offers constrained impersonation. If it is nil, SetupWithManager makes one from the
 	// manager's connection.
 	Probe func(context.Context) grants.Answer

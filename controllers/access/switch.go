@@ -53,7 +53,7 @@ func (m *modes) checkSwitched(ctx context.Context, tenant *v1alpha1.LNamespace, 
 	if !tenant.DeletionTimestamp.IsZero() || !m.view.Owns(tenant.Name, tenant.UID) {
 		return nil, nil
 	}
-	objects := grants.For(tenant, planInput(m.view, tenant, tenant.Status.ServiceAccounts, m.config(), mode))
+	objects := grants.For(tenant, planInput(m.view, tenant, tenant.Status.ServiceAccounts, m.config, mode))
 	granted, err := m.objects.readCached(ctx, grants.KeyOf(objects.Sudo.Binding))
 	if err != nil || granted == nil || len(grants.Subjects(granted)) == 0 {
 		return nil, err // without sudoers, the switch interrupts nobody

@@ -68,8 +68,8 @@ func enqueueTenant(queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
 func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
-	if r.View == nil || r.Changes == nil || r.Config == nil || r.Report == nil || r.Events == nil {
-		return errors.New("setting up the access controller: View, Changes, Config, Report and Events are required")
+	if r.View == nil || r.Changes == nil || r.Report == nil || r.Events == nil {
+		return errors.New("setting up the access controller: View, Changes, Report and Events are required")
 	}
 	if r.Client == nil {
 		r.Client = mgr.GetClient()

@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/metadata"
@@ -47,7 +46,7 @@ type Controller struct {
 
 // facts are the state that the plans of all runs share.
 type facts struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	view     *view.View
 	runs     *runs
 	kinds    *kinds
@@ -68,9 +67,8 @@ func New(o Options, s Settings) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for ResourceDistributions: %w", err)
 	}
-	settings := &atomic.Pointer[Settings]{}
-	settings.Store(&s)
-	f := &facts{settings: settings, view: o.View, runs: newRuns(), kinds: &kinds{}, copies: newCopyTable(nameIn(o.View))}
+	settings := &s
+	f := &facts{settings: settings, view: o.View, runs: newRuns(), kinds: newKinds(s.Kinds), copies: newCopyTable(nameIn(o.View))}
 	q := newQueue(f.runs, o.Timing.Pace)
 	w, told, repairs := &watcher{client}, &events{o.Events}, copying.NewRepairs()
 	l := &lookout{settings: settings, view: o.View, watcher: w, queue: q, limit: o.Timing.List}
@@ -123,7 +121,7 @@ func (w watching) Start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager is stopping
 	}
 	w.View.Subscribe(w.queueAffected)
-	w.watches.run(ctx) // until ctx is done
+	w.watches.watchDefinition(ctx) // until ctx is done
 	return nil
 }
 
@@ -194,11 +192,4 @@ func (c *Controller) Ready(*http.Request) error {
 		return fmt.Errorf("copies of %s are not synced yet", gk)
 	}
 	return nil
-}
-
-// Reconfigure puts other settings in force: everything is watched anew.
-func (c *Controller) Reconfigure(s Settings) {
-	c.facts.settings.Store(&s)
-	c.facts.runs.setSynced(false)
-	c.watches.restart()
 }

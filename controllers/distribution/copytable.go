@@ -49,13 +49,6 @@ func (t *copyTable) unwant(of distribute.Family, name string) {
 	}
 }
 
-// forgetSeen drops the seen resourceVersions, because all watches of copies begin anew.
-func (t *copyTable) forgetSeen() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.lastSeen = map[schema.GroupKind]string{}
-}
-
 // replaceCopies makes the table hold exactly these copies of a kind.
 func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()

@@ -2,7 +2,6 @@ package distribution
 
 import (
 	"context"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +13,7 @@ import (
 // distributionFeed is the sink of the watch on ResourceDistributions. Only it adds and removes runs, and its methods are called one
 // at a time.
 type distributionFeed struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	runs     *runs
 	copies   *copyTable
 	queue    *queue
@@ -45,7 +44,7 @@ func (f *distributionFeed) put(rd *v1alpha1.ResourceDistribution) {
 		}
 		return
 	}
-	d := distribute.Read(rd, f.settings.Load().Settings) // this takes some milliseconds for a large resource
+	d := distribute.Read(rd, f.settings.Settings) // this takes some milliseconds for a large resource
 	if known != nil {
 		f.unwant(known)
 	}

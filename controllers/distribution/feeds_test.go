@@ -91,7 +91,7 @@ func TestReadyWaitsForKinds(t *testing.T) {
 	if err := c.Ready(nil); err != nil {
 		t.Errorf("got %v, want that all is known", err)
 	}
-	one := c.facts.kinds.reset(c.facts.settings.Load().Kinds)[0]
+	one := c.facts.kinds.list()[0]
 	if c.Ready(nil) == nil {
 		t.Error("the process is ready before copies are known")
 	}

@@ -1,6 +1,8 @@
 package distribution
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,18 +32,19 @@ type kinds struct {
 	all map[schema.GroupKind]*kind
 }
 
-// reset replaces all kinds by those of a configuration, in state kindSyncing, and returns them.
-func (k *kinds) reset(configured []schema.GroupVersionKind) []*kind {
+func newKinds(configured []schema.GroupVersionKind) *kinds {
+	k := &kinds{all: map[schema.GroupKind]*kind{}}
+	for _, gvk := range configured {
+		k.all[gvk.GroupKind()] = &kind{GroupVersionKind: gvk, state: kindSyncing}
+	}
+	return k
+}
+
+// list returns all kinds.
+func (k *kinds) list() []*kind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.all = map[schema.GroupKind]*kind{}
-	list := make([]*kind, 0, len(configured))
-	for _, gvk := range configured {
-		one := &kind{GroupVersionKind: gvk, state: kindSyncing}
-		k.all[gvk.GroupKind()] = one
-		list = append(list, one)
-	}
-	return list
+	return slices.Collect(maps.Values(k.all))
 }
 
 // find returns a copy of a kind's entry; one in state kindSyncing for a kind that is not watched yet.

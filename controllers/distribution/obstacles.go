@@ -2,7 +2,6 @@ package distribution
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +29,7 @@ func newObstacleWatch() *obstacleWatch {
 
 // lookout finds obstacles: others' objects in the slots of copies.
 type lookout struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	view     *view.View
 	watcher  *watcher
 	queue    *queue
@@ -69,7 +68,7 @@ func (l *lookout) read(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) 
 	}
 	mode, opted := meta.Labels[v1alpha1.LabelPropagate]
 	source := opted && mode != v1alpha1.ModeNone
-	if !opted && l.settings.Load().Covered(gk) {
+	if !opted && l.settings.Covered(gk) {
 		source = l.view.Snapshot().Place(meta.Namespace).InTree()
 	}
 	return distribute.ReadObstacle(meta, source)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +20,7 @@ var errStale = errors.New("the object has changed meanwhile")
 
 // outcomes records the results of writes, and when failed ones are tried again.
 type outcomes struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	timing   Timing
 	queue    *queue
 	repairs  *copying.Repairs
@@ -56,7 +55,7 @@ func (o *outcomes) noteSuccess(w work) {
 
 // backOff returns how long a refused write waits after so many tries.
 func (o *outcomes) backOff(tries int) time.Duration {
-	s := o.settings.Load()
+	s := o.settings
 	return copying.Backoff(s.RetryMin, s.RetryMax, tries)
 }
 

@@ -21,9 +21,7 @@ func TestWhatCannotBeTakenUpIsLookedAtAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, r := newReviewed(t)
-			settings := *c.facts.settings.Load()
-			settings.RetryMin, settings.RetryMax = time.Millisecond, time.Millisecond
-			c.facts.settings.Store(&settings)
+			c.facts.settings.RetryMin, c.facts.settings.RetryMax = time.Millisecond, time.Millisecond
 			c.queue.Lead()
 			slot := r.in.Template.Slot("d1")
 			c.targets.outcomes.note(work{run: r, distribution: r.in.Distribution, slot: slot, action: distribute.Action{Verb: distribute.Overwrite}}, err)

@@ -86,7 +86,7 @@ func (r *run) dueForReview(now time.Time, pace time.Duration) (idle, late bool) 
 func (r *run) findAffected(f *facts, change view.Change) []key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.in.findAffected(change, f.settings.Load().Protected, f.copies)
+	return r.in.findAffected(change, f.settings.Protected, f.copies)
 }
 
 // beginReview returns the spec to review, and the check for conflicts that it has passed before; ok is false if the distribution is
@@ -116,7 +116,7 @@ func (r *run) judge(f *facts, snapshot *forest.Snapshot, d *distribute.Distribut
 		return judgement{}, overtaken
 	}
 	s := &scene{
-		forest: snapshot, protected: f.settings.Load().Protected, now: time.Now(),
+		forest: snapshot, protected: f.settings.Protected, now: time.Now(),
 		copies: f.copies.findFamily(d.Template.Family()), troubles: r.troubles.all(),
 	}
 	r.in.recordNames(snapshot)
@@ -174,7 +174,7 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 	}
 	w = work{run: r, distribution: d, slot: d.Template.Slot(namespace), resource: kind.resource}
 	w.copy = f.copies.find(w.slot)
-	if _, w.action = r.in.planAt(f.view.Snapshot(), f.settings.Load().Protected, namespace, w.copy); w.action.Verb == distribute.Nothing {
+	if _, w.action = r.in.planAt(f.view.Snapshot(), f.settings.Protected, namespace, w.copy); w.action.Verb == distribute.Nothing {
 		r.troubles.clear(namespace)
 		return w, false
 	}

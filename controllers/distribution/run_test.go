@@ -32,7 +32,7 @@ func newReviewed(t *testing.T) (*Controller, *run) {
 	}
 	c.View.Observe(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "d1", UID: "1", ResourceVersion: "1"}})
 	c.facts.runs.setSynced(true)
-	c.facts.kinds.setState(c.facts.kinds.reset(settings.Kinds)[0], kindActive)
+	c.facts.kinds.setState(c.facts.kinds.list()[0], kindActive)
 	r := newRun(readDistribution(1, settings), v1alpha1.ResourceDistributionStatus{})
 	c.facts.runs.put(r)
 	return c, r
@@ -61,7 +61,7 @@ func TestNothingIsWrittenBeforeItsReview(t *testing.T) {
 		"Reviewed": {"the review has opened the gate", func(*Controller, *run) {}, true},
 		"New":      {"after a start nobody knows what a roll-out holds back", func(_ *Controller, r *run) { r.in.judged = nil }, false},
 		"Changed": {"the gate is that of an older spec", func(c *Controller, r *run) {
-			r.takeSpec(readDistribution(2, *c.facts.settings.Load()), v1alpha1.ResourceDistributionStatus{})
+			r.takeSpec(readDistribution(2, *c.facts.settings), v1alpha1.ResourceDistributionStatus{})
 		}, false},
 		"Unreported": {"a restart would not know of the gate", func(_ *Controller, r *run) { r.in.unreported = true }, false},
 		"Dropped":    {"there is no such distribution any more", func(_ *Controller, r *run) { r.drop() }, false},
@@ -85,7 +85,7 @@ func TestNothingIsWrittenBeforeItsReview(t *testing.T) {
 func TestAStatusSpeaksOfWhatWasReviewed(t *testing.T) {
 	c, r := newReviewed(t)
 	reviewed := r.distribution()
-	r.takeSpec(readDistribution(2, *c.facts.settings.Load()), v1alpha1.ResourceDistributionStatus{})
+	r.takeSpec(readDistribution(2, *c.facts.settings), v1alpha1.ResourceDistributionStatus{})
 	if c.reviews.statuses.report(t.Context(), r, reviewed, distribute.Review{Checked: true}, true) {
 		t.Error("a status of the older spec counts as written")
 	}
@@ -116,7 +116,7 @@ func TestAReviewLooksBeforeItJudges(t *testing.T) {
 	if keys := r.findWrites(j.found.Results); len(keys) != 0 {
 		t.Errorf("got %v for what is queued already, want none", keys)
 	}
-	r.takeSpec(readDistribution(2, *c.facts.settings.Load()), v1alpha1.ResourceDistributionStatus{})
+	r.takeSpec(readDistribution(2, *c.facts.settings), v1alpha1.ResourceDistributionStatus{})
 	if _, next := r.judge(c.facts, snapshot, d, true); next != overtaken {
 		t.Errorf("got step %d for an older spec, want that it is overtaken", next)
 	}

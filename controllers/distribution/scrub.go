@@ -20,10 +20,11 @@ type scrub struct {
 // run starts a pass over all locked copies whenever one is due, until ctx is done.
 func (s *scrub) run(ctx context.Context, ready func() bool) {
 	passes := copying.Passes{
-		Pace:  func() copying.Scrub { return s.settings.Load().Scrub },
+		Pace:  s.settings.Scrub,
 		Ready: ready, Unprotected: s.unprotected, Tick: s.timing.ScrubTick,
 	}
-	passes.Run(ctx, func(ctx context.Context, pace copying.Scrub) {
+	passes.Run(ctx, func(ctx context.Context) {
+		pace := s.settings.Scrub
 		s.inspectAll(ctx, rate.NewLimiter(rate.Limit(pace.ObjectsPerSecond), max(1, pace.ObjectsPerSecond)))
 	})
 }

@@ -3,7 +3,6 @@ package distribution
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,7 +17,7 @@ import (
 
 // watches follows the CRD of ResourceDistributions, these objects while the CRD exists, and the copies of every configured kind.
 type watches struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	timing   Timing
 	mapper   meta.RESTMapper
 	watcher  *watcher
@@ -27,36 +26,6 @@ type watches struct {
 	kinds    *kinds
 	copies   *copyTable
 	queue    *queue
-
-	mu  sync.Mutex // guards end; nothing is called while it is held
-	end context.CancelFunc
-}
-
-// run watches until ctx is done. It does so in sessions: each uses the settings from its beginning, and ends with a call of restart.
-func (w *watches) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		session, cancel := context.WithCancel(ctx)
-		w.setEnd(cancel)
-		w.runs.setSynced(false) // the last session's objects were read with its settings
-		w.watchDefinition(session)
-		cancel()
-	}
-}
-
-func (w *watches) setEnd(end context.CancelFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.end = end
-}
-
-// restart ends the present session, so that a new one begins with the present settings.
-func (w *watches) restart() {
-	w.mu.Lock()
-	end := w.end
-	w.mu.Unlock()
-	if end != nil {
-		end()
-	}
 }
 
 // watchDefinition waits for the CRD, and then watches everything else, until ctx is done. When the CRD is deleted, the watches of
@@ -71,7 +40,7 @@ func (w *watches) watchDefinition(ctx context.Context) {
 // definitionFeed is the sink of the watch on the CRD.
 type definitionFeed struct {
 	watches       *watches
-	ctx           context.Context //nolint:containedctx // that of the session, which the feed lives in
+	ctx           context.Context //nolint:containedctx // that of the process, which the feed lives in
 	distributions *distributionFeed
 	objects       sync.WaitGroup
 	cancel        context.CancelFunc // nil while the CRD is not there
@@ -105,8 +74,8 @@ func (f *definitionFeed) start() {
 	}
 }
 
-// stop ends the watch of ResourceDistributions, and removes all runs because the CRD is gone. At the end of a session it keeps the
-// runs, because the next session reads the objects again.
+// stop ends the watch of ResourceDistributions, and removes all runs because the CRD is gone. At the end of the process it keeps the
+// runs, for which writes are still under way.
 func (f *definitionFeed) stop() {
 	if f.cancel == nil {
 		return
@@ -122,8 +91,7 @@ func (f *definitionFeed) stop() {
 
 // startKinds watches the copies of all configured kinds, until ctx is done.
 func (w *watches) startKinds(ctx context.Context, all *sync.WaitGroup) {
-	w.copies.forgetSeen()
-	for _, k := range w.kinds.reset(w.settings.Load().Kinds) {
+	for _, k := range w.kinds.list() {
 		all.Go(func() { w.watchKind(ctx, k) })
 		all.Go(func() { w.degradeLate(ctx, k) })
 	}
@@ -156,7 +124,7 @@ func (w *watches) watchKind(ctx context.Context, k *kind) {
 			ctrl.Log.WithName("distribution").Error(err, "looking for a kind", "kind", k.GroupKind().String())
 		}
 		if ctx.Err() != nil {
-			return // the session ends, so the kind may still be served; at the end of the process, writes are still under way
+			return // writes are still under way, for which the kind is served
 		}
 		w.setState(k, kindPending)
 		// The mapper's cache keeps resources that aren't served any more, and misses later versions of a group that it knows.

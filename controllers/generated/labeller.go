@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -68,9 +67,10 @@ type Labeller struct {
 	Options
 	client   metadata.Interface
 	repairs  *copying.Repairs
-	settings atomic.Pointer[Settings]
-	changed  chan struct{} // holds one token when other settings are to be put in force
-	current  atomic.Pointer[round]
+	settings Settings
+	set      *watchset.Set
+	tables   *tables
+	queue    workqueue.TypedRateLimitingInterface[propagate.Slot]
 }
 
 // New returns a Labeller.
@@ -79,94 +79,47 @@ func New(o Options, s Settings) (*Labeller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for labels: %w", err)
 	}
-	l := &Labeller{Options: o, client: client, repairs: copying.NewRepairs(), changed: make(chan struct{}, 1)}
-	l.settings.Store(&s)
-	return l, nil
-}
-
-// Reconfigure puts other settings in force: all kinds are watched anew.
-func (l *Labeller) Reconfigure(s Settings) {
-	l.settings.Store(&s)
-	select {
-	case l.changed <- struct{}{}:
-	default: // the token that is there already stands for both changes
+	set, err := watchset.New(o.Config, o.Informers)
+	if err != nil {
+		return nil, err
 	}
+	return &Labeller{
+		Options: o, client: client, repairs: copying.NewRepairs(), settings: s, set: set, tables: newTables(s.Generators),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[propagate.Slot](s.RetryMin, s.RetryMax)),
+	}, nil
 }
 
 // SetupWithManager runs the labeller with mgr.
 func (l *Labeller) SetupWithManager(mgr ctrl.Manager) error {
-	l.View.Subscribe(func(c view.Change) {
-		if r := l.current.Load(); r != nil {
-			r.add(r.tables.in(c.Namespaces)...)
-		}
-	})
+	l.View.Subscribe(func(c view.Change) { l.add(l.tables.in(c.Namespaces)...) })
 	return mgr.Add(l)
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (l *Labeller) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable. It runs one round for each configuration.
+// Start implements manager.Runnable.
 func (l *Labeller) Start(ctx context.Context) error {
 	if err := l.View.WaitForSync(ctx); err != nil {
 		return nil //nolint:nilerr // the manager is stopping
 	}
-	for ctx.Err() == nil {
-		if err := l.runRound(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// round is the work under one configuration, from the time it comes into force until the next one does.
-type round struct {
-	*Labeller
-	settings *Settings
-	set      *watchset.Set
-	tables   *tables
-	queue    workqueue.TypedRateLimitingInterface[propagate.Slot]
-}
-
-func (r *round) add(slots ...propagate.Slot) {
-	for _, slot := range slots {
-		r.queue.Add(slot)
-	}
-}
-
-// runRound labels by the present settings, until they change or ctx is done.
-func (l *Labeller) runRound(ctx context.Context) error {
-	set, err := watchset.New(l.Config, l.Informers)
-	if err != nil {
-		return err
-	}
-	s := l.settings.Load()
-	r := &round{Labeller: l, settings: s, set: set, tables: newTables(s.Generators), queue: workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[propagate.Slot](s.RetryMin, s.RetryMax))}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	var running sync.WaitGroup
-	running.Go(func() { _ = set.Start(ctx) }) // it fails only when it is started twice
-	for _, kind := range slices.Concat(s.Kinds, s.Generators) {
-		running.Go(func() { r.followKind(ctx, kind) })
+	running.Go(func() { _ = l.set.Start(ctx) }) // it fails only when it is started twice
+	for _, kind := range slices.Concat(l.settings.Kinds, l.settings.Generators) {
+		running.Go(func() { l.followKind(ctx, kind) })
 	}
-	running.Go(func() { r.work(ctx) })
-	l.current.Store(r)
-	select {
-	case <-ctx.Done():
-	case <-l.changed:
-	}
-	l.current.Store(nil)
-	cancel()
-	r.queue.ShutDown()
+	running.Go(func() { l.work(ctx) })
+	<-ctx.Done()
+	l.queue.ShutDown()
 	running.Wait()
 	return nil
 }
 
-// Notes returns sentences about kinds that can't be watched.
-func (l *Labeller) Notes() []string {
-	if r := l.current.Load(); r != nil {
-		return r.tables.describeUnseen()
+func (l *Labeller) add(slots ...propagate.Slot) {
+	for _, slot := range slots {
+		l.queue.Add(slot)
 	}
-	return nil
 }
+
+// Notes returns sentences about kinds that can't be watched.
+func (l *Labeller) Notes() []string { return l.tables.describeUnseen() }

@@ -25,7 +25,7 @@ type tables struct {
 	controlled map[types.UID]map[propagate.Slot]bool // the slots of objects, by controller
 	states     map[schema.GroupKind]watchset.Status
 	mappings   map[schema.GroupKind]*meta.RESTMapping
-	applied    map[propagate.Slot]types.UID // the objects that were labelled in this round
+	applied    map[propagate.Slot]types.UID // the objects that were labelled by this process
 }
 
 // generator is an object that asks for its controlled objects to be propagated.
@@ -189,7 +189,7 @@ func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
 	}
 }
 
-// wasApplied says whether the operator labelled this object in this round: if so and the label is missing, somebody else took it off.
+// wasApplied says whether this process labelled this object: if so and the label is missing, somebody else took it off.
 func (t *tables) wasApplied(slot propagate.Slot, uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,19 +19,19 @@ import (
 
 // followKind watches a kind in the whole cluster whenever the API server serves the kind, until ctx is done. Objects of one kind may be both
 // generators and generated, such as Secrets, which a Certificate generates.
-func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
-	backoff := wait.Backoff{Duration: r.Timing.LookMin, Cap: r.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
+func (l *Labeller) followKind(ctx context.Context, kind schema.GroupVersionKind) {
+	backoff := wait.Backoff{Duration: l.Timing.LookMin, Cap: l.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
 	for ctx.Err() == nil {
-		mapping, err := apianswer.MappingOf(r.Mapper, kind)
+		mapping, err := apianswer.MappingOf(l.Mapper, kind)
 		switch {
 		case err == nil:
-			r.watchServed(ctx, kind.GroupKind(), mapping)
+			l.watchServed(ctx, kind.GroupKind(), mapping)
 		case meta.IsNoMatchError(err):
-			r.tables.setState(kind.GroupKind(), watchset.Status{State: watchset.NotServed})
+			l.tables.setState(kind.GroupKind(), watchset.Status{State: watchset.NotServed})
 		default:
 			ctrl.Log.WithName("generated").Error(err, "looking for a kind", "kind", kind.GroupKind().String())
 		}
-		meta.MaybeResetRESTMapper(r.Mapper) // the mapper keeps kinds that are no longer served
+		meta.MaybeResetRESTMapper(l.Mapper) // the mapper keeps kinds that are no longer served
 		select {
 		case <-ctx.Done():
 		case <-time.After(backoff.Step()):
@@ -40,13 +40,13 @@ func (r *round) followKind(ctx context.Context, kind schema.GroupVersionKind) {
 }
 
 // watchServed watches a kind until ctx is done or the API server no longer serves the kind.
-func (r *round) watchServed(ctx context.Context, kind schema.GroupKind, mapping *meta.RESTMapping) {
-	sink := &sink{round: r, kind: kind, gone: make(chan struct{}, 1)}
-	r.tables.setMapping(kind, mapping)
-	lease, err := r.set.Acquire(watchset.Static("generated"), watchset.Request{Resource: mapping.Resource, Sink: sink})
+func (l *Labeller) watchServed(ctx context.Context, kind schema.GroupKind, mapping *meta.RESTMapping) {
+	sink := &sink{Labeller: l, kind: kind, gone: make(chan struct{}, 1)}
+	l.tables.setMapping(kind, mapping)
+	lease, err := l.set.Acquire(watchset.Static("generated"), watchset.Request{Resource: mapping.Resource, Sink: sink})
 	if err != nil {
 		ctrl.Log.WithName("generated").Error(err, "watching a kind", "kind", kind.String())
-		return // the set has stopped, as the round does
+		return // the set has stopped, as the process does
 	}
 	select {
 	case <-ctx.Done():
@@ -57,7 +57,7 @@ func (r *round) watchServed(ctx context.Context, kind schema.GroupKind, mapping 
 
 // sink enters what the watch of a kind sees in the tables. It implements watchset.Sink.
 type sink struct {
-	*round
+	*Labeller
 	kind schema.GroupKind
 	gone chan struct{} // holds a token when the kind is no longer served
 }

@@ -44,17 +44,14 @@ type Guard struct {
 	// Live reads policies and bindings, by name, from the API server.
 	Live   client.Reader
 	Mapper meta.RESTMapper
-	// Kinds returns the kinds that the configuration lets the operator write.
-	Kinds func() []schema.GroupKind
+	// Kinds are the kinds that the configuration lets the operator write.
+	Kinds []schema.GroupKind
 	// Events go to Deployment, the operator's own.
 	Events     record.EventRecorder
 	Deployment *corev1.ObjectReference
 	// Elected is closed when this replica becomes the leader.
 	Elected <-chan struct{}
 	Timing  Timing
-
-	making sync.Once
-	again  chan struct{}
 
 	mu    sync.Mutex
 	gaps  map[string]string // short name of a policy → why it is not in force
@@ -88,24 +85,9 @@ func (g *Guard) Start(ctx context.Context) error {
 		case <-elected:
 			elected = nil
 			g.sendHeldEvents()
-		case <-g.wakeUp():
 		case <-time.After(next):
 		}
 	}
-}
-
-// Again makes the guard look at the policies as soon as possible, because something that they depend on has changed. It doesn't
-// block.
-func (g *Guard) Again() {
-	select {
-	case g.wakeUp() <- struct{}{}:
-	default: // a look is due already
-	}
-}
-
-func (g *Guard) wakeUp() chan struct{} {
-	g.making.Do(func() { g.again = make(chan struct{}, 1) })
-	return g.again
 }
 
 // Missing says whether a policy, named without `warren-`, was not in force at the last look. It is false before the first look.
@@ -192,7 +174,7 @@ func (g *Guard) readPolicies(ctx context.Context) (*sight, error) {
 			return nil, err
 		}
 	}
-	for _, kind := range g.Kinds() {
+	for _, kind := range g.Kinds {
 		mapping, err := g.Mapper.RESTMapping(kind)
 		switch {
 		case meta.IsNoMatchError(err): // the kind is not served (yet), so nobody can write it

@@ -16,7 +16,7 @@ import (
 // ready: before that, the status stays as it was. Each change of the payer is dated once, by the API server's clock, so that the
 // ledger gets the same instant after any restart.
 func (r *Reconciler) dateBilling(ctx context.Context, lns *v1alpha1.LNamespace, settled bool) (*v1alpha1.BillingStatus, error) {
-	if !r.Bills() {
+	if !r.Bills {
 		return nil, nil
 	}
 	was, is := lns.Status.Billing, payerOf(lns)

@@ -35,7 +35,7 @@ type ExporterWatch struct {
 	Tenants, Live client.Reader
 	Report        *Reporter
 	// Bills says whether a billing driver is configured.
-	Bills func() bool
+	Bills bool
 	// Lease is the name of the exporter's Lease.
 	Lease  client.ObjectKey
 	Timing ExporterTiming
@@ -65,7 +65,7 @@ func (w *ExporterWatch) Start(ctx context.Context) error {
 
 // reportExporter reads the Lease of the exporter and reports to every tenant whether an exporter runs.
 func (w *ExporterWatch) reportExporter(ctx context.Context) error {
-	if !w.Bills() {
+	if !w.Bills {
 		return w.reportEach(ctx, func(status *v1alpha1.LNamespaceStatus, _ int64) {
 			meta.RemoveStatusCondition(&status.Conditions, string(v1alpha1.ConditionBillingExported))
 		})
@@ -96,7 +96,7 @@ func (w *ExporterWatch) reportEach(ctx context.Context, change func(*v1alpha1.LN
 	for i := range tenants.Items {
 		lns := &tenants.Items[i]
 		was := v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionBillingExported)
-		if !w.Bills() && was == nil || w.Bills() && was != nil && was.Reason == string(v1alpha1.ReasonNotRunning) {
+		if !w.Bills && was == nil || w.Bills && was != nil && was.Reason == string(v1alpha1.ReasonNotRunning) {
 			continue
 		}
 		if err := w.Report.Report(ctx, lns.DeepCopy(), func(status *v1alpha1.LNamespaceStatus) { change(status, lns.Generation) }); err != nil {

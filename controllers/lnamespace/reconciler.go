@@ -46,12 +46,12 @@ type Reconciler struct {
 	// Reserved says whether the configuration forbids a new LNamespace to have the name.
 	Reserved func(name string) bool
 	// MaxPerCreator returns how many LNamespaces may count for one maker; 0 is no limit.
-	MaxPerCreator func() int
+	MaxPerCreator int
 	// WebhookConfiguration is the name of the configuration by which the API server asks the operator about LNamespaces; "" where it
 	// serves no webhooks.
 	WebhookConfiguration string
 	// Bills says whether tenants are billed.
-	Bills func() bool
+	Bills bool
 	// Access withdraws what a tenant was granted before its root is deleted: access.Reconciler.
 	Access      Withdrawer
 	Report      *Reporter
@@ -158,7 +158,7 @@ type verdict struct {
 // ensureRoot creates or adopts the root namespace, or says why it can't be had now.
 func (r *Reconciler) ensureRoot(ctx context.Context, lns *v1alpha1.LNamespace) (verdict, error) {
 	tenant := forest.TenantOf(lns)
-	if most := r.MaxPerCreator(); most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
+	if most := r.MaxPerCreator; most > 0 && tenant.Creator != "" && !r.View.Snapshot().Owns(lns.Name, tenant.UID) {
 		r.making.Lock()
 		defer r.making.Unlock()
 		if s := r.View.Snapshot(); s.MadeBefore(tenant) >= most {

@@ -10,9 +10,9 @@ import (
 
 // What the answers to our own requests change in the contents. The methods of tables with the same names say what is noted.
 
-func (c *contents) noteRead(slot propagate.Slot, read body, generation int) {
+func (c *contents) noteRead(slot propagate.Slot, read body) {
 	s := c.world.Sources.At(slot)
-	if generation != c.generation || s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
+	if s == nil || s.UID != read.uid || view.Newer(s.ResourceVersion, read.resourceVersion) {
 		return
 	}
 	c.world.NoteContent(slot, s, read.Body)

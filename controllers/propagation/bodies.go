@@ -19,11 +19,10 @@ type body struct {
 
 // bodies keeps the bodies of the sources that were used last, and for every source what its last read has shown.
 type bodies struct {
-	mu         sync.Mutex // guards all below
-	lru        *simplelru.LRU[propagate.Slot, body]
-	size       int // of the bodies that are kept, in bytes
-	generation int // of the rules by which the bodies were made
-	shown      map[propagate.Slot]shownVersion
+	mu    sync.Mutex // guards all below
+	lru   *simplelru.LRU[propagate.Slot, body]
+	size  int // of the bodies that are kept, in bytes
+	shown map[propagate.Slot]shownVersion
 }
 
 // shownVersion is what one version of a source has shown, without its content.
@@ -39,13 +38,10 @@ func newBodies() *bodies {
 	return b
 }
 
-// put keeps a body, unless other rules than those by which it was made are in force.
-func (b *bodies) put(slot propagate.Slot, read body, generation int) {
+// put keeps a body.
+func (b *bodies) put(slot propagate.Slot, read body) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if generation != b.generation {
-		return
-	}
 	b.lru.Remove(slot)
 	b.lru.Add(slot, read)
 	b.size += read.Size
@@ -82,14 +78,4 @@ func (b *bodies) drop(slot propagate.Slot) {
 	defer b.mu.Unlock()
 	b.lru.Remove(slot)
 	delete(b.shown, slot)
-}
-
-// clear forgets everything, and takes bodies of this generation alone from now on.
-func (b *bodies) clear(generation int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.generation = generation
-	b.lru.Purge()
-	clear(b.shown)
-	b.size = 0
 }

@@ -12,11 +12,10 @@ import (
 // contents are what the watches, and the answers to our own writes, have shown. They are not safe for concurrent use:
 // tables guard them with their lock.
 type contents struct {
-	world      *propagate.World
-	rules      propagate.Rules
-	generation int               // counts the rules that were in force so far
-	lastSeen   map[stream]string // the highest resourceVersion of a copy that a watch has brought
-	bodies     *bodies
+	world    *propagate.World
+	rules    propagate.Rules
+	lastSeen map[stream]string // the highest resourceVersion of a copy that a watch has brought
+	bodies   *bodies
 }
 
 // stream names one watch of copies by its kind and namespace; namespace "" stands for a watch of the whole cluster.
@@ -47,16 +46,6 @@ func (c *contents) setForest(change view.Change) []key {
 		keys = append(keys, tenantKey(root))
 	}
 	return keys
-}
-
-// reset does what tables.reset says.
-func (c *contents) reset(rules propagate.Rules, kinds []schema.GroupKind) {
-	for _, gk := range kinds {
-		c.world.ForgetKind(gk)
-	}
-	c.rules = rules
-	c.generation++
-	c.bodies.clear(c.generation)
 }
 
 // origin says which watch has brought an object.

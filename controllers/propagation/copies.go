@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,7 @@ import (
 
 // copies bring one slot at a time to what it should be: ask for the plan, wait if other copies must be deleted or written first, write.
 type copies struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	timing   Timing
 	tables   *tables
 	facts    facts
@@ -242,7 +241,7 @@ func (c *copies) inspectCopy(ctx context.Context, r schema.GroupVersionResource,
 	if err != nil || object == nil {
 		return err
 	}
-	rules, _ := c.facts.rules()
+	rules := c.facts.rules()
 	found, err := propagate.Render(slot.At(action.Source.Namespace), object, rules)
 	if err != nil {
 		return err

@@ -26,10 +26,8 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -42,7 +40,7 @@ import (
 // of its own.
 type Engine struct {
 	Options
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	tables   *tables
 	facts    facts
 	kinds    *kinds
@@ -76,8 +74,7 @@ func New(o Options, s Settings) (*Engine, error) {
 	if o.Unprotected == nil {
 		o.Unprotected = func() bool { return false }
 	}
-	e := &Engine{Options: o, settings: &atomic.Pointer[Settings]{}, measure: newMeasure(), set: set}
-	e.settings.Store(&s)
+	e := &Engine{Options: o, settings: &s, measure: newMeasure(), set: set}
 	b, r := newBodies(), newRepairs()
 	e.tables = newTables(o.View.Snapshot(), s.Rules, b)
 	e.facts = facts{e.tables}
@@ -141,9 +138,9 @@ func (w watching) Start(ctx context.Context) error {
 	var informers sync.WaitGroup
 	informers.Go(func() { _ = w.set.Start(ctx) }) // it fails only when it is started twice
 	informers.Go(func() { w.followed.run(ctx) })
-	w.kinds.start(ctx, w.settings.Load().Kinds)
+	w.kinds.start(ctx, w.settings.Kinds)
 	w.kinds.watcher.ListAndWatch(ctx, definitions, "", w.kinds.arrivals) // until ctx is done
-	w.kinds.stop()
+	w.kinds.wait()
 	informers.Wait()
 	return nil
 }
@@ -225,19 +222,6 @@ func (e *Engine) AwaitsRails(namespace string) bool {
 	return e.View.Snapshot() != e.facts.forest() || e.rails.isWaiting(namespace)
 }
 
-// Reconfigure puts other settings in force: every kind is watched anew.
-func (e *Engine) Reconfigure(ctx context.Context, s Settings) {
-	e.kinds.stop()
-	var kinds []schema.GroupKind
-	for _, run := range e.kinds.list() {
-		kinds = append(kinds, run.kind.GroupKind())
-	}
-	e.settings.Store(&s)
-	e.tables.reset(s.Rules, kinds)
-	e.troubles.reset()
-	e.kinds.start(ctx, s.Kinds)
-}
-
 // Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind is
 // unknown.
 func (e *Engine) Unobserved() []string { return e.kinds.describeBlind() }
@@ -261,7 +245,7 @@ func (e *Engine) Ready(*http.Request) error {
 	if !e.View.Synced() {
 		return fmt.Errorf("namespaces are not synced yet")
 	}
-	for _, kind := range e.settings.Load().Kinds {
+	for _, kind := range e.settings.Kinds {
 		if e.kinds.stateOf(kind.GroupKind()) == kindSyncing {
 			return fmt.Errorf("%s is not synced yet", kind.GroupKind())
 		}

@@ -62,8 +62,7 @@ func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unse
 			fmt.Sprintf("%s %q can't be copied to %s: an object of that name exists", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
 	if unseen {
-		s := c.settings.Load()
-		c.queue.AddAfter(slotKey(slot), copying.Backoff(s.RetryMin, min(s.RetryMax, c.timing.ConflictMax), noted.tries))
+		c.queue.AddAfter(slotKey(slot), copying.Backoff(c.settings.RetryMin, min(c.settings.RetryMax, c.timing.ConflictMax), noted.tries))
 	}
 }
 
@@ -75,8 +74,7 @@ func (c *copies) noteRejection(slot propagate.Slot, action propagate.Action, err
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
-	s := c.settings.Load()
-	c.queue.AddAfter(slotKey(slot), copying.Backoff(s.RetryMin, s.RetryMax, noted.tries))
+	c.queue.AddAfter(slotKey(slot), copying.Backoff(c.settings.RetryMin, c.settings.RetryMax, noted.tries))
 }
 
 // clearTrouble forgets the trouble of a slot that is right now, and says so where a conflict had been reported.

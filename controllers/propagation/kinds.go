@@ -48,8 +48,9 @@ type kinds struct {
 	followed *followed
 	// feed makes the sink for one watch of the whole cluster; narrow makes the sink for all watches of a narrow kind (see Kind.isNarrow) with
 	// the same role. vanished is called when the API server no longer serves the kind.
-	feed   func(run *kindRun, r role, vanished func()) *feed
-	narrow func(run *kindRun, r role, vanished func()) *narrowFeed
+	feed     func(run *kindRun, r role, vanished func()) *feed
+	narrow   func(run *kindRun, r role, vanished func()) *narrowFeed
+	watching sync.WaitGroup // the goroutines of all kinds
 	// report has every namespace reported anew, because the operator can't see a kind any more, or can see the kind again. The caller of
 	// report doesn't hold mu.
 	report func()
@@ -60,9 +61,7 @@ type kinds struct {
 
 // kindRun is a kind that is being watched.
 type kindRun struct {
-	kind   Kind
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	kind Kind
 
 	mapping *meta.RESTMapping // nil until the API server has served the kind; guarded by kinds.mu, as is all below
 	narrow  []*narrowFeed     // the sinks of a narrow kind, one for each role; nil for other kinds
@@ -87,17 +86,11 @@ var selectors = map[role]string{
 	copiesAlone:      v1alpha1.LabelInheritedFrom,
 }
 
-// start watches these kinds until ctx is done, or stop is called.
+// start watches these kinds until ctx is done.
 func (k *kinds) start(ctx context.Context, configured []Kind) {
-	runs, begin := map[schema.GroupKind]*kindRun{}, []func(){}
+	runs := map[schema.GroupKind]*kindRun{}
 	for _, kind := range configured {
-		ctx, cancel := context.WithCancel(ctx)
-		run := &kindRun{kind: kind, cancel: cancel, state: kindSyncing}
-		runs[kind.GroupKind()] = run
-		begin = append(begin, func() {
-			run.done.Go(func() { k.watchKind(ctx, run) })
-			run.done.Go(func() { k.degradeLate(ctx, run) })
-		})
+		runs[kind.GroupKind()] = &kindRun{kind: kind, state: kindSyncing}
 	}
 	k.mu.Lock()
 	k.runs = runs
@@ -106,18 +99,14 @@ func (k *kinds) start(ctx context.Context, configured []Kind) {
 		k.followed.needed.Store(true)
 		k.followed.refresh()
 	}
-	for _, watch := range begin {
-		watch()
+	for _, run := range runs {
+		k.watching.Go(func() { k.watchKind(ctx, run) })
+		k.watching.Go(func() { k.degradeLate(ctx, run) })
 	}
 }
 
-// stop ends all watches, and returns when the last one has ended.
-func (k *kinds) stop() {
-	for _, run := range k.list() {
-		run.cancel()
-		run.done.Wait()
-	}
-}
+// wait returns when the last watch has ended.
+func (k *kinds) wait() { k.watching.Wait() }
 
 // list returns the kinds that are configured, in no order.
 func (k *kinds) list() []*kindRun {

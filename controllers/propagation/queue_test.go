@@ -38,7 +38,7 @@ func testLargeSources(t *testing.T) {
 			from := k.slot.At("acme")
 			if _, ok := kept.get(from, from.Name); !ok {
 				reads++
-				kept.put(from, body{Body: &propagate.Body{Content: from.Name, Size: size}}, 0)
+				kept.put(from, body{Body: &propagate.Body{Content: from.Name, Size: size}})
 			}
 			return false
 		})

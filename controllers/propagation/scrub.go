@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,7 +29,7 @@ const (
 // scrub compares all copies with their sources, slowly, on the leader. It finds drift that no metadata shows: a key that was taken away while
 // nobody watched, or a change under the operator's own field manager.
 type scrub struct {
-	settings *atomic.Pointer[Settings]
+	settings *Settings
 	timing   Timing
 	facts    facts
 	tables   *tables
@@ -45,16 +44,16 @@ type scrub struct {
 
 // run starts a pass whenever one is due and ready says that the tables are complete, until ctx is done.
 func (s *scrub) run(ctx context.Context, ready func() bool) {
-	passes := copying.Passes{Pace: func() copying.Scrub { return s.settings.Load().Scrub }, Ready: ready, Unprotected: s.unprotected, Tick: s.timing.ScrubTick}
-	passes.Run(ctx, func(ctx context.Context, pace copying.Scrub) {
-		if err := s.compareAll(ctx, pace.ObjectsPerSecond); err != nil && ctx.Err() == nil {
+	passes := copying.Passes{Pace: s.settings.Scrub, Ready: ready, Unprotected: s.unprotected, Tick: s.timing.ScrubTick}
+	passes.Run(ctx, func(ctx context.Context) {
+		if err := s.compareAll(ctx); err != nil && ctx.Err() == nil {
 			ctrl.Log.WithName("propagation").Error(err, "comparing all copies; the next pass does it again")
 		}
 	})
 }
 
-func (s *scrub) compareAll(ctx context.Context, perSecond int) error {
-	limiter := rate.NewLimiter(rate.Limit(perSecond), pageObjects)
+func (s *scrub) compareAll(ctx context.Context) error {
+	limiter := rate.NewLimiter(rate.Limit(s.settings.Scrub.ObjectsPerSecond), pageObjects)
 	var failed []error
 	for _, run := range s.kinds.list() {
 		if run.kind.Mode == propagate.Remove || s.kinds.stateOf(run.kind.GroupKind()) != kindActive {
@@ -151,7 +150,7 @@ func (s *scrub) compareCopy(ctx context.Context, kind schema.GroupVersionKind, i
 	if err != nil || wanted.Content != c.Hash.Content {
 		return ignoreRefused(err) // the source has changed: its event queues the slot
 	}
-	rules, _ := s.facts.rules()
+	rules := s.facts.rules()
 	found, err := propagate.Render(source, object, rules)
 	if err != nil {
 		return err

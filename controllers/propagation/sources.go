@@ -85,7 +85,7 @@ func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, er
 	if mapping == nil {
 		return body{}, fmt.Errorf("%s is not served", slot.Kind)
 	}
-	rules, generation := s.facts.rules()
+	rules := s.facts.rules()
 	object, err := s.writer.Object(ctx, mapping.Resource, slot)
 	reads.WithLabelValues(slot.Kind.Group, slot.Kind.Kind, "source").Inc()
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *sources) readSource(ctx context.Context, slot propagate.Slot) (body, er
 	if read.Body, err = propagate.Render(slot, object, rules); err != nil {
 		return body{}, err
 	}
-	s.bodies.put(slot, read, generation)
-	s.tables.noteRead(slot, read, generation)
+	s.bodies.put(slot, read)
+	s.tables.noteRead(slot, read)
 	return read, nil
 }
 
@@ -107,8 +107,7 @@ func (s *sources) bodyOf(ctx context.Context, slot propagate.Slot, content strin
 	if kept, ok := s.bodies.get(slot, content); ok {
 		return kept, nil
 	}
-	_, generation := s.facts.rules() // a read that began under other rules must not answer this call
-	read, err, _ := s.reading.Do(fmt.Sprintf("%d %s", generation, slot), func() (any, error) { return s.readSource(ctx, slot) })
+	read, err, _ := s.reading.Do(slot.String(), func() (any, error) { return s.readSource(ctx, slot) })
 	if err != nil {
 		return body{}, err
 	}
@@ -139,7 +138,7 @@ func (s *sources) verifyLoss(ctx context.Context, slot propagate.Slot) error {
 	case err != nil:
 		return err
 	default:
-		rules, _ := s.facts.rules()
+		rules := s.facts.rules()
 		if _, still := rules.SourceOf(slot, meta, s.kinds.modeOf(slot.Kind)); still {
 			loss = propagate.Doubtful // the watch is behind: its next event brings the source
 		}

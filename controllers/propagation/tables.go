@@ -36,13 +36,6 @@ func (t *tables) setForest(c view.Change) []key {
 	return t.in.setForest(c)
 }
 
-// reset forgets all objects of these kinds, and puts other rules in force. What was read by the old rules counts no more.
-func (t *tables) reset(rules propagate.Rules, kinds []schema.GroupKind) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.in.reset(rules, kinds)
-}
-
 // setKind says how a kind is propagated, and whether all objects of the kind are known. Nothing is planned for a kind that is not synced.
 func (t *tables) setKind(gk schema.GroupKind, mode propagate.KindMode, synced bool) {
 	t.mu.Lock()
@@ -139,10 +132,10 @@ func (t *tables) noteLoss(slot propagate.Slot, loss propagate.Loss) {
 }
 
 // noteRead completes a source with what its body shows, unless the source or the rules have changed since the body was read.
-func (t *tables) noteRead(slot propagate.Slot, read body, generation int) {
+func (t *tables) noteRead(slot propagate.Slot, read body) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.in.noteRead(slot, read, generation)
+	t.in.noteRead(slot, read)
 }
 
 // noteAnswer takes in the answer to a write of our own, so that the next plan knows of it before the watch brings it.
@@ -201,12 +194,8 @@ func (f facts) forest() *forest.Snapshot {
 	return f.of.in.world.Forest
 }
 
-// rules are the rules in force, and their generation.
-func (f facts) rules() (propagate.Rules, int) {
-	f.of.mu.Lock()
-	defer f.of.mu.Unlock()
-	return f.of.in.rules, f.of.in.generation
-}
+// rules are the rules of the configuration.
+func (f facts) rules() propagate.Rules { return f.of.in.rules }
 
 // plan says what to do at slot now.
 func (f facts) plan(slot propagate.Slot) propagate.Action {

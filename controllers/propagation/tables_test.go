@@ -95,28 +95,6 @@ func TestTablesReplace(t *testing.T) {
 	}
 }
 
-// A read of a source that began under the old rules may end after a reload: the tables must ignore what it shows.
-func TestTablesForgetWhatWasReadByOldRules(t *testing.T) {
-	tb := tablesOf()
-	known := facts{tb}
-	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
-	_, generation := known.rules()
-	tb.reset(propagate.Rules{}, []schema.GroupKind{secretKind.GroupKind()})
-	tb.setKind(secretKind.GroupKind(), propagate.OptIn, true)
-	old := body{Body: &propagate.Body{Content: "old"}, uid: "s", resourceVersion: "1"}
-	tb.in.bodies.put(secretsIn("acme"), old, generation)
-	tb.noteRead(secretsIn("acme"), old, generation)
-	tb.putObject(fromSources, object("acme", "s", "1", optedIn))
-	if s := known.source(secretsIn("acme")); s == nil || s.Content != "" {
-		t.Fatalf("got %v, want a source that is yet to be read", s)
-	}
-	_, generation = known.rules()
-	tb.noteRead(secretsIn("acme"), old, generation)
-	if s := known.source(secretsIn("acme")); s.Content != "old" {
-		t.Fatal("what is read by the rules in force counts")
-	}
-}
-
 // The watch of the whole cluster that takes the place of the watches of namespaces begins with a list, which may be older than what those
 // watches have shown: a source must not become an older version again, nor a copy be taken for gone.
 func TestTablesKeepWhatNamespacesHaveShown(t *testing.T) {

@@ -272,13 +272,6 @@ func (t *troubles) learn(slot propagate.Slot) {
 	}
 }
 
-// reset forgets all troubles.
-func (t *troubles) reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.known, t.unknown, t.slots = false, nil, map[string]map[propagate.Slot]*trouble{}
-}
-
 // tell says that these namespaces, and those above them, have something new to report.
 func (t *troubles) tell(namespaces ...string) {
 	t.mu.Lock()

@@ -47,8 +47,8 @@ type Vetter struct {
 	Tenants client.Reader
 	// Live reads ClusterRoles from the API server. SetupWithManager takes the manager's if it is nil.
 	Live client.Reader
-	// Role returns the name of the ClusterRole by the configuration in force.
-	Role   func() string
+	// Role is the name of the ClusterRole.
+	Role   string
 	Events record.EventRecorder
 	Timing Timing
 
@@ -73,7 +73,7 @@ type verdict struct {
 
 // SetupWithManager runs the vetter with mgr.
 func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
-	if v.Role == nil || v.Events == nil {
+	if v.Role == "" || v.Events == nil {
 		return errors.New("setting up the vetting of users' rights: Role and Events are required")
 	}
 	if v.Tenants == nil {
@@ -101,19 +101,12 @@ func (v *Vetter) SetupWithManager(mgr ctrl.Manager) error {
 func (v *Vetter) Start(ctx context.Context) error {
 	v.prepareVetter()
 	log := ctrl.Log.WithName("vetting")
-	watched, unwatch := "", func() {}
-	defer func() { unwatch() }()
+	if err := v.watchRole(ctx); err != nil {
+		return err
+	}
 	for {
-		if name := v.Role(); name != watched {
-			unwatch()
-			var err error
-			if unwatch, err = v.watchRole(ctx, name); err != nil {
-				return err
-			}
-			watched = name
-		}
 		next := v.Timing.Interval
-		if err := v.lookAtRole(ctx, watched); err != nil && ctx.Err() == nil {
+		if err := v.lookAtRole(ctx, v.Role); err != nil && ctx.Err() == nil {
 			next = v.Timing.Retry
 			log.Error(err, "the rights of users can't be compared with the vetted list; what was found before still holds")
 		}

@@ -11,23 +11,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchRole makes the vetter look whenever the ClusterRole of that name changes, until ctx is done or stop is called. The
+// watchRole makes the vetter look whenever the ClusterRole changes, until ctx is done. The
 // ClusterRoles that are aggregated into it need no watch: Kubernetes writes their rules into the role itself.
-func (v *Vetter) watchRole(ctx context.Context, name string) (stop func(), err error) {
+func (v *Vetter) watchRole(ctx context.Context) error {
 	byName := func(options *metav1.ListOptions) {
-		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, v.Role).String()
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(
 		v.metadata, rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metav1.NamespaceAll, 0, cache.Indexers{}, byName).Informer()
-	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { v.Again() },
 		UpdateFunc: func(any, any) { v.Again() },
 		DeleteFunc: func(any) { v.Again() },
 	})
 	if err != nil {
-		return func() {}, fmt.Errorf("watching ClusterRole %s: %w", name, err)
+		return fmt.Errorf("watching ClusterRole %s: %w", v.Role, err)
 	}
-	ctx, stop = context.WithCancel(ctx)
 	go informer.RunWithContext(ctx)
-	return stop, nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -121,10 +122,13 @@ func handOut(p place, world *devcluster.World, users map[string][]string) error 
 	return nil
 }
 
-// watchOperator restarts the operator when it ends, as a cluster would. It returns when ctx is done, or when a process of the
-// control plane has ended.
+// watchOperator starts the operator again when it ends, as a cluster would, and when the configuration file has changed. It returns when ctx
+// is done, or when a process of the control plane has ended.
 func watchOperator(ctx context.Context, world *devcluster.World) {
 	cp, operator := world.ControlPlane, world.Operator
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	known, _ := os.ReadFile(operator.ConfigFile)
 	ended := func(p *process.Process) { log.Printf("%s ended with exit code %d", p.Name, p.ExitCode()) }
 	for {
 		select {
@@ -139,6 +143,14 @@ func watchOperator(ctx context.Context, world *devcluster.World) {
 		case <-cp.Controllers.Done():
 			ended(cp.Controllers)
 			return
+		case <-look.C:
+			if now, err := os.ReadFile(operator.ConfigFile); err == nil && !bytes.Equal(now, known) {
+				known = now
+				log.Print("the configuration has changed: the operator starts again")
+				if _, err := operator.Stop(); err != nil {
+					log.Print(err)
+				}
+			}
 		case <-operator.Process().Done():
 			ended(operator.Process())
 			select {
@@ -146,7 +158,7 @@ func watchOperator(ctx context.Context, world *devcluster.World) {
 				return
 			case <-time.After(restartAfter):
 			}
-			if err := operator.Start(ctx); err != nil {
+			if err := operator.StartAlive(ctx); err != nil {
 				log.Print(err)
 			}
 		}

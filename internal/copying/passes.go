@@ -14,8 +14,7 @@ type Scrub struct {
 
 // Passes begin the passes of the scrub, each of which compares all copies with their sources.
 type Passes struct {
-	// Pace is asked anew each time: the configuration may change.
-	Pace func() Scrub
+	Pace Scrub
 	// Ready says whether the tables are complete.
 	Ready func() bool
 	// Unprotected says whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies. While it is missing, a
@@ -26,13 +25,12 @@ type Passes struct {
 }
 
 // Run begins a pass whenever one is due, until ctx is done.
-func (p Passes) Run(ctx context.Context, compareAll func(context.Context, Scrub)) {
+func (p Passes) Run(ctx context.Context, compareAll func(context.Context)) {
 	started, share := time.Now(), rand.Float64()
 	var last time.Time
 	for {
-		pace := p.Pace()
-		if due(started, last, share, pace.Interval, p.Unprotected()) <= time.Since(started) && p.Ready() {
-			compareAll(ctx, pace)
+		if due(started, last, share, p.Pace.Interval, p.Unprotected()) <= time.Since(started) && p.Ready() {
+			compareAll(ctx)
 			last = time.Now()
 		}
 		select {

@@ -112,10 +112,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
 	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
-	probed, err := withProbes(mgr, o.HealthAddress)
-	if err != nil {
-		return nil, err
-	}
+	probed := withProbes(mgr, o.HealthAddress)
 	probed.AddNotes(own.notes)
 	return probed, nil
 }

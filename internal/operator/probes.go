@@ -1,10 +1,12 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -16,17 +18,35 @@ type Manager struct {
 	ctrl.Manager
 	live, ready map[string]healthz.Checker
 	notes       []func() []string
+	probes      *manager.Server // nil: nowhere
+	// beforeStart is called once the probes are served, and before everything else starts.
+	beforeStart func(context.Context)
 }
 
 // withProbes serves /healthz and /readyz at an address; "0" for nowhere. mgr itself must serve no probes.
-func withProbes(mgr ctrl.Manager, address string) (*Manager, error) {
+func withProbes(mgr ctrl.Manager, address string) *Manager {
 	m := &Manager{Manager: mgr, live: map[string]healthz.Checker{"ping": healthz.Ping}, ready: map[string]healthz.Checker{"ping": healthz.Ping}}
-	if address == "0" {
-		return m, nil
+	if address != "0" {
+		m.probes = &manager.Server{Name: "health probe", Server: &http.Server{
+			Addr: address, Handler: m.serveProbes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second,
+		}}
 	}
-	return m, mgr.Add(&manager.Server{Name: "health probe", Server: &http.Server{
-		Addr: address, Handler: m.serveProbes(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second,
-	}})
+	return m
+}
+
+// Start implements ctrl.Manager.
+func (m *Manager) Start(ctx context.Context) error {
+	running, ctx := errgroup.WithContext(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	if m.probes != nil {
+		running.Go(func() error { return m.probes.Start(ctx) })
+	}
+	running.Go(func() error {
+		defer cancel()
+		m.beforeStart(ctx)
+		return m.Manager.Start(ctx)
+	})
+	return running.Wait()
 }
 
 // AddHealthzCheck implements ctrl.Manager. It is called before Start.

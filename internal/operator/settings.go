@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -66,10 +64,6 @@ func informerOptions(c *config.OperatorConfiguration) watchset.Options {
 	}
 }
 
-func propagationChanged(old, now *config.OperatorConfiguration) bool {
-	return !reflect.DeepEqual(old.Propagation, now.Propagation)
-}
-
 func distributionSettings(c *config.OperatorConfiguration, operatorNamespace string) distribution.Settings {
 	pure, covered := rules.ForDistributions(c, operatorNamespace)
 	return distribution.Settings{
@@ -79,9 +73,4 @@ func distributionSettings(c *config.OperatorConfiguration, operatorNamespace str
 			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
 		},
 	}
-}
-
-func distributionChanged(old, now *config.OperatorConfiguration) bool {
-	return propagationChanged(old, now) || !reflect.DeepEqual(old.Distribution, now.Distribution) ||
-		!reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,7 +25,6 @@ import (
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
-	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -50,6 +48,9 @@ type Timing struct {
 	MemoryLook time.Duration
 	// RestoreLook is the time between two checks whether etcd was restored to an older state.
 	RestoreLook time.Duration
+	// JudgeFile is the time between two judgements of a configuration file that was not accepted. A judgement may be much work for the API
+	// server.
+	JudgeFile time.Duration
 }
 
 // DefaultTiming is what production uses.
@@ -57,14 +58,14 @@ func DefaultTiming() Timing {
 	return Timing{
 		Propagation: propagation.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
-		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second,
+		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,
 	}
 }
 
 // setup is what the reconcilers have in common.
 type setup struct {
 	mgr               *Manager
-	store             *configfile.Store
+	config            *config.OperatorConfiguration
 	namespace         string // the operator's own
 	asked             string // the configuration of the webhooks, which ask for the rights of the user who makes an LNamespace; "" where none are served
 	timing            Timing
@@ -80,23 +81,20 @@ type setup struct {
 }
 
 // Setup runs every controller that the configuration enables with mgr.
-func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Options, timing Timing) error {
+func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timing Timing) error {
 	operatorNamespace := o.OperatorNamespace
-	s := &setup{mgr: mgr, store: store, namespace: operatorNamespace, timing: timing}
+	s := &setup{mgr: mgr, config: file.Config, namespace: operatorNamespace, timing: timing}
 	if o.Webhooks.Enabled {
 		s.asked = certificate.ConfigurationName
 	}
 	s.events = mgr.GetEventRecorderFor(v1alpha1.OperatorName) //nolint:staticcheck // Events are core/v1, with component warren
-	s.view = view.New(rules.ForForest(store.Current(), operatorNamespace))
+	s.view = view.New(rules.ForForest(s.config, operatorNamespace))
 	if err := s.view.SetupWithManager(ctx, mgr); err != nil {
 		return err
 	}
-	if err := s.addLossCheck(ctx); err != nil {
+	if err := s.addAcceptance(file); err != nil {
 		return err
 	}
-	store.Subscribe(func(_, now *config.OperatorConfiguration) {
-		s.view.Reconfigure(rules.ForForest(now, operatorNamespace))
-	})
 	if err := mgr.Add(newMemoryKeeper(timing.MemoryLook)); err != nil {
 		return err
 	}
@@ -111,7 +109,6 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
-	store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.access.Reconfigured() })
 	if err := s.addGuard(); err != nil {
 		return err
 	}
@@ -126,7 +123,7 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 		{config.ControllerDistribution, s.addDistribution},
 		{config.ControllerHierarchy, s.addHierarchy},
 	} {
-		if !store.Current().Enabled(c.name) {
+		if !s.config.Enabled(c.name) {
 			continue
 		}
 		if err := c.add(ctx); err != nil {
@@ -140,10 +137,9 @@ func Setup(ctx context.Context, mgr *Manager, store *configfile.Store, o *Option
 func (s *setup) addGuard() error {
 	s.guard = &guard.Guard{
 		Live: s.mgr.GetAPIReader(), Mapper: s.mgr.GetRESTMapper(), Events: s.events, Timing: s.timing.Guard,
-		Kinds:      func() []schema.GroupKind { return manifests.Kinds(s.store.Current()) },
+		Kinds:      manifests.Kinds(s.config),
 		Deployment: guard.Deployment(s.namespace), Elected: s.mgr.Elected(),
 	}
-	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.guard.Again() })
 	s.mgr.AddNotes(s.guard.Notes)
 	return s.guard.SetupWithManager(s.mgr)
 }
@@ -152,22 +148,22 @@ func (s *setup) addGuard() error {
 func (s *setup) newVetter() *vetting.Vetter {
 	return &vetting.Vetter{
 		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events, Timing: s.timing.Vetting,
-		Role: func() string { return s.store.Current().Access.UserClusterRole },
+		Role: s.config.Access.UserClusterRole,
 	}
 }
 
 // workers is how many Namespaces, and how many HierarchyConfigurations, are worked on at once: an eighth of the writes of copies. With as many as
 // these, 100 namespaces of one tenant that asked for a parent had the copies of the others come two and a half times later.
-func (s *setup) workers() int { return max(1, s.store.Current().Concurrency/8) }
+func (s *setup) workers() int { return max(1, s.config.Concurrency/8) }
 
 func (s *setup) newAccess() *access.Reconciler {
 	r := &access.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Events: s.events,
 		View: s.view, Report: s.tenantReporter.Report,
 		Unvetted: s.vetter.Unvetted, Vetting: s.vetter.Changes(),
-		Config:  func() access.Settings { return accessSettings(s.store.Current(), s.namespace) },
+		Config:  accessSettings(s.config, s.namespace),
 		Timing:  s.timing.Access,
-		Workers: s.store.Current().Concurrency,
+		Workers: s.config.Concurrency,
 	}
 	r.Changes = s.view.Source(func(c view.Change) []reconcile.Request {
 		return append(lnamespace.Concerned(c), r.Listing(c.Namespaces)...)
@@ -176,7 +172,6 @@ func (s *setup) newAccess() *access.Reconciler {
 }
 
 func (s *setup) addAccess(context.Context) error {
-	s.store.Subscribe(func(_, _ *config.OperatorConfiguration) { s.vetter.Again() })
 	if err := s.vetter.SetupWithManager(s.mgr); err != nil {
 		return err
 	}
@@ -184,7 +179,7 @@ func (s *setup) addAccess(context.Context) error {
 }
 
 func (s *setup) addTenants(context.Context) error {
-	bills := func() bool { return s.store.Current().Billing.Driver != config.DriverNone }
+	bills := s.config.Billing.Driver != config.DriverNone
 	if err := s.mgr.Add(&lnamespace.ExporterWatch{
 		Tenants: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Report: s.tenantReporter, Bills: bills,
 		Lease: client.ObjectKey{Namespace: s.namespace, Name: programs.LeaseName}, Timing: lnamespace.DefaultExporterTiming(),
@@ -193,14 +188,14 @@ func (s *setup) addTenants(context.Context) error {
 	}
 	return (&lnamespace.Reconciler{
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
-		Reserved:             func(name string) bool { return s.store.Current().Reserved(name, s.namespace) },
-		MaxPerCreator:        func() int { return s.store.Current().Tenants.MaxPerCreator },
+		Reserved:             func(name string) bool { return s.config.Reserved(name, s.namespace) },
+		MaxPerCreator:        s.config.Tenants.MaxPerCreator,
 		WebhookConfiguration: s.asked,
 		Bills:                bills,
 		Access:               s.access,
 		Report:               s.tenantReporter,
 		RetryMax:             s.timing.RetryMax,
-		Concurrency:          s.store.Current().Concurrency,
+		Concurrency:          s.config.Concurrency,
 	}).SetupWithManager(s.mgr)
 }
 
@@ -209,7 +204,7 @@ func (s *setup) addSubNamespaces(context.Context) error {
 		Client: s.mgr.GetClient(), Live: s.mgr.GetAPIReader(), Namespaces: s.namespaces, View: s.view, Events: s.events,
 		Rejected:    s.hierarchy.Rejected,
 		RetryMax:    s.timing.RetryMax,
-		Concurrency: s.store.Current().Concurrency,
+		Concurrency: s.config.Concurrency,
 	}).SetupWithManager(s.mgr)
 }
 
@@ -221,29 +216,24 @@ func (s *setup) addHierarchy(context.Context) error {
 	return s.hierarchyReporter.SetupWithManager(s.mgr)
 }
 
-func (s *setup) addPropagation(ctx context.Context) error {
+func (s *setup) addPropagation(context.Context) error {
 	engine, err := propagation.New(propagation.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
-		View: s.view, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Propagation,
-		Informers:   informerOptions(s.store.Current()),
+		View: s.view, Events: s.events, Concurrency: s.config.Concurrency, Timing: s.timing.Propagation,
+		Informers:   informerOptions(s.config),
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
-	}, propagationSettings(s.store.Current()))
+	}, propagationSettings(s.config))
 	if err != nil {
 		return err
 	}
-	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
-		if propagationChanged(old, now) {
-			engine.Reconfigure(ctx, propagationSettings(now))
-		}
-	})
 	if err := s.mgr.AddReadyzCheck("propagation", engine.Ready); err != nil {
 		return err
 	}
 	s.mgr.AddNotes(engine.Unobserved)
 	s.hierarchyReporter.Copies = engine
 	s.access.AwaitsRails = engine.AwaitsRails
-	if s.store.Current().FeatureEnabled(config.PropagateGenerated) {
+	if s.config.FeatureEnabled(config.PropagateGenerated) {
 		if err := s.addGenerated(); err != nil {
 			return err
 		}
@@ -252,26 +242,21 @@ func (s *setup) addPropagation(ctx context.Context) error {
 		return err
 	}
 	return (&sight.Reconciler{
-		Client: s.mgr.GetClient(), View: s.view, HoldsCopies: engine.HoldsCopies, Concurrency: s.store.Current().Concurrency,
-		Enabled: s.store.Current().Propagation.BindOwnRole, OperatorNamespace: s.namespace,
+		Client: s.mgr.GetClient(), View: s.view, HoldsCopies: engine.HoldsCopies, Concurrency: s.config.Concurrency,
+		Enabled: s.config.Propagation.BindOwnRole, OperatorNamespace: s.namespace,
 	}).SetupWithManager(s.mgr)
 }
 
 // addGenerated adds the Labeller, which makes sources of generated objects for the engine to copy.
 func (s *setup) addGenerated() error {
-	informers := informerOptions(s.store.Current())
+	informers := informerOptions(s.config)
 	informers.Registerer = nil // the engine's set has the metrics
 	labeller, err := generated.New(generated.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: informers,
-	}, generatedSettings(s.store.Current()))
+	}, generatedSettings(s.config))
 	if err != nil {
 		return err
 	}
-	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
-		if propagationChanged(old, now) {
-			labeller.Reconfigure(generatedSettings(now))
-		}
-	})
 	s.mgr.AddNotes(labeller.Notes)
 	return labeller.SetupWithManager(s.mgr)
 }
@@ -283,17 +268,12 @@ func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy
 func (s *setup) addDistribution(context.Context) error {
 	c, err := distribution.New(distribution.Options{
 		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
-		View: s.view, Events: s.events, Concurrency: s.store.Current().Concurrency, Timing: s.timing.Distribution,
+		View: s.view, Events: s.events, Concurrency: s.config.Concurrency, Timing: s.timing.Distribution,
 		Unprotected: s.copiesUnprotected,
-	}, distributionSettings(s.store.Current(), s.namespace))
+	}, distributionSettings(s.config, s.namespace))
 	if err != nil {
 		return err
 	}
-	s.store.Subscribe(func(old, now *config.OperatorConfiguration) {
-		if distributionChanged(old, now) {
-			c.Reconfigure(distributionSettings(now, s.namespace))
-		}
-	})
 	if err := s.mgr.AddReadyzCheck("distribution", c.Ready); err != nil {
 		return err
 	}

@@ -90,8 +90,8 @@ func losesKeys(change forest.Change) bool {
 	return false
 }
 
-// TellLarge returns a sentence that names the large losses; "" if there is none.
-func TellLarge(losses []Loss) string {
+// describeLarge names the large losses; "" if there is none.
+func describeLarge(losses []Loss) string {
 	var large []string
 	for _, loss := range losses {
 		if loss.Large() {

@@ -83,17 +83,6 @@ func (v *View) Subscribe(fn func(Change)) {
 	}
 }
 
-// Reconfigure makes the view judge by other rules from now on, and calls every subscriber with all namespaces.
-func (v *View) Reconfigure(rules forest.Rules) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	old := v.Snapshot()
-	v.snapshot.Store(old.WithRules(rules))
-	if v.Synced() {
-		v.notifySubscribers(changeOfAll(old, v.Snapshot()))
-	}
-}
-
 // Observe takes in a Namespace as the API server answered it to a write or a live read of the operator, so that the next decision
 // knows the Namespace before the watch brings it.
 func (v *View) Observe(n metav1.Object) {

@@ -99,7 +99,7 @@ func (m Manifests) Rest() Manifests {
 // Configuration returns the operator's configuration file as the manifests deploy it, empty if they deploy none.
 func (m Manifests) Configuration() string {
 	for _, u := range m {
-		if u.GetKind() == "ConfigMap" && strings.HasPrefix(u.GetName(), "warren-config") {
+		if u.GetKind() == "ConfigMap" && strings.HasPrefix(u.GetName(), "warren-config-") {
 			text, _, _ := unstructured.NestedString(u.Object, "data", "config.yaml")
 			return text
 		}

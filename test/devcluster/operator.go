@@ -98,21 +98,30 @@ func (o *Operator) describeProcess(options OperatorOptions, metrics, health int)
 	o.process = process.New(options.Manager, append(args, options.Args...), options.Env, o.LogFile)
 }
 
-// WriteConfig replaces the configuration file by rename, so that the operator never reads half of it.
+// WriteConfig replaces the configuration file, which the operator reads at its next start.
 func (o *Operator) WriteConfig(text string) error {
-	half := o.ConfigFile + ".new"
-	if err := os.WriteFile(half, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("writing the operator's configuration: %w", err)
-	}
-	if err := os.Rename(half, o.ConfigFile); err != nil {
+	if err := os.WriteFile(o.ConfigFile, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("writing the operator's configuration: %w", err)
 	}
 	return nil
 }
 
+// Configure replaces the configuration file, and starts the operator again.
+func (o *Operator) Configure(ctx context.Context, text string) error {
+	if err := o.WriteConfig(text); err != nil {
+		return err
+	}
+	return o.Restart(ctx)
+}
+
 // Start starts the operator again, at the same addresses, and waits until it is ready.
 func (o *Operator) Start(ctx context.Context) error {
 	return o.process.StartReady(ctx, process.HTTPOK(nil, o.HealthURL+"/readyz"))
+}
+
+// StartAlive starts the operator again, and waits until it is alive, ready or not.
+func (o *Operator) StartAlive(ctx context.Context) error {
+	return o.process.StartReady(ctx, process.HTTPOK(nil, o.HealthURL+"/healthz"))
 }
 
 // Stop ends the operator by SIGTERM, waits for its end and returns its exit code.

@@ -83,3 +83,25 @@ var neverDistributed = map[string][]string{
 func isOurs(group string) bool {
 	return group == tenancy.Domain || strings.HasSuffix(group, "."+tenancy.Domain)
 }
+
+// LabelledKinds are the propagated kinds of whose generated objects sources are made, by gate PropagateGenerated: none of RBAC, which
+// would hand out rights of somebody else's.
+func (c *OperatorConfiguration) LabelledKinds() []PropagatedKind {
+	var kinds []PropagatedKind
+	for _, kind := range c.Propagation.Kinds {
+		if kind.Mode != ModeRemove && withBuiltInGroup(kind.GroupKind()).Group != rbacGroup {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// Propagated returns how a kind is propagated, nil if it is not.
+func (c *OperatorConfiguration) Propagated(kind schema.GroupKind) *PropagatedKind {
+	for i := range c.Propagation.Kinds {
+		if c.Propagation.Kinds[i].GroupKind() == kind {
+			return &c.Propagation.Kinds[i]
+		}
+	}
+	return nil
+}

@@ -70,6 +70,17 @@ func Parse(name string, data []byte, options ...Option) (*OperatorConfiguration,
 	return c, nil
 }
 
+// ParseRecorded decodes and defaults a file that an operator has accepted before, perhaps one of another version: it passes over what this
+// version doesn't know, or wouldn't accept. It returns nil for what is no file at all.
+func ParseRecorded(data []byte) *OperatorConfiguration {
+	document, _ := readDocument(data)
+	if document == nil {
+		return nil
+	}
+	c, _, _ := decodeAndValidate(document, lastValue, nil)
+	return c
+}
+
 func decodeAndValidate(document *yaml.Node, pick duplicateChoice, options []Option) (c *OperatorConfiguration, duplicates bool, problems []problem) {
 	c = defaultsBeforeFile()
 	c.APIVersion, c.Kind = "", ""

@@ -13,7 +13,7 @@ type Propagation struct {
 	Kinds []PropagatedKind `json:"kinds"`
 
 	// BindOwnRole has the operator bind ClusterRole warren-kinds to itself in each namespace of the forest, for kinds with
-	// scope Namespaces where nothing binds it in the whole cluster (component hardened). Default false; restart.
+	// scope Namespaces where nothing binds it in the whole cluster (component hardened). Default false.
 	BindOwnRole bool `json:"bindOwnRole"`
 
 	// ExcludedLabels and ExcludedAnnotations are keys that no copy gets. Default: those of Kubernetes itself, and of
@@ -45,7 +45,7 @@ type PropagatedKind struct {
 	// Mode is OptIn (default), All or Remove.
 	Mode KindMode `json:"mode"`
 
-	// Scope says how the objects of the kind are watched: Cluster (default) or Namespaces; restart.
+	// Scope says how the objects of the kind are watched: Cluster (default) or Namespaces.
 	Scope KindScope `json:"scope"`
 }
 

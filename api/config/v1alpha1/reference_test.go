@@ -2,33 +2,36 @@ package v1alpha1_test
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// referenceRow is a row of the table in docs/reference/configuration.md.
-type referenceRow struct{ reload, acts string }
-
-// readReference are the rows of that table by key.
-func readReference(t *testing.T) map[string]referenceRow {
+// readReference returns, by key, the column "acts" of the table in docs/reference/configuration.md.
+func readReference(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]referenceRow{}
+	rows := map[string]string{}
 	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "| `") || len(cells) < 5 {
+		if !strings.HasPrefix(line, "| `") || len(cells) < 4 {
 			continue
 		}
 		for _, key := range expandKeys(cells[0]) {
 			if _, twice := rows[key]; twice {
 				t.Errorf("docs/reference/configuration.md has %s twice", key)
 			}
-			rows[key] = referenceRow{reload: strings.TrimSpace(cells[len(cells)-2]), acts: strings.TrimSpace(cells[len(cells)-1])}
+			rows[key] = strings.TrimSpace(cells[len(cells)-1])
 		}
 	}
 	return rows
@@ -56,24 +59,34 @@ func expandKeys(cell string) []string {
 	return keys
 }
 
-// TestReferenceListsEveryKey compares the table of docs/reference/configuration.md with the types, both ways.
-func TestReferenceListsEveryKey(t *testing.T) {
-	rows := readReference(t)
-	for key, needsRestart := range everyKey {
-		row, ok := rows[key]
-		if !ok {
-			t.Errorf("docs/reference/configuration.md doesn't list %s", key)
+// leaves returns the path of each field of a configuration that is no section of its own.
+func leaves(t reflect.Type, path string) []string {
+	var found []string
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" {
 			continue
 		}
-		if word := strings.HasPrefix(row.reload, "restart"); word != needsRestart {
-			t.Errorf("docs/reference/configuration.md says of the reload of %s: %q; needs a restart: %t", key, row.reload, needsRestart)
+		switch leaf := f.Type == reflect.TypeFor[metav1.Duration]() || f.Type == reflect.TypeFor[resource.Quantity](); {
+		case f.Type.Kind() == reflect.Struct && !leaf:
+			found = append(found, leaves(f.Type, path+name+".")...)
+		default:
+			found = append(found, path+name)
 		}
-		if !slices.Contains([]string{"yes", "admission only", "refused"}, row.acts) {
-			t.Errorf("docs/reference/configuration.md says that %s acts %q: a setting that is accepted acts, or is refused", key, row.acts)
+	}
+	return found
+}
+
+// TestReferenceListsEveryKey compares the table of docs/reference/configuration.md with the types, both ways.
+func TestReferenceListsEveryKey(t *testing.T) {
+	rows, known := readReference(t), leaves(reflect.TypeFor[config.OperatorConfiguration](), "")
+	for _, key := range known {
+		if acts, listed := rows[key]; !listed || !slices.Contains([]string{"yes", "admission only", "refused"}, acts) {
+			t.Errorf("docs/reference/configuration.md says that %s acts %q: a setting that is accepted acts, or is refused", key, acts)
 		}
 	}
 	for key := range rows {
-		if _, ok := everyKey[key]; !ok && key != "propagation.kinds[].scope" {
+		if !slices.Contains(known, key) && key != "propagation.kinds[].scope" {
 			t.Errorf("docs/reference/configuration.md lists %s, which the types don't have", key)
 		}
 	}
@@ -84,10 +97,10 @@ var refusedValues = map[string]string{}
 
 // TestRefusedKeysAreRefused has a value refused for each key of which the reference says so.
 func TestRefusedKeysAreRefused(t *testing.T) {
-	for key, row := range readReference(t) {
+	for key, acts := range readReference(t) {
 		body, known := refusedValues[key]
-		if known != (row.acts == "refused") {
-			t.Errorf("docs/reference/configuration.md says that %s acts %q; a test has it refused: %t", key, row.acts, known)
+		if known != (acts == "refused") {
+			t.Errorf("docs/reference/configuration.md says that %s acts %q; a test has it refused: %t", key, acts, known)
 		}
 		if known && problems(t, body) == nil {
 			t.Errorf("%s: %q is accepted, and does nothing", key, body)

@@ -13,8 +13,8 @@ const (
 )
 
 // OperatorConfiguration is the configuration file: YAML or JSON, one document. Every key of the product stands here and
-// in docs/reference/configuration.md, which also says which of them are in force without a restart (RestartRequired). A key that is
-// absent or null has its default; a list that is given, even an empty one, replaces its default.
+// in docs/reference/configuration.md. A key that is absent or null has its default; a list that is given, even an empty one, replaces its
+// default.
 type OperatorConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -38,16 +38,16 @@ type OperatorConfiguration struct {
 	Billing      Billing      `json:"billing"`
 
 	// Controllers are those that run: "*" for all, a name, or "-name"; the first entry that names a controller decides,
-	// else "*". One that doesn't run needs no right. See Enabled. Default ["*"]; restart.
+	// else "*". One that doesn't run needs no right. See Enabled. Default ["*"].
 	Controllers []string `json:"controllers"`
 
 	ClientConnection ClientConnection `json:"clientConnection"`
 
 	// Concurrency is how many writes of copies are under way at once, 1 to 256; as many SubNamespaces and
-	// LNamespaces are worked on at once, and an eighth as many Namespaces and HierarchyConfigurations. Default 16; restart.
+	// LNamespaces are worked on at once, and an eighth as many Namespaces and HierarchyConfigurations. Default 16.
 	Concurrency int `json:"concurrency"`
 
-	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default; restart.
+	// FeatureGates by name; the flag --feature-gates wins. Default: each known gate with its own default.
 	FeatureGates map[string]bool `json:"featureGates"`
 }
 
@@ -104,7 +104,7 @@ type Sudo struct {
 // tenant's status says which of the two is in force.
 const SudoAuto tenancy.SudoMode = "Auto"
 
-// Informers tunes package watchset, which watches the kinds of scope Namespaces. All of it needs a restart.
+// Informers tunes package watchset, which watches the kinds of scope Namespaces.
 type Informers struct {
 	// VerifyInterval is how often the rights of a synced informer are asked again. Default 5m; 0: never.
 	VerifyInterval metav1.Duration `json:"verifyInterval"`
@@ -122,7 +122,7 @@ type Informers struct {
 	MaxNamespaces int `json:"maxNamespaces"`
 }
 
-// ClientConnection limits the requests of the operator on its own side. All of it needs a restart.
+// ClientConnection limits the requests of the operator on its own side.
 type ClientConnection struct {
 	// QPS is in requests per second. Default 0: no limit here, the API server's fairness decides.
 	QPS float32 `json:"qps"`

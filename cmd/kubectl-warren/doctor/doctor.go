@@ -46,7 +46,7 @@ type Patient struct {
 // Examine makes all checks, and returns them in the order in which they are printed.
 func (p Patient) Examine(ctx context.Context) []Check {
 	file := p.readConfiguration(ctx)
-	checks := []Check{p.checkServer(file), p.checkDefinitions()}
+	checks := []Check{p.checkServer(file), p.checkConfiguration(ctx, file), p.checkDefinitions()}
 	checks = append(checks, p.checkPolicies(ctx)...)
 	return append(checks, p.podSecurity(ctx), p.checkAPIServices(ctx), p.checkWebhook(ctx), p.checkSudoGroups(ctx), p.checkProtected(ctx, file), p.checkSight(ctx, file), p.checkKinds(ctx, file), p.checkSources(ctx, file), p.checkBilling(ctx, file))
 }

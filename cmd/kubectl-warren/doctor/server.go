@@ -19,18 +19,19 @@ const (
 
 // file is the operator's configuration, or why it is not known.
 type file struct {
+	text    string
 	config  *config.OperatorConfiguration
 	unknown error
 }
 
-// readConfiguration reads the file that the operator reads.
+// readConfiguration reads the file in force.
 func (p Patient) readConfiguration(ctx context.Context) file {
 	name, text, err := gather.ReadStoredConfig(ctx, p.API, p.Namespace)
 	if err != nil {
 		return file{unknown: err}
 	}
 	c, err := config.Parse(name, []byte(text))
-	return file{config: c, unknown: err}
+	return file{text: text, config: c, unknown: err}
 }
 
 func (p Patient) checkServer(f file) Check {

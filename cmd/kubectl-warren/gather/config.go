@@ -4,16 +4,21 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// ConfigMapName is the ConfigMap that `make deploy` makes, which is mounted as the operator's configuration file.
-const ConfigMapName = "warren-config"
-
-// ReadStoredConfig reads the configuration file that is stored in the cluster. name is what to call it.
+// ReadStoredConfig reads the configuration file in force, which the operator records in the cluster. name is what to call it. Where the operator
+// has recorded none yet, the error is NotFound.
 func ReadStoredConfig(ctx context.Context, api client.Reader, namespace string) (name, text string, err error) {
 	stored := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: namespace, Name: ConfigMapName}
+	key := client.ObjectKey{Namespace: namespace, Name: v1alpha1.AcceptedConfigName}
 	err = api.Get(ctx, key, stored)
-	return "ConfigMap " + key.String(), stored.Data["config.yaml"], err
+	text, recorded := stored.Data["config.yaml"]
+	if err == nil && !recorded {
+		err = apierrors.NewNotFound(corev1.Resource("configmaps"), key.String())
+	}
+	return "ConfigMap " + key.String(), text, err
 }

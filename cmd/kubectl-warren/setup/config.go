@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
@@ -66,8 +67,8 @@ func printValidity(inv *invocation.Invocation, name string, data []byte, format,
 func viewCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "view",
-		Short:             "Print the configuration file that the operator reads",
-		Long:              "Print the configuration file that the operator reads, from ConfigMap " + gather.ConfigMapName + ": as it is, or whole with -o.",
+		Short:             "Print the configuration file in force",
+		Long:              "Print the configuration file in force, which the operator records in ConfigMap " + v1alpha1.AcceptedConfigName + ": as it is, or whole with -o.",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
@@ -81,7 +82,7 @@ func viewCommand(inv *invocation.Invocation) *cobra.Command {
 		name, text, err := gather.ReadStoredConfig(cmd.Context(), api, *namespace)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("there is no %s: --operator-namespace names another namespace; an operator without a file runs with the defaults", name)
+			return fmt.Errorf("the operator has recorded no configuration file in %s: it hasn't run yet, or runs in another namespace, which --operator-namespace names", name)
 		case err != nil:
 			return err
 		case output.Value == "": // as it is, valid or not

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
+	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/impersonation"
 	"github.com/warren-tenancy/warren/internal/preview"
@@ -19,7 +21,8 @@ import (
 type diffDocument struct {
 	invocation.Document
 	Counts []preview.Count `json:"counts"`
-	// AcceptRemovals is what the file must say where the operator refuses it for what it takes away.
+	// HeldBack is why the operator would hold this file back; AcceptRemovals is what the file must say then, if it is meant.
+	HeldBack       string `json:"heldBack,omitempty"`
 	AcceptRemovals string `json:"acceptRemovals"`
 	*preview.Plan
 }
@@ -49,50 +52,56 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return invocation.Problems(strings.Split(err.Error(), "\n"))
 		}
-		plan, err := makePlan(cmd.Context(), inv, c, *operator)
+		plan, heldBack, err := makePlan(cmd.Context(), inv, c, *operator)
 		switch {
 		case failure.Refused(err):
 			return fmt.Errorf("you may not read what the operator reads; ask a cluster admin: %w", err)
 		case err != nil:
 			return err
 		case output.Value == invocation.OutputWide:
-			return inv.PrintReport("", report{plan, plan.WriteTable, c.RemovalsHash()}, nil)
+			return inv.PrintReport("", report{plan.WriteTable, heldBack}, nil)
 		}
-		return inv.PrintReport(output.Value, report{plan, plan.WriteCounts, c.RemovalsHash()},
-			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), c.RemovalsHash(), plan})
+		return inv.PrintReport(output.Value, report{plan.WriteCounts, heldBack},
+			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), heldBack, c.RemovalsHash(), plan})
 	}
 	return cmd
 }
 
-// makePlan plans with the caller's rights.
-func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration, operatorNamespace string) (*preview.Plan, error) {
+// makePlan plans with the caller's rights. heldBack is why the operator would hold this file back after the one in force; "" if it wouldn't.
+func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.OperatorConfiguration, operatorNamespace string) (plan *preview.Plan, heldBack string, err error) {
 	api, err := inv.ConnectDiscovering()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	cfg, err := inv.RESTConfig()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	probe, err := impersonation.NewProbeOfAnybody(cfg, api)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: operatorNamespace, Probe: probe})
+	if plan, err = preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: operatorNamespace, Probe: probe}); err != nil {
+		return nil, "", err
+	}
+	_, text, err := gather.ReadStoredConfig(ctx, api, operatorNamespace)
+	if inForce := config.ParseRecorded([]byte(text)); err == nil && inForce != nil {
+		heldBack, err = preview.Refusal(ctx, api, inForce, c, operatorNamespace)
+	}
+	return plan, heldBack, client.IgnoreNotFound(err)
 }
 
 // report is a plan as a table: of its writes, or of how many there are.
 type report struct {
-	plan           *preview.Plan
-	writeTable     func(io.Writer) error
-	acceptRemovals string
+	writeTable func(io.Writer) error
+	heldBack   string
 }
 
-// Write writes the table, and below it what the file must say where the operator refuses it.
+// Write writes the table, and below it why the operator would hold the file back.
 func (r report) Write(w io.Writer) error {
-	if err := r.writeTable(w); err != nil || r.plan.Sum().Deletes == 0 {
+	if err := r.writeTable(w); err != nil || r.heldBack == "" {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: %q\n", r.acceptRemovals)
+	_, err := fmt.Fprintln(w, "The operator would hold this file back: "+r.heldBack)
 	return err
 }

@@ -14,10 +14,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -27,7 +24,6 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
-	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // DefaultNamespace is the operator's own namespace, unless it was deployed into another.
@@ -60,50 +56,17 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 		return fmt.Errorf("unknown argument %q: billing-exporter takes flags alone; see --help", flags.Arg(0))
 	}
 	ctrllog.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
-	return o.follow(ctx, version)
-}
-
-// follow runs the exporter, and starts it anew when a setting that the exporter uses changes in the file. A file that can't be read
-// or is invalid is an error at the start, and is ignored later.
-func (o options) follow(ctx context.Context, version string) error {
-	for {
-		file, err := configfile.Open(o.config)
-		if err != nil {
-			return err
-		}
-		if file.Current().Billing.Driver == config.DriverNone {
-			return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
-		}
-		if err := HandOver(&file.Current().Billing); err != nil {
-			return err
-		}
-		until, changed := context.WithCancel(ctx)
-		heed(file, changed)
-		err = o.run(until, file, version)
-		begunAnew := err == nil && until.Err() != nil && ctx.Err() == nil
-		changed()
-		if !begunAnew {
-			return err
-		}
+	c, err := LoadConfig(o.config)
+	if err != nil {
+		return err
 	}
-}
-
-// heed makes the file call changed when the billing settings that need a restart, or the protected namespaces, change.
-func heed(file *configfile.Store, changed func()) {
-	log := ctrllog.Log.WithName("config")
-	file.OnRefused = func(err error) { log.Error(err, "the configuration file is not taken; what runs goes on") }
-	file.OnAccepted = func(accepted configfile.Accepted) {
-		if slices.ContainsFunc(accepted.RestartRequired, func(field string) bool { return strings.HasPrefix(field, "billing.") }) {
-			log.Info("the configuration has changed: the exporter begins anew", "fields", accepted.RestartRequired)
-			changed()
-		}
+	if c.Billing.Driver == config.DriverNone {
+		return errors.New("billing.driver is none: there is nothing to export; choose sqlite, postgres or bigquery, or don't run the exporter")
 	}
-	file.Subscribe(func(old, current *config.OperatorConfiguration) {
-		if !equality.Semantic.DeepEqual(old.ProtectedNamespaces, current.ProtectedNamespaces) {
-			log.Info("the configuration has changed: the exporter begins anew", "fields", []string{"protectedNamespaces"})
-			changed()
-		}
-	})
+	if err := HandOver(&c.Billing); err != nil {
+		return err
+	}
+	return o.run(ctx, c, version)
 }
 
 // LoadConfig returns the operator's configuration from the file, or the defaults for an empty path.
@@ -114,7 +77,7 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	return config.Load(path)
 }
 
-func (o options) run(ctx context.Context, file *configfile.Store, version string) error {
+func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
 	cfg, err := clientconfig.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
@@ -139,12 +102,12 @@ func (o options) run(ctx context.Context, file *configfile.Store, version string
 	defer stop()
 	election := &apiserver.Election{Client: api, Namespace: o.namespace, Name: programs.LeaseName, Identity: identity + "_" + string(uuid.NewUUID()),
 		Timing: apiserver.DefaultElectionTiming()}
-	program, err := assemble(ctx, file.Current(), surroundings{api: api, events: events, clock: clock, election: election, identity: identity, version: version, namespace: o.namespace})
+	program, err := assemble(ctx, c, surroundings{api: api, events: events, clock: clock, election: election, identity: identity, version: version, namespace: o.namespace})
 	if err != nil {
 		return err
 	}
 	defer program.close()
-	return runLoops(ctx, election, program.elected, append(program.loops, file, healthEndpoint(o.health), metricsEndpoint(o.metrics)))
+	return runLoops(ctx, election, program.elected, append(program.loops, healthEndpoint(o.health), metricsEndpoint(o.metrics)))
 }
 
 var namespaceType = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}

@@ -59,16 +59,29 @@ var _ = Describe("with open-access", Ordered, func() {
 
 	It("ACC-V03 and no reserved names, one that was reserved may be taken", func(ctx SpecContext) {
 		Expect(open.create(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object())).To(refuse("istio-system is a reserved name"))
-		Expect(open.Operator.WriteConfig(strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).To(Succeed())
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "tenants:\n", "tenants:\n  reservedNames: []\n", 1))).To(Succeed())
 		Eventually(open.create).WithArguments(ctx, build.Tenant("istio-system").Managers("mia").Sudoers("mia").Object()).Should(allow())
 		Expect(open.create(ctx, build.Tenant("warren-system").Managers("mia").Sudoers("mia").Object())).To(refuse("reserved"))
+	})
+
+	It("SUB-S6 and a configuration that has just lost a key, a SubNamespace keeps it until somebody touches it", func(ctx SpecContext) {
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  labels: [s6-app]\n  annotations: [memo]\n", 1))).To(Succeed())
+		open.put(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
+		Eventually(open.ns("s6-web")).WithContext(ctx).Should(carry("s6-app", "web"))
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n", "subNamespaces:\n  annotations: [memo]\n", 1))).To(Succeed())
+		Eventually(open.ns("s6-web")).WithContext(ctx).Should(lack("s6-app"))
+		patch := func(fields string) answer {
+			return open.kubectl(ctx, "patch", "subnamespace", "s6-web", "-n", "s6-payments", "--type=merge", "-p", `{"spec":`+fields+`}`)
+		}
+		Expect(patch(`{"annotations":{"memo":"x"}}`)).To(allow())
+		Expect(patch(`{"labels":{"s6-app":"new"}}`)).To(refuse("spec.labels[s6-app]: Forbidden"))
 	})
 
 	It("SUB-D4 and a configuration that has just allowed it, what is below goes along", func(ctx SpecContext) {
 		open.put(ctx, build.Root("d4-root"))
 		open.grow(ctx, "d4-root/d4-sub", "d4-sub/d4-deep1", "d4-sub/d4-deep2")
 		Expect(open.kubectl(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root")).To(refuse("d4-sub has sub-namespaces (d4-deep1, d4-deep2)"))
-		Expect(open.Operator.WriteConfig(strings.Replace(open.OperatorConfig, "subNamespaces:\n",
+		Expect(open.Operator.Configure(ctx, strings.Replace(open.OperatorConfig, "subNamespaces:\n",
 			"subNamespaces:\n  allowCascadingDeletion: true\n  namingPolicies: [{root: a, match: \"^z-$0\"}]\n", 1))).To(Succeed())
 		Eventually(open.kubectl).WithArguments(ctx, "delete", "subnamespace", "d4-sub", "-n", "d4-root", "--wait=false").Should(allow())
 		for _, name := range []string{"d4-sub", "d4-deep1", "d4-deep2"} {
@@ -101,7 +114,7 @@ var _ = Describe("with open-access", Ordered, func() {
 			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p", `{"spec":`+fields+`}`)
 		}
 		Expect(open.create(ctx, build.Hierarchy("m01-x"), "--as=m01-user")).To(allow())
-		Expect(patch(`{"allowCascadingDeletion":true}`)).To(allow())
+		Expect(patch(`{"annotations":{"memo":"x"}}`)).To(allow())
 		Expect(patch(`{"parent":"m01-org"}`)).To(allow())
 		Expect(patch(`{"allowCascadingDeletion":false}`)).To(allow())
 		requests, err := open.Requests(ctx, since)

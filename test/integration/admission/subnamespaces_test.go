@@ -22,18 +22,6 @@ var _ = Describe("a SubNamespace", func() {
 		Eventually(shared.create).WithArguments(ctx, sub).Should(refuse("spec.labels[foo]: Forbidden: not allowed by subNamespaces.labels", "spec.annotations[bar]"))
 	})
 
-	It("SUB-S6 keeps a key that is no longer allowed until somebody touches it", func(ctx SpecContext) {
-		shared.put(ctx, build.Root("s6-payments"), build.SubNamespace("s6-payments", "s6-web", "s6-app", "web"))
-		Eventually(shared.ns("s6-web")).WithContext(ctx).Should(carry("s6-app", "web"))
-		Expect(shared.Operator.WriteConfig(strings.Replace(configuration, ", s6-app]", "]", 1))).To(Succeed())
-		Eventually(shared.ns("s6-web")).WithContext(ctx).Should(lack("s6-app"))
-		patch := func(fields string) answer {
-			return shared.kubectl(ctx, "patch", "subnamespace", "s6-web", "-n", "s6-payments", "--type=merge", "-p", `{"spec":`+fields+`}`)
-		}
-		Expect(patch(`{"annotations":{"memo":"x"}}`)).To(allow())
-		Expect(patch(`{"labels":{"s6-app":"new"}}`)).To(refuse("spec.labels[s6-app]: Forbidden"))
-	})
-
 	// SUB-S9 with webhooks; without them it is with the reconcilers.
 	It("stands in a root or a sub-namespace", func(ctx SpecContext) {
 		shared.put(ctx, build.Namespace("s9-p"), build.Template("s9-t"))

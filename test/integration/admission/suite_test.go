@@ -18,15 +18,14 @@ import (
 	"github.com/warren-tenancy/warren/test/suite"
 )
 
-// configuration is that at the head of the cases of subnamespaces.md, with the naming and billing that other cases name,
-// and one key that a case takes away.
+// configuration is that at the head of the cases of subnamespaces.md, with the naming and billing that other cases name.
 const configuration = `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 inheritance:
   labels: [team, "*.glob/*", "pod-security.kubernetes.io/*"]
   annotations: [memo]
 subNamespaces:
-  labels: [team, app, s6-app]
+  labels: [team, app]
   annotations: [memo]
   namingPolicies:
   - {root: "^app-(?P<team>.*)", match: "^app-${team}-.*"}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -29,7 +30,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 	It("finds a deployed cluster well, one line for each check", func(ctx SpecContext) {
 		checks, code := examine(ctx, admin)
 		Expect(code).To(BeZero())
-		Expect(checks).To(HaveLen(29))
+		Expect(checks).To(HaveLen(30))
 		for name, c := range checks {
 			if name != "webhook" {
 				Expect(c.Status).To(Equal("ok"), "%+v", c)
@@ -41,7 +42,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["pod-security"].Message).To(Equal("pods are baseline by default"))
 		out, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(BeZero(), problems)
-		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(29))
+		Expect(strings.Split(strings.TrimSpace(out), "\n")).To(HaveLen(30))
 		Expect(out).To(MatchRegexp(`(?m)^ok +policy/copy +in force$`))
 	})
 
@@ -70,7 +71,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(checks["policy/copy"].Message).To(ContainSubstring("label tenancy.warren.dev/access"))
 		_, problems, code := world.Kubectl(ctx, admin, "warren", "doctor")
 		Expect(code).To(Equal(1))
-		Expect(problems).To(Equal("error: 3 of 29 checks failed\n"))
+		Expect(problems).To(Equal("error: 3 of 30 checks failed\n"))
 	})
 
 	It("sees a policy that lets pass what it can't judge, and one that names somebody else", func(ctx SpecContext) {
@@ -135,8 +136,31 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 			ContainSubstring("shop-sudoers in RoleBinding outside/odd"), ContainSubstring("shop-sudoers in ClusterRoleBinding wide"), Not(ContainSubstring("theirs"))))
 	})
 
+	It("SUB-F15 sees a configuration file that is not in force", func(ctx SpecContext) {
+		configuration := func() check {
+			checks, _ := examine(ctx, admin)
+			return checks["configuration"]
+		}
+		labels := map[string]string{"app": "f15"}
+		pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "manager", Image: "warren:dev"}},
+			Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{
+				ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "warren-config-f15"}}}}},
+		}}
+		brought := build.ConfigMap("warren-system", "warren-config-f15", "")
+		brought.Data = map[string]string{"config.yaml": world.OperatorConfig}
+		create(ctx, brought, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.OperatorAccount},
+			Spec:       appsv1.DeploymentSpec{Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod},
+		})
+		Expect(configuration()).To(Equal(check{Name: "configuration", Status: "ok", Message: "the file of ConfigMap warren-config-f15 is in force"}))
+		change(ctx, brought, func() { brought.Data["config.yaml"] += "concurrency: 4\n" })
+		Expect(configuration()).To(And(HaveField("Status", "warning"), HaveField("Message", "the file of ConfigMap warren-config-f15 is not in force"),
+			HaveField("Advice", ContainSubstring("describe deployment warren-controller-manager shows the Event"))))
+	})
+
 	It("sees namespaces that only the file protects, until kubectl warren protect", func(ctx SpecContext) {
-		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		change(ctx, file, func() { file.Data["config.yaml"] = configuration + "protectedNamespaces: [\"mon-*\", kube-system]\n" })
 		create(ctx, build.Namespace("mon-a"), build.Namespace("mon-b", v1alpha1.LabelProtected, "true"))
 		checks, _ := examine(ctx, admin)
@@ -162,7 +186,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 		Expect(sight().Status).To(Equal("warning"))
 		Expect(sight().Advice).To(HavePrefix("bind ClusterRole warren-kinds to ServiceAccount warren-controller-manager"))
 
-		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		var text string
 		change(ctx, file, func() {
 			text = file.Data["config.yaml"]
@@ -180,7 +204,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 
 	It("PROP-X8 says how far modes All and Remove have come", func(ctx SpecContext) {
 		create(ctx, build.Root("modes-root"), build.Child("modes-child", "modes-root"))
-		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		text := configuration + "propagation: {kinds: [{kind: Secret, mode: Remove}"
 		change(ctx, file, func() {
 			file.Data["config.yaml"] = text + ", {group: rbac.authorization.k8s.io, kind: Role, mode: All}, {group: example.com, kind: Nosuch, mode: All}]}\n"
@@ -214,7 +238,7 @@ var _ = Describe("kubectl warren doctor", Ordered, ContinueOnFailure, func() {
 
 	It("PROP-X10 says what mode All leaves out, and what is refused or held back", func(ctx SpecContext) {
 		create(ctx, build.Root("whole-root"), build.Child("whole-child", "whole-root"))
-		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: "warren-config"}}
+		file := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
 		change(ctx, file, func() {
 			file.Data["config.yaml"] = configuration + "propagation: {neverPropagate: [{kind: ConfigMap, name: local-*}], " +
 				"kinds: [{kind: ConfigMap, mode: All}, {kind: Secret, mode: All}, {kind: ServiceAccount, mode: All}]}\n"

@@ -92,9 +92,7 @@ var _ = Describe("an operator", Ordered, func() {
 		elected := make(chan struct{})
 		g := &guard.Guard{
 			Live: o.As(controlplane.Operator), Mapper: mapper, Events: events, Elected: elected,
-			Kinds: func() []schema.GroupKind {
-				return []schema.GroupKind{{Kind: "Secret"}, {Group: "example.com", Kind: "NotServed"}}
-			},
+			Kinds:      []schema.GroupKind{{Kind: "Secret"}, {Group: "example.com", Kind: "NotServed"}},
 			Deployment: guard.Deployment("warren-system"), Timing: guard.Timing{Interval: 200 * time.Millisecond, Retry: 200 * time.Millisecond},
 		}
 		running, stop := context.WithCancel(ctx)
@@ -118,8 +116,8 @@ var _ = Describe("an operator", Ordered, func() {
 	})
 
 	It("tells of a kind that the policies don't list, until what is generated for it is applied", func(ctx SpecContext) {
-		wider := head + "propagation:\n  kinds: [{kind: Secret}, {kind: LimitRange}]\n"
-		Expect(o.Operator.WriteConfig(wider)).To(Succeed())
+		wider := head + "propagation:\n  kinds: [{kind: Secret}, {kind: ConfigMap}, {kind: LimitRange}]\n"
+		Expect(o.Operator.Configure(ctx, wider)).To(Succeed())
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(Equal(1.0))
 		}
@@ -129,7 +127,7 @@ var _ = Describe("an operator", Ordered, func() {
 		generated, err := devcluster.KindsOf(wider)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(devcluster.Apply(ctx, o.Config(controlplane.Admin), generated)).To(Succeed())
-		Expect(o.Operator.WriteConfig(wider + "concurrency: 16\n# the same, which is looked at again\ntenants: {maxPerCreator: 7}\n")).To(Succeed())
+		Expect(o.Operator.Configure(ctx, wider+"concurrency: 16\n# the same, which is looked at again\ntenants: {maxPerCreator: 7}\n")).To(Succeed())
 		for _, policy := range []string{"copy", "operator-cage-objects"} {
 			Eventually(o.gap(policy)).WithContext(ctx).Should(BeZero())
 		}
@@ -167,7 +165,6 @@ var _ = Describe("an operator", Ordered, func() {
 			ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 			Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy.Name},
 		}
-		Expect(o.Operator.WriteConfig(head)).To(Succeed())
 		if err := o.Admin().Create(ctx, policy, client.DryRunAll); meta.IsNoMatchError(err) {
 			Skip("MutatingAdmissionPolicy is served from Kubernetes 1.36 on")
 		}

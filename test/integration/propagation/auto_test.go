@@ -116,20 +116,17 @@ var _ = Describe("an operator that watches as far as it may", Ordered, func() {
 		f.wanderAbout(ctx, true)
 	})
 
-	It("INF-I78 watches a kind that joins by a reload", func(ctx SpecContext) {
+	It("INF-I78 watches a kind that joins the configuration", func(ctx SpecContext) {
+		without := setup{Kinds: []string{kinds[0], kinds[2], "{kind: ConfigMap, mode: Remove}"}}.config()
+		Expect(f.Operator.Configure(ctx, without)).To(Succeed())
 		m := build.Source(build.ConfigMap(f.acme, "i78", "1"), v1alpha1.ModeUpdate)
 		f.create(ctx, m)
-		f.copied(ctx, m, f.tree()...)
-		without := []string{kinds[0], kinds[2]}
-		Expect(f.Operator.WriteConfig(setup{Kinds: without}.config())).To(Succeed())
-		Eventually(ctx, func(ctx context.Context) (bool, error) {
-			metrics, err := f.Operator.Metrics(ctx)
-			return metrics.Has("warren_config_kind", map[string]string{"kind": "ConfigMap"}), err
-		}).Should(BeFalse())
-		f.remove(ctx, m)
-		Expect(f.Operator.WriteConfig(setup{Kinds: append(without, "{kind: ConfigMap, scope: Auto}")}.config())).To(Succeed())
+		f.staysAbsent(ctx, m, f.tree()...)
+		Expect(f.Operator.Configure(ctx, setup{Kinds: []string{kinds[0], kinds[2]}}.config())).To(Succeed())
+		f.staysAbsent(ctx, m, f.tree()...)
+		Expect(f.Operator.Configure(ctx, setup{Kinds: []string{kinds[0], kinds[2], "{kind: ConfigMap, scope: Auto}"}}.config())).To(Succeed())
 		f.watched(ctx, "configmaps", true)
-		f.absent(ctx, m, f.tree()...)
+		f.copied(ctx, m, f.tree()...)
 		f.watched(ctx, "secrets", true)
 	})
 

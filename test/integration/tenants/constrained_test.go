@@ -104,7 +104,7 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 		Expect(f.get(ctx, root).Status.Sudo.Mode).To(Equal(v1alpha1.SudoLegacy))
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(root))
 
-		Expect(w.Operator.WriteConfig(sudoMode("Constrained").text())).To(Succeed())
+		Expect(w.Operator.Configure(ctx, sudoMode("Constrained").text())).To(Succeed())
 		lns := f.says(ctx, root, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonConstrainedUnavailable)
 		Expect(v1alpha1.FindCondition(lns.Status.Conditions, v1alpha1.ConditionAccessReady).Message).To(ContainSubstring("Kubernetes 1.36"))
 		bob := throughout(ctx, f.sudo("bob", "payments"), podsIn(root))
@@ -116,7 +116,7 @@ var _ = Describe("an API server that doesn't know constrained impersonation", Sp
 		Expect(bob()).To(Succeed())
 		Expect(f.forms(ctx)).To(ConsistOf("legacy"))
 
-		Expect(w.Operator.WriteConfig(sudoMode("Legacy").text())).To(Succeed())
+		Expect(w.Operator.Configure(ctx, sudoMode("Legacy").text())).To(Succeed())
 		allowed(ctx, f.sudo("erin", "payments"), podsIn(root))
 		f.ready(ctx, root)
 	})
@@ -152,7 +152,7 @@ var _ = Describe("a switch of the mode of sudo", SpecPriority(2), func() {
 			throughout(ctx, f.becoming("otto", "warren:sudo:"+root, root+"-sudoers"), podsIn(namespaces[2])))
 
 		for _, mode := range []v1alpha1.SudoMode{v1alpha1.SudoConstrained, v1alpha1.SudoLegacy} {
-			Expect(w.Operator.WriteConfig(sudoMode(mode).text())).To(Succeed())
+			Expect(w.Operator.Configure(ctx, sudoMode(mode).text())).To(Succeed())
 			for _, tenant := range []string{root, f.own("shop")} {
 				Eventually(func() v1alpha1.SudoMode { return f.get(ctx, tenant).Status.Sudo.Mode }).WithContext(ctx).Should(Equal(mode), tenant)
 				f.event(ctx, tenant, v1alpha1.ReasonSudoModeChanged, "sudo is granted in mode "+string(mode))

@@ -24,9 +24,12 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		w = ownWorld(ctx, devcluster.Options{}, "r08", "r09")
 	})
 
-	configure := func(role string) {
+	with := func(role string) string {
+		return strings.TrimRight(w.OperatorConfig, "\n") + "\naccess:\n  userClusterRole: " + role + "\n"
+	}
+	configure := func(ctx SpecContext, role string) {
 		GinkgoHelper()
-		Expect(w.Operator.WriteConfig(strings.TrimRight(w.OperatorConfig, "\n") + "\naccess:\n  userClusterRole: " + role + "\n")).To(Succeed())
+		Expect(w.Operator.Configure(ctx, with(role))).To(Succeed())
 	}
 
 	It("ACC-R08 changes in the whole tree, with hardly a moment without any", func(ctx SpecContext) {
@@ -40,7 +43,7 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		}
 		mark, err := f.Mark(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		configure("edit")
+		configure(ctx, "edit")
 		for _, namespace := range all {
 			Eventually(func(g Gomega) {
 				users := build.RoleBinding(namespace, "warren:users", "")
@@ -63,23 +66,17 @@ var _ = Describe("the ClusterRole of users", Ordered, ContinueOnFailure, SpecPri
 		Expect(longest).To(BeNumerically("<", 10*time.Second), "nobody waits for a back-off; how fast it is, on a busy machine, is no matter of a test")
 
 		By("refusing cluster-admin, at load")
-		configure("cluster-admin")
-		Eventually(w.Operator.Log).WithContext(ctx).Should(ContainSubstring("cluster-admin"))
+		Expect(w.Operator.Configure(ctx, with("cluster-admin"))).To(MatchError(ContainSubstring("cluster-admin")))
 		users := build.RoleBinding(payments, "warren:users", "")
 		Consistently(func() (string, error) { err := f.read(ctx, users)(); return users.RoleRef.Name, err }).
 			WithContext(ctx).WithTimeout(test.Quiet(10 * time.Second)).Should(Equal("edit"))
-		_, err = w.Operator.Stop()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(w.Operator.Start(ctx)).NotTo(Succeed())
-		configure("edit")
-		Expect(w.Operator.Start(ctx)).To(Succeed())
+		configure(ctx, "edit")
 	}, SpecTimeout(4*time.Minute))
 
 	It("ACC-R09 may be missing: sudo works, users wait", func(ctx SpecContext) {
 		f := of(w, "r09")
 		payments, role := f.own("payments"), f.own("role")
-		configure(role)
-		Expect(w.Operator.Restart(ctx)).To(Succeed())
+		configure(ctx, role)
 		f.create(ctx, f.payments().Object())
 		f.says(ctx, payments, v1alpha1.ConditionAccessReady, metav1.ConditionFalse, v1alpha1.ReasonUserClusterRoleMissing)
 		allowed(ctx, f.sudo("bob", "payments"), podsIn(payments))

@@ -63,7 +63,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 			Eventually(own.ns(name)).WithContext(ctx).Should(said, name)
 		}
 	}
-	own.reload(ctx, billingLabels)
+	own.configure(ctx, billingLabels)
 	tenant := build.Tenant("b68-pay").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
 	own.put(ctx, tenant)
@@ -91,7 +91,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 
 	own.pays(ctx, "b68-pay", "4711", "pay-leads")
 	eventually(And(carry(costKey, "4711"), carry(ownerKey, "pay-leads")))
-	own.reload(ctx, billingRules)
+	own.configure(ctx, billingRules)
 	eventually(And(lack(costKey), lack(ownerKey)))
 	Eventually(own.lns("b68-pay")).WithContext(ctx).Should(HaveField("Status.Conditions", Not(ContainElement(HaveField("Type", string(v1alpha1.ConditionBillingLabelled))))))
 	own.unwritten(ctx, tree...)
@@ -100,7 +100,7 @@ func labelsFollow(ctx context.Context, own *configured) {
 // takenKeys is about keys that somebody uses already.
 func takenKeys(ctx context.Context, own *configured) {
 	GinkgoHelper()
-	own.reload(ctx, billingRules)
+	own.configure(ctx, billingRules)
 	own.put(ctx, build.Template("b69-base", ownerKey, "platform"))
 	tenant := build.Tenant("b69-pay").Template("b69-base").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
@@ -109,7 +109,7 @@ func takenKeys(ctx context.Context, own *configured) {
 	own.label(ctx, "b69-deep", costKey+"=shared")
 	Eventually(own.ns("b69-web")).WithContext(ctx).Should(carry(ownerKey, "platform"))
 
-	own.reload(ctx, billingLabels)
+	own.configure(ctx, billingLabels)
 	for _, name := range []string{"b69-pay", "b69-web"} {
 		Eventually(own.ns(name)).WithContext(ctx).Should(carry(costKey, "4711"))
 	}
@@ -134,7 +134,7 @@ func takenKeys(ctx context.Context, own *configured) {
 // nobodyElsePays is about what tenants may write, where no webhook asks.
 func nobodyElsePays(ctx context.Context, own *configured) {
 	GinkgoHelper()
-	own.reload(ctx, billingLabels)
+	own.configure(ctx, billingLabels)
 	tenant := build.Tenant("b70-pay").Object()
 	tenant.Spec.Billing = &v1alpha1.Billing{CostCenter: "4711", Owner: "pay-leads"}
 	own.put(ctx, tenant, build.Tenant("b70-shop").Object())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -23,24 +25,23 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 	var own configured
 
 	BeforeAll(func(ctx SpecContext) {
-		dir, err := os.MkdirTemp("", "warren-mount-")
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(os.RemoveAll, dir)
-		own.mount = mount{dir: dir}
-		own.swap(fixture)
-		own.cluster = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{ConfigFile: own.file()}})
+		own.cluster = startWorld(ctx, devcluster.Options{Operator: devcluster.OperatorOptions{Config: fixture}})
 	})
 
-	It("SUB-F2 to something invalid: nothing changes", func(ctx SpecContext) {
-		own.swap(invalid)
-		own.expectRefused(ctx)
+	It("SUB-F2 to something invalid: the process that has it ends and says why, the one before goes on", func(ctx SpecContext) {
+		_, err := devcluster.StartOperator(ctx, devcluster.OperatorOptions{
+			Manager: built.Manager, Kubeconfig: own.Kubeconfig(controlplane.Operator), Dir: GinkgoT().TempDir(), Config: invalid, Args: []string{"--leader-elect"},
+		})
+		Expect(err).To(MatchError(And(ContainSubstring("ended at its start with exit code 1"), ContainSubstring(`unknown field "inheritance.lables"`))))
+		Eventually(own.fileEvents(v1alpha1.ReasonInvalidConfiguration)).WithContext(ctx).Should(ConsistOf(
+			And(ContainSubstring(`inheritance.lables: unknown field`), ContainSubstring("featureGates[Foo]"))))
 		own.put(ctx, build.Root("f2-payments", "team", "neco"))
 		own.grow(ctx, "f2-payments/f2-web")
 		Expect(own.now(ctx, "f2-web")).To(carry("team", "neco"))
+		Expect(own.recorded(ctx)).To(Equal(fixture))
 	})
 
-	It("SUB-F3 SUB-N5 as a mounted ConfigMap does: the new one is in force", func(ctx SpecContext) {
-		own.reload(ctx, fixture)
+	It("SUB-F3 SUB-N5 to something else: it is in force, and recorded", func(ctx SpecContext) {
 		own.put(ctx, build.Root("f3-payments", "env", "prod"), build.Root("app-n5"),
 			build.SubNamespace("app-n5", "n5-other"), build.SubNamespace("app-n5", "x-app-n5-a"))
 		own.grow(ctx, "f3-payments/f3-web", "app-n5/app-n5-web")
@@ -53,31 +54,17 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 
 		without, _, found := strings.Cut(fixture, "  namingPolicies:")
 		Expect(found).To(BeTrue())
-		own.reload(ctx, strings.Replace(without, "labels: [team, ", "labels: [team, env, ", 1))
+		text := strings.Replace(without, "labels: [team, ", "labels: [team, env, ", 1)
+		own.configure(ctx, text)
 		Eventually(own.ns("f3-web")).WithContext(ctx).Should(carry("env", "prod"))
 		for _, name := range []string{"n5-other", "x-app-n5-a"} {
 			Eventually(own.sub("app-n5/" + name)).WithContext(ctx).Should(beReady())
 		}
-
-		own.swap("")
-		own.expectRefused(ctx)
-		own.remove()
-		own.expectRefused(ctx)
-		own.grow(ctx, "f3-payments/f3-later")
-		Expect(own.now(ctx, "f3-later")).To(carry("env", "prod"))
-	})
-
-	It("SUB-F6 in a field that needs a restart, together with another", func(ctx SpecContext) {
-		own.reload(ctx, fixture)
-		own.put(ctx, build.Root("f6-payments", "env", "prod"))
-		own.grow(ctx, "f6-payments/f6-web")
-		own.reload(ctx, strings.Replace(fixture, "labels: [team, ", "labels: [team, env, ", 1)+"billing: {driver: sqlite}\n")
-		Eventually(own.ns("f6-web")).WithContext(ctx).Should(carry("env", "prod"))
-		own.expect(ctx, "warren_config_restart_required", 1, "field", "billing.driver")
+		Eventually(own.recorded).WithContext(ctx).Should(Equal(text))
 	})
 
 	It("SUB-F7 to no kinds: RoleBindings are propagated all the same", func(ctx SpecContext) {
-		own.reload(ctx, fixture+"propagation: {kinds: []}\n")
+		own.configure(ctx, fixture+"propagation: {kinds: []}\n")
 		own.put(ctx, build.Root("f7-payments"))
 		own.put(ctx, build.Source(build.RoleBinding("f7-payments", "alice", "view", build.RBACUser("alice")), v1alpha1.ModeUpdate),
 			build.Secret("f7-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
@@ -90,7 +77,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 
 	It("SUB-F10 so that much would be taken away: not before it says that this is meant", func(ctx SpecContext) {
 		const children = 24
-		own.reload(ctx, fixture)
+		own.configure(ctx, fixture)
 		own.put(ctx, build.Root("f10-payments"), build.Source(build.Secret("f10-payments", "key", "x"), v1alpha1.ModeUpdate),
 			build.Source(build.RoleBinding("f10-payments", "viewers", "view", build.RBACUser("f10-vera")), v1alpha1.ModeUpdate))
 		var names []string
@@ -111,34 +98,49 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		copied()
 		wrong := map[string]string{
 			"24 of [0-9]+ places or keys of namespaces": fixture + `protectedNamespaces: ["f10-web-*"]` + "\n",
-			"[0-9]+ of [0-9]+ other copies":             fixture + "propagation: {kinds: [{kind: Secret, mode: Remove}, {group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
+			"[0-9]+ of [0-9]+ other copies":             fixture + "propagation: {kinds: [{kind: Secret, mode: Remove}, {kind: ConfigMap}, {group: rbac.authorization.k8s.io, kind: RoleBinding}]}\n",
 		}
 		for loss, text := range wrong {
 			since := own.mark(ctx)
-			own.swap(text)
-			own.expectRefused(ctx)
-			Expect(own.Operator.Log()).To(MatchRegexp("would take away [^:]*" + loss))
-			own.quiet(ctx, 5*time.Second, names...)
-			Expect(own.writes(since, names...)(ctx)).To(BeEmpty())
+			own.expectHeld(ctx, text, "would take away [^:]*"+loss)
+			Consistently(own.writes(since, names...)).WithContext(ctx).WithTimeout(test.Quiet(5 * time.Second)).Should(BeEmpty())
 			copied()
-			own.swap(text + "acceptRemovals: 0123456789ab\n")
-			own.expectRefused(ctx)
+			own.expectHeld(ctx, text+"acceptRemovals: 0123456789ab\n", "would take away")
+			Expect(own.recorded(ctx)).To(Equal(fixture))
 		}
-		Eventually(own.eventsOn("warren-system", "Deployment", "warren-controller-manager")).WithContext(ctx).Should(ContainElement("RemovalsHeld"))
+		Eventually(own.fileEvents(v1alpha1.ReasonRemovalsHeld)).WithContext(ctx).Should(ContainElement(ContainSubstring("acceptRemovals")))
 
 		text := wrong["[0-9]+ of [0-9]+ other copies"]
-		c, err := config.Parse("config.yaml", []byte(text))
-		Expect(err).NotTo(HaveOccurred())
-		own.reload(ctx, text+"acceptRemovals: "+strconv.Quote(c.RemovalsHash())+"\n")
+		own.configure(ctx, accepting(text))
 		for _, name := range names {
 			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(gone())
 		}
-		own.reload(ctx, fixture)
+		Eventually(own.recorded).WithContext(ctx).Should(Equal(accepting(text)))
+		own.configure(ctx, fixture)
 		copied()
 	})
 
+	It("SUB-F13 so that it lacks a kind of which there are copies: not before they are gone, or left behind on purpose", func(ctx SpecContext) {
+		const kinds = "propagation: {kinds: [{group: rbac.authorization.k8s.io, kind: RoleBinding}, "
+		own.configure(ctx, accepting(fixture+kinds+"{kind: Secret}, {kind: ConfigMap}]}\n"))
+		own.put(ctx, build.Root("f13-payments"), build.Source(build.ConfigMap("f13-payments", "m", "x"), v1alpha1.ModeUpdate))
+		own.grow(ctx, "f13-payments/f13-web")
+		Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(there())
+
+		without := fixture + kinds + "{kind: Secret}]}\n"
+		file := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+		Expect(os.WriteFile(file, []byte(without), 0o600)).To(Succeed())
+		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file)).To(ContainSubstring("The operator would hold this file back: propagation.kinds lacks kinds whose copies would stay"))
+		own.expectHeld(ctx, without, `propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: ConfigMap \(1 copy\); set them to mode Remove first`)
+		own.configure(ctx, accepting(without))
+		own.configure(ctx, fixture+kinds+"{kind: Secret}, {kind: ConfigMap, mode: Remove}]}\n")
+		Eventually(own.is(build.ConfigMap("f13-web", "m", "x"))).WithContext(ctx).Should(gone())
+		own.configure(ctx, without)
+		own.configure(ctx, fixture)
+	})
+
 	It("SUB-F8 so that a managed namespace is protected, and back", func(ctx SpecContext) {
-		own.reload(ctx, fixture)
+		own.configure(ctx, fixture)
 		own.put(ctx, build.Root("f8-payments", "team", "neco"),
 			build.Secret("f8-payments", "key", "x", v1alpha1.LabelPropagate, v1alpha1.ModeUpdate))
 		own.grow(ctx, "f8-payments/pay-f8", "pay-f8/f8-deep")
@@ -146,7 +148,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			Eventually(own.is(build.Secret(name, "key", "x"))).WithContext(ctx).Should(there())
 		}
 		before := map[string]any{"pay-f8": own.now(ctx, "pay-f8").UID, "f8-deep": own.now(ctx, "f8-deep").UID}
-		own.reload(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
+		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("f8-payments/pay-f8")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
 		Eventually(own.sub("pay-f8/f8-deep")).WithContext(ctx).Should(say(v1alpha1.ConditionMetadataSynced, metav1.ConditionUnknown, v1alpha1.ReasonHalted))
 		own.put(ctx, build.SubNamespace("f8-deep", "f8-deeper"))
@@ -159,7 +161,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 			Expect(own.now(ctx, name)).To(And(active(), carry("team", "neco"), HaveField("ObjectMeta.UID", uid)))
 			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
 		}
-		own.reload(ctx, fixture)
+		own.configure(ctx, fixture)
 		for name, uid := range before {
 			Eventually(own.ns(name)).WithContext(ctx).Should(And(carry("team", "tama"), HaveField("ObjectMeta.UID", uid)))
 			Expect(own.is(build.Secret(name, "key", "x"))(ctx)).To(there())
@@ -169,10 +171,10 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 	})
 
 	It("SUB-D15 so that a namespace is protected, whose SubNamespace is deleted then", func(ctx SpecContext) {
-		own.reload(ctx, fixture)
+		own.configure(ctx, fixture)
 		own.put(ctx, build.Root("d15-payments"))
 		own.grow(ctx, "d15-payments/pay-d15")
-		own.reload(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
+		own.configure(ctx, fixture+`protectedNamespaces: ["pay-*"]`+"\n")
 		Eventually(own.sub("d15-payments/pay-d15")).WithContext(ctx).Should(stall(v1alpha1.ReasonProtectedName, "is a protected namespace"))
 		since := own.mark(ctx)
 		own.drop(ctx, subNamespace("d15-payments/pay-d15"))
@@ -180,7 +182,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 		Eventually(own.events("d15-payments/pay-d15")).WithContext(ctx).Should(ContainElement(string(v1alpha1.ReasonDeletionRefused)))
 		Expect(own.now(ctx, "pay-d15")).To(active())
 		Expect(own.namespaceWrites(since, "pay-d15")(ctx)).To(BeEmpty(), "nothing was asked of the Namespace")
-		own.reload(ctx, fixture)
+		own.configure(ctx, fixture)
 	})
 
 	It("BILL-68 so that labels say who pays, and back", func(ctx SpecContext) { labelsFollow(ctx, &own) })
@@ -190,7 +192,7 @@ var _ = Describe("the configuration file changes", Ordered, ContinueOnFailure, f
 	It("BILL-70 so that labels say who pays, and a tenant's people would say otherwise", func(ctx SpecContext) { nobodyElsePays(ctx, &own) })
 
 	It("SUB-I5 so that everything flows: what must not flow does not", func(ctx SpecContext) {
-		own.reload(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
+		own.configure(ctx, `apiVersion: config.tenancy.warren.dev/v1alpha1
 kind: OperatorConfiguration
 inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 `)
@@ -201,14 +203,16 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 		text := fixture + `propagation:
   kinds:
   - {group: rbac.authorization.k8s.io, kind: RoleBinding}
+  - {group: rbac.authorization.k8s.io, kind: Role}
+  - {kind: Secret}
+  - {kind: ConfigMap}
   - {group: example.com, version: v1, kind: Widget}
   - {group: apps, version: v1, kind: Deployment}
 `
 		own.put(ctx, build.Labelled(build.ClusterRole("f5-widgets",
 			build.Rule("example.com", "widgets", "get", "list", "watch", "create", "update", "delete")),
 			v1alpha1.Domain+"/aggregate-to-kinds", "true"))
-		own.reload(ctx, text)
-		Expect(own.Operator.Restart(ctx)).To(Succeed())
+		own.configure(ctx, text)
 		own.expect(ctx, "warren_config_kind", 1, "group", "example.com", "kind", "Widget", "state", "pending")
 		own.expect(ctx, "warren_config_kind", 1, "group", "apps", "kind", "Deployment", "state", "forbidden")
 		pid := own.Operator.Process().PID()
@@ -217,6 +221,14 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 		Expect(own.Operator.Process().PID()).To(Equal(pid))
 	})
 })
+
+// accepting returns the file with the line that accepts what it takes away.
+func accepting(text string) string {
+	GinkgoHelper()
+	c, err := config.Parse("config.yaml", []byte(text))
+	Expect(err).NotTo(HaveOccurred())
+	return text + "acceptRemovals: " + strconv.Quote(c.RemovalsHash()) + "\n"
+}
 
 // everythingFlows expects that children of a root get what is ordinary, and nothing that would harm.
 func everythingFlows(ctx context.Context, c cluster) {

@@ -4,60 +4,26 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// mount is a folder as the kubelet mounts a ConfigMap: the file is a link through ..data, which is swapped as a whole.
-type mount struct {
-	dir      string
-	versions int
-}
+// configured is a cluster whose operator starts again with each configuration file.
+type configured struct{ cluster }
 
-func (m *mount) file() string { return filepath.Join(m.dir, "config.yaml") }
-
-// swap puts another content in place.
-func (m *mount) swap(text string) {
+// configure starts the operator with another file, and expects that this file is accepted.
+func (c *configured) configure(ctx context.Context, text string) {
 	GinkgoHelper()
-	m.versions++
-	version := fmt.Sprintf("..version-%d", m.versions)
-	Expect(os.Mkdir(filepath.Join(m.dir, version), 0o700)).To(Succeed())
-	Expect(os.WriteFile(filepath.Join(m.dir, version, "config.yaml"), []byte(text), 0o600)).To(Succeed())
-	Expect(os.Symlink(version, filepath.Join(m.dir, "..data_tmp"))).To(Succeed())
-	Expect(os.Rename(filepath.Join(m.dir, "..data_tmp"), filepath.Join(m.dir, "..data"))).To(Succeed())
-	if _, err := os.Lstat(m.file()); os.IsNotExist(err) {
-		Expect(os.Symlink(filepath.Join("..data", "config.yaml"), m.file())).To(Succeed())
-	}
-}
-
-// remove takes the file away.
-func (m *mount) remove() {
-	GinkgoHelper()
-	Expect(os.Remove(m.file())).To(Succeed())
-}
-
-// configured is a cluster whose operator reads its configuration from a mount.
-type configured struct {
-	cluster
-	mount
-	refused int // contents so far
-}
-
-// reload puts a configuration in place and waits until it is in force. It takes several polls of the file, in which the
-// log doesn't repeat what was refused before.
-func (c *configured) reload(ctx context.Context, text string) {
-	GinkgoHelper()
-	c.swap(text)
+	Expect(c.Operator.Configure(ctx, text)).To(Succeed())
 	hash := sha256.Sum256([]byte(text))
 	c.expect(ctx, "warren_config_info", 1, "hash", hex.EncodeToString(hash[:]))
-	c.expect(ctx, "warren_config_last_reload_successful", 1)
-	Expect(c.refusals()).To(Equal(c.refused))
 }
 
 // expect waits until a metric with these labels, in pairs, is there and has that value.
@@ -75,19 +41,39 @@ func (c *configured) expect(ctx context.Context, metric string, value float64, l
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// expectRefused waits until the operator has refused one more content, and expects that it says so once and stays ready.
-func (c *configured) expectRefused(ctx context.Context) {
+// expectHeld starts the operator with another file, and expects that it lives, isn't ready, and says refusal once.
+func (c *configured) expectHeld(ctx context.Context, text, refusal string) {
 	GinkgoHelper()
-	c.refused++
-	Eventually(c.refusals).WithContext(ctx).Should(Equal(c.refused))
-	c.expect(ctx, "warren_config_last_reload_successful", 0)
+	before := len(c.Operator.Log())
+	_, err := c.Operator.Stop()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(c.Operator.WriteConfig(text)).To(Succeed())
+	Expect(c.Operator.StartAlive(ctx)).To(Succeed())
+	said := func() string { return c.Operator.Log()[before:] }
+	Eventually(said).WithContext(ctx).Should(MatchRegexp("the configuration file is not accepted: this process is not ready, and changes nothing.*" + refusal))
 	answer, err := http.Get(c.Operator.HealthURL + "/readyz")
 	Expect(err).NotTo(HaveOccurred())
 	Expect(answer.Body.Close()).To(Succeed())
-	Expect(answer).To(HaveHTTPStatus(http.StatusOK))
+	Expect(answer).To(HaveHTTPStatus(http.StatusInternalServerError))
 }
 
-// refusals counts the log lines that tell of a content that is not valid.
-func (c *configured) refusals() int {
-	return strings.Count(c.Operator.Log(), "the configuration file is refused; the running configuration stays in force")
+// recorded returns the file that the operator says is in force.
+func (c *configured) recorded(ctx context.Context) (string, error) {
+	record := &corev1.ConfigMap{}
+	err := c.Admin().Get(ctx, client.ObjectKey{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}, record)
+	return record.Data["config.yaml"], err
+}
+
+// fileEvents returns the messages of the Events with this reason on the operator's Deployment.
+func (c *configured) fileEvents(reason v1alpha1.Reason) func(context.Context) ([]string, error) {
+	return func(ctx context.Context) (messages []string, err error) {
+		events := &corev1.EventList{}
+		err = errors.Join(err, c.Admin().List(ctx, events, client.InNamespace("warren-system")))
+		for i := range events.Items {
+			if e := &events.Items[i]; e.Reason == string(reason) && e.InvolvedObject.Kind == "Deployment" {
+				messages = append(messages, e.Message)
+			}
+		}
+		return messages, err
+	}
 }

@@ -72,7 +72,6 @@ Namespace +org +0 +2 +0 +0 +0
 Secret +org +0 +0 +1 +0 +0
 2 to create, 2 to update, 1 to delete\.
 Not judged: Nosuch\.example\.com: the API server doesn't serve this kind\.
-If the operator refuses this file because it takes away too much, and that is meant, add to it: acceptRemovals: "[0-9a-f]{12}"
 $`))
 		Expect(own.done(ctx, controlplane.Admin, "config", "diff", file, "-o", "wide")).To(MatchRegexp(`(?m)^delete +Secret +web +key +org +the configuration has copies of Secret removed$`))
 		var document struct {

@@ -12,12 +12,13 @@ import (
 )
 
 var _ = Describe("kubectl warren config", func() {
-	It("shows the file that is deployed, and which of it is a default", func(ctx SpecContext) {
-		Expect(shared.OperatorConfig).NotTo(BeEmpty())
-		Expect(shared.done(ctx, controlplane.Admin, "config", "view")).To(Equal(shared.OperatorConfig))
+	It("shows the file in force, and which of it is a default", func(ctx SpecContext) {
+		file, err := os.ReadFile(shared.Operator.ConfigFile)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(shared.done(ctx, controlplane.Admin, "config", "view")).To(Equal(string(file)))
 		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("acceptRemovals: \"\"\naccess:\n"), ContainSubstring("userClusterRole: admin")))
 		Expect(shared.fails(ctx, controlplane.Admin, "config", "view", "--operator-namespace", "xv-none")).
-			To(HavePrefix("there is no ConfigMap xv-none/warren-config: --operator-namespace names another namespace"))
+			To(HavePrefix("the operator has recorded no configuration file in ConfigMap xv-none/warren-accepted-config: "))
 		Expect(shared.fails(ctx, "alice", "config", "view")).To(ContainSubstring(`cannot get resource "configmaps"`))
 	})
 

@@ -138,8 +138,8 @@ var _ = Describe("the ClusterRole of users", Ordered, Serial, ContinueOnFailure,
 		create(ctx, dangerous)
 		Eventually(accessReady(ctx, "payments")).WithContext(ctx).Should(unvetted)
 		file := world.OperatorConfig
-		DeferCleanup(func() { Expect(world.Operator.WriteConfig(file)).To(Succeed()) })
-		Expect(world.Operator.WriteConfig(strings.TrimRight(file, "\n") + "\naccess:\n  userClusterRole: edit\n")).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(world.Operator.Configure(ctx, file)).To(Succeed()) })
+		Expect(world.Operator.Configure(ctx, strings.TrimRight(file, "\n")+"\naccess:\n  userClusterRole: edit\n")).To(Succeed())
 		Eventually(counted(ctx)).WithContext(ctx).Should(Equal(nothing), "edit is not aggregated from admin")
 		Eventually(accessReady(ctx, "payments")).WithContext(ctx).Should(ready)
 

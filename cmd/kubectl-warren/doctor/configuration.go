@@ -1,0 +1,49 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// checkConfiguration compares the configuration file in force with the file that the operator's Deployment brings.
+func (p Patient) checkConfiguration(ctx context.Context, f file) Check {
+	const name = "configuration"
+	if f.text == "" {
+		return warning(name, "the operator has recorded no configuration file", "ask as someone who may read the operator's namespace, or name it by --operator-namespace; "+
+			"see whether the operator runs, and whether ConfigMap "+v1alpha1.AcceptedConfigName+" is there: make deploy installs it")
+	}
+	brought, from, err := p.readBroughtConfiguration(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return ok(name, "recorded; no Deployment of the operator brings another")
+	case err != nil:
+		return warning(name, "what the operator's Deployment brings is not known: "+err.Error(), "ask as someone who may read the operator's namespace")
+	case brought != f.text:
+		return warning(name, fmt.Sprintf("the file of ConfigMap %s is not in force", from),
+			"wait for the roll-out; where it doesn't end, kubectl -n "+p.Namespace+" describe deployment "+v1alpha1.OperatorAccount+" shows the Event InvalidConfiguration or RemovalsHeld, which says why")
+	}
+	return ok(name, "the file of ConfigMap "+from+" is in force")
+}
+
+// readBroughtConfiguration reads the file that new Pods of the operator get, and returns it with the name of its ConfigMap.
+func (p Patient) readBroughtConfiguration(ctx context.Context) (text, from string, err error) {
+	deployment := &appsv1.Deployment{}
+	if err := p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: v1alpha1.OperatorAccount}, deployment); err != nil {
+		return "", "", err
+	}
+	for _, volume := range deployment.Spec.Template.Spec.Volumes {
+		if volume.Name == "config" && volume.ConfigMap != nil {
+			from = volume.ConfigMap.Name
+		}
+	}
+	mounted := &corev1.ConfigMap{}
+	err = p.API.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: from}, mounted)
+	return mounted.Data["config.yaml"], from, err
+}

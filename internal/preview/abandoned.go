@@ -1,0 +1,51 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/paging"
+	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/text"
+)
+
+// findAbandoned names the kinds, with the number of their copies, whose copies a change from configuration old to now would leave behind, because
+// now doesn't name the kind. Nobody would change or remove such copies, and policies may keep everybody else from it. Copies in mode create
+// don't count: they are their namespace's own.
+func findAbandoned(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration) (kinds []string, err error) {
+	for i := range old.Propagation.Kinds {
+		kind := old.Propagation.Kinds[i].GroupKind()
+		if now.Propagated(kind) != nil {
+			continue
+		}
+		mapping, err := api.RESTMapper().RESTMapping(kind)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("finding kind %s: %w", kind, err)
+		}
+		number := 0
+		err = paging.Each(ctx, api, metadataOf(mapping.GroupVersionKind), pageSize, func(copied client.Object) error {
+			if propagate.ParseHash(copied.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+				number++
+			}
+			return nil
+		}, client.HasLabels{v1alpha1.LabelInheritedFrom})
+		switch {
+		case apierrors.IsForbidden(err):
+			kinds = append(kinds, kind.Kind+" (nobody knows how many copies, for the operator may not list them in all namespaces)")
+		case err != nil:
+			return nil, fmt.Errorf("listing the copies of kind %s: %w", kind, err)
+		case number > 0:
+			kinds = append(kinds, fmt.Sprintf("%s (%s)", kind.Kind, text.Count(number, "copy", "copies")))
+		}
+	}
+	return kinds, nil
+}

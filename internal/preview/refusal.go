@@ -1,0 +1,68 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// refusalTimeout bounds the reading of all copies.
+const refusalTimeout = 5 * time.Minute
+
+// Refusal returns why the configuration now must not replace old: it would take away many copies, or many places or keys of namespaces, or it
+// would leave copies behind which nobody could change. "" means that it may, as where now itself says, by acceptRemovals, that all of this is
+// meant (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
+func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
+	if now.AcceptRemovals == now.RemovalsHash() || !mayRemove(old, now) {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, refusalTimeout)
+	defer cancel()
+	abandoned, err := findAbandoned(ctx, api, old, now)
+	if err != nil {
+		return "", fmt.Errorf("finding out which copies the configuration file would leave behind: %w", err)
+	}
+	if len(abandoned) > 0 {
+		return fmt.Sprintf("propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: %s; set them to mode Remove first, and take them "+
+			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "), now.RemovalsHash()), nil
+	}
+	losses, unread, err := Losses(ctx, api, old, now, operatorNamespace)
+	if err != nil {
+		return "", fmt.Errorf("finding out what the configuration file would take away: %w", err)
+	}
+	large := describeLarge(losses)
+	if hidden := findConcerned(old, now, unread); large == "" && hidden != "" {
+		large = "copies of " + hidden + ", nobody knows how many, for the operator may not list them in all namespaces"
+	}
+	if large == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("the configuration file would take away %s: if that is meant, add the line acceptRemovals: %q to it; "+
+		"kubectl warren config diff FILE lists what it would write", large, now.RemovalsHash()), nil
+}
+
+// findConcerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if there
+// is none.
+func findConcerned(old, now *config.OperatorConfiguration, unread []schema.GroupKind) string {
+	for _, kind := range unread {
+		before, after := old.Propagated(kind), now.Propagated(kind)
+		if before != nil && (after == nil || before.Mode != after.Mode || !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces)) {
+			return kind.Kind
+		}
+	}
+	return ""
+}
+
+// mayRemove reports whether old and now differ in a section that decides on the places of namespaces, on keys or on copies.
+func mayRemove(old, now *config.OperatorConfiguration) bool {
+	return !reflect.DeepEqual(old.ProtectedNamespaces, now.ProtectedNamespaces) || !reflect.DeepEqual(old.Inheritance, now.Inheritance) ||
+		!reflect.DeepEqual(old.SubNamespaces, now.SubNamespaces) || old.Billing.NamespaceLabels != now.Billing.NamespaceLabels ||
+		!reflect.DeepEqual(old.Propagation, now.Propagation)
+}
