@@ -102,15 +102,21 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err != nil {
 		return nil, fmt.Errorf("making the client for our CRDs: %w", err)
 	}
-	options := o.managerOptions(cfg)
+	options := o.managerOptions()
 	options.Cache.NewInformer = own.newInformer
 	if options.WebhookServer, err = o.Webhooks.makeServer(); err != nil {
 		return nil, err
 	}
+	lock, err := newLeaderLock(cfg, o.OperatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	options.LeaderElectionResourceLockInterface = lock
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
+	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
 	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
 	probed := withProbes(mgr, o.HealthAddress)
 	probed.AddNotes(own.notes)
@@ -131,7 +137,7 @@ func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config
 	return cfg, nil
 }
 
-func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
+func (o *Options) managerOptions() ctrl.Options {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme, admissionregistrationv1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -161,10 +167,7 @@ func (o *Options) managerOptions(cfg *rest.Config) ctrl.Options {
 		Metrics:                       metrics,
 		HealthProbeBindAddress:        "0", // withProbes serves the probes
 		LeaderElection:                o.LeaderElect,
-		LeaderElectionID:              v1alpha1.OperatorName,
-		LeaderElectionNamespace:       o.OperatorNamespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaderElectionConfig:          cfg,
 	}
 }
 

@@ -1,0 +1,86 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// leaseRequestTimeout bounds each request for the Lease, so that one that hangs does not cost the leadership.
+const leaseRequestTimeout = 5 * time.Second
+
+// leaderLock is the Lease of the operator. client-go's election lets a leader that reads another holder's name in the Lease try to renew it
+// until the renewal's deadline, 10 s, while its controllers write. The leaderLock ends the process at that read (FLT-F18). Only the
+// election's goroutine uses it.
+type leaderLock struct {
+	*resourcelock.LeaseLock
+	// leads is whether this process held the Lease when it last read or wrote it.
+	leads bool
+	// endProcess ends the process.
+	endProcess func(holder string)
+}
+
+// newLeaderLock returns the Lease of the operator, with an identity that no other process has.
+func newLeaderLock(cfg *rest.Config, namespace string) (*leaderLock, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("naming this replica: %w", err)
+	}
+	access := rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	access.Timeout = leaseRequestTimeout
+	leases, err := coordinationclient.NewForConfig(access)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for the Lease: %w", err)
+	}
+	return &leaderLock{
+		LeaseLock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorName},
+			Client:     leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		},
+		endProcess: func(holder string) {
+			ctrl.Log.WithName("election").Info("another replica has taken the Lease: this one ends at once, and its Pod starts again", "holder", holder)
+			os.Exit(1)
+		},
+	}, nil
+}
+
+// Get reads the Lease. It ends the process if the process led and no longer holds the Lease.
+func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.LeaseLock.Get(ctx)
+	if err != nil {
+		return record, raw, err
+	}
+	holds := record.HolderIdentity == l.Identity()
+	if l.leads && !holds {
+		l.endProcess(record.HolderIdentity)
+	}
+	l.leads = holds
+	return record, raw, nil
+}
+
+// Create makes the Lease, held by this process.
+func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Create(ctx, record)
+	l.leads = l.leads || err == nil
+	return err
+}
+
+// Update takes, renews or releases the Lease.
+func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	err := l.LeaseLock.Update(ctx, record)
+	if err == nil {
+		l.leads = record.HolderIdentity == l.Identity()
+	}
+	return err
+}
