@@ -22,8 +22,8 @@ type finding struct {
 // unready.
 func (f finding) wrong() bool { return wrong(f.kind, f.status) }
 
-// ofNamespace says whether something is wrong with this namespace. A kind that isn't observed concerns the whole cluster, so it is
-// no reason to create a HierarchyConfiguration in each namespace.
+// ofNamespace reports whether something is wrong with this namespace. A kind that isn't observed may concern the whole cluster:
+// Copies.MayNotObserve decides about it.
 func (f finding) ofNamespace() bool { return f.wrong() && f.reason != v1alpha1.ReasonNotObserved }
 
 func (f finding) bad() bool {

@@ -158,6 +158,8 @@ func (fakeCopies) Known(string) bool { return true }
 
 func (fakeCopies) UnobservedIn(string) []string { return nil }
 
+func (fakeCopies) MayNotObserve(string) bool { return false }
+
 func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	asked := slices.Collect(namespaces)
 	var all []propagate.Trouble

@@ -19,6 +19,8 @@ type Copies interface {
 	Known(namespace string) bool
 	// UnobservedIn returns one sentence for each kind whose copies in a namespace the operator can't observe now.
 	UnobservedIn(namespace string) []string
+	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing right.
+	MayNotObserve(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
 	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
 }

@@ -219,7 +219,7 @@ func (r *Reporter) createConfiguration(ctx context.Context, s *forest.Snapshot, 
 			return ctrl.Result{RequeueAfter: wait}, nil
 		}
 	}
-	wrong := slices.ContainsFunc(r.listFindings(s, name, nil), finding.ofNamespace)
+	wrong := slices.ContainsFunc(r.listFindings(s, name, nil), finding.ofNamespace) || r.Copies != nil && r.Copies.MayNotObserve(name)
 	managed := s.KindOf(s.Namespace(name)) != forest.None // elsewhere the operator may make no object
 	if !managed || !wrong && !hasUnboundChild(s, name) {
 		r.wanting.Delete(name)

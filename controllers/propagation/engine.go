@@ -239,6 +239,13 @@ func (e *Engine) UnobservedIn(namespace string) []string {
 	return append(e.Unobserved(), e.kinds.describeUnseen(namespace, above.Names)...)
 }
 
+// MayNotObserve reports whether the operator lacks a right, or room for more watches, to see the copies in namespace or the sources of a
+// namespace above. Kinds that are watched in the whole cluster do not count.
+func (e *Engine) MayNotObserve(namespace string) bool {
+	above, _ := e.View.Snapshot().Sources(namespace)
+	return e.kinds.mayNotSee(namespace, above.Names)
+}
+
 // Ready is a readiness check: the engine knows all namespaces, sources and copies that existed at its start. A kind that
 // is not served, that may not be listed, or that is Degraded, is left out.
 func (e *Engine) Ready(*http.Request) error {

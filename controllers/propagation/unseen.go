@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/warren-tenancy/warren/internal/text"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -37,23 +39,50 @@ func describeUnseen(now watchset.Status) string {
 	return strings.ToLower(string(now.State))
 }
 
-// describeUnseen returns a sentence for each narrow kind of which the operator sees nothing in namespace, or no source in one of the
-// namespaces above. The sentences are in alphabetical order.
-func (k *kinds) describeUnseen(namespace string, above []string) []string {
-	found := map[string]bool{}
+// unseenPart is a narrow kind's objects in one namespace, which the operator can't see, and why.
+type unseenPart struct {
+	resource  schema.GroupResource
+	namespace string
+	now       watchset.Status
+}
+
+// listUnseen returns the narrow kinds of which the operator sees nothing in namespace, or no source in one of the namespaces above.
+func (k *kinds) listUnseen(namespace string, above []string) []unseenPart {
+	var all []unseenPart
 	for resource, feeds := range k.narrowFeeds() {
 		for _, f := range feeds {
 			if now := f.unseen(namespace); now.State != "" {
-				found[fmt.Sprintf("%s: %s", resource, describeUnseen(now))] = true
+				all = append(all, unseenPart{resource, namespace, now})
 			}
 			for _, from := range above {
 				if now := f.unseen(from); now.State != "" && f.bringsSources() {
-					found[fmt.Sprintf("%s in namespace %s: %s", resource, from, describeUnseen(now))] = true
+					all = append(all, unseenPart{resource, from, now})
 				}
 			}
 		}
 	}
+	return all
+}
+
+// describeUnseen returns a sentence for each part of listUnseen, in alphabetical order.
+func (k *kinds) describeUnseen(namespace string, above []string) []string {
+	found := map[string]bool{}
+	for _, part := range k.listUnseen(namespace, above) {
+		where := ""
+		if part.namespace != namespace {
+			where = " in namespace " + part.namespace
+		}
+		found[fmt.Sprintf("%s%s: %s", part.resource, where, describeUnseen(part.now))] = true
+	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// mayNotSee reports whether a right or room is missing to see a narrow kind in namespace, or its sources in one of the namespaces above. A
+// watch that fails for another reason, as all do while the API server is overloaded, does not count.
+func (k *kinds) mayNotSee(namespace string, above []string) bool {
+	return slices.ContainsFunc(k.listUnseen(namespace, above), func(part unseenPart) bool {
+		return part.now.State == watchset.Forbidden || errors.Is(part.now.Err, watchset.ErrLimit)
+	})
 }
 
 // countUnseen counts the namespaces in which nothing of a kind is seen, by state.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
@@ -63,6 +65,12 @@ func (f *family) revoke(ctx context.Context, namespaces ...string) {
 		f.remove(ctx, operatorBinding(namespace))
 		f.mayWatchSecrets(ctx, namespace, false)
 	}
+}
+
+// staysUnreported sees that the operator makes no HierarchyConfiguration in a namespace.
+func (f *family) staysUnreported(ctx context.Context, namespace string) {
+	GinkgoHelper()
+	Consistently(ctx, f.reports).WithArguments(namespace).WithTimeout(test.Quiet(10 * time.Second)).Should(BeEmpty())
 }
 
 func operatorBinding(namespace string) *rbacv1.RoleBinding {
@@ -147,6 +155,23 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.copied(ctx, more, f.tree()...)
 	})
 
+	It("INF-I81 tells a leaf without a HierarchyConfiguration that it can't be seen, and no other", func(ctx SpecContext) {
+		leaf := f.prefix + "i81"
+		f.create(ctx, build.Child(leaf, f.b))
+		f.grant(ctx, leaf)
+		s := source(ctx, "i81")
+		f.copied(ctx, s, leaf)
+		hc := build.Hierarchy(leaf)
+		f.staysUnreported(ctx, leaf)
+		f.revoke(ctx, leaf)
+		f.says(ctx, map[string]string{leaf: "NotObserved: secrets: forbidden, missing list, watch"})
+		Eventually(ctx, f.events).WithArguments(hc, v1alpha1.ReasonNotObserved).Should(HaveLen(1))
+		f.staysCopied(ctx, s, leaf)
+		f.grant(ctx, leaf)
+		f.says(ctx, map[string]string{leaf: "InSync: "})
+		Expect(f.events(ctx, hc, v1alpha1.ReasonNotObserved)).To(HaveLen(1))
+	})
+
 	It("INF-I70 follows namespaces that come, move and leave, as soon as it has the right there", func(ctx SpecContext) {
 		s := source(ctx, "i70")
 		below := f.prefix + "i70"
@@ -179,6 +204,9 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.mayList(ctx, build.ConfigMap("", "", ""), "", false)
 		f.mayList(ctx, build.ConfigMap("", "", ""), f.acme, true)
 		f.remove(ctx, s)
+		leaf := f.prefix + "i60"
+		f.create(ctx, build.Child(leaf, f.z))
+		f.grant(ctx, leaf)
 		Expect(f.Operator.Start(ctx)).To(Succeed())
 
 		for _, namespace := range []string{f.acme, f.a, f.b, f.z} { // none is made to say what all of them would
@@ -189,6 +217,7 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		other := source(ctx, "i60-other")
 		f.staysCopied(ctx, other, f.tree()...)
 		Expect(f.standing(ctx, s, f.tree()...)).To(HaveLen(3))
+		f.staysUnreported(ctx, leaf)
 		change(ctx, f, everywhere, func(role *rbacv1.ClusterRole) { role.Rules = rules })
 		f.absent(ctx, s, f.tree()...)
 		f.says(ctx, map[string]string{f.acme: "InSync: ", f.a: "InSync: ", f.b: "InSync: ", f.z: "InSync: "})
