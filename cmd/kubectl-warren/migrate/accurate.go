@@ -52,23 +52,33 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 	for _, name := range slices.Sorted(maps.Keys(c.Namespaces)) {
 		e.placeOfAccurate(c.Namespaces[name], owned, keys)
 	}
+	theirs := AccurateConfiguration{}
+	if err := yaml.UnmarshalStrict(file, &theirs); err != nil {
+		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, whose keys begin with labelKeys (kubectl get configmap -n accurate -o yaml shows it): %w", err)
+	}
 	for _, kind := range c.Kinds {
-		if kind.Mode == propagate.All {
-			e.miss(fmt.Sprintf("annotated objects of %s", kind.Kind), "propagation.kinds has it in mode All, which copies the others, too: set mode OptIn")
+		if kind.Mode == propagate.All && !c.Peer.Record.isFinished() {
+			e.compareModeAll(kind.GroupVersionKind, theirs.Watches)
 		}
 		for _, object := range kind.Objects {
 			e.objectOfAccurate(kind, object)
 		}
 	}
-	if len(file) == 0 && len(e.Places) > 0 {
+	if len(file) == 0 && len(e.Places) > 0 && !c.Peer.Record.isFinished() {
 		e.miss("configuration file of Accurate", "--peer-config FILE has it compared with Warren's: kubectl get configmap -n accurate -o yaml shows it")
-	}
-	theirs := AccurateConfiguration{}
-	if err := yaml.Unmarshal(file, &theirs); err != nil {
-		return nil, fmt.Errorf("configuration file of Accurate: %w", err)
 	}
 	e.configurationOfAccurate(theirs, ours)
 	return e, nil
+}
+
+// compareModeAll names a kind of mode All: Accurate copies annotated objects of the kinds that it watches, and nothing else.
+func (e *Estate) compareModeAll(kind schema.GroupVersionKind, watches []accurateWatch) {
+	const advice = "propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on"
+	if slices.ContainsFunc(watches, func(w accurateWatch) bool { return w.Group == kind.Group && w.Kind == kind.Kind }) {
+		e.miss("objects of "+kind.Kind+" without annotation", "Accurate copies the annotated ones alone, and "+advice)
+		return
+	}
+	e.miss("objects of "+kind.Kind, "Accurate copies none that is not annotated, and none of a kind that its configuration doesn't watch, and "+advice)
 }
 
 // placeOfAccurate reads a namespace's labels. SubNamespaces in the parent own lives.

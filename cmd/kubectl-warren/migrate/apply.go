@@ -48,6 +48,8 @@ type executor struct {
 	out   io.Writer
 	// begun reports whether anything has been written, by this run or an earlier one.
 	begun bool
+	// stopped reports whether the other operator is to have no replica.
+	stopped bool
 	// lastDone is when the last write was accepted, or what is waited for came nearer.
 	lastDone time.Time
 	// lastAwaited is what was waited for then.
@@ -65,7 +67,7 @@ func (x *executor) run(ctx context.Context) (Plan, error) {
 		if err := x.lostTenant(estate); err != nil {
 			return Plan{}, err
 		}
-		c.Agreed, x.begun = x.agreed, x.begun || c.Peer.Record != nil
+		c.Agreed, x.begun, x.stopped = x.agreed, x.begun || c.Peer.Record != nil, c.Peer.isScaledDown()
 		plan, err := x.plan(estate, c)
 		if err != nil {
 			return plan, err

@@ -122,7 +122,7 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 		name, text, err = gather.ReadStoredConfig(ctx, api, o.operator)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the configuration of Warren says which kinds are copied, and can't be read (--config names a file): %w", err)
+		return nil, fmt.Errorf("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the operator's namespace with --operator-namespace: %w", err)
 	}
 	if r.configuration, err = config.Parse(name, []byte(text)); err != nil {
 		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))
@@ -176,7 +176,7 @@ func (o *options) carryOut(ctx context.Context, inv *invocation.Invocation, r *r
 	}
 	left, err := x.run(ctx)
 	if err != nil && x.begun {
-		return o.withWaysOn(err, r.peer)
+		return o.withWaysOn(err, r.peer, x.stopped)
 	}
 	if err != nil {
 		return fmt.Errorf("nothing was written: %w%s", err, adviceBeforeStart(err, r.peer))
@@ -208,17 +208,18 @@ func adviceBeforeStart(err error, p peer) string {
 }
 
 // withWaysOn adds to an error that ended the run how the other operator is, and what can be done.
-func (o *options) withWaysOn(err error, p peer) error {
-	flag, back := "--apply", ""
+func (o *options) withWaysOn(err error, p peer, stopped bool) error {
+	flag, is, back := "--apply", "still runs", ", or take back what was written with --undo"
+	if stopped {
+		is, back = "is stopped meanwhile", fmt.Sprintf(", or start %s again with --undo", p.title)
+	}
 	switch {
 	case o.undo:
-		flag = "--undo"
+		flag, back = "--undo", ""
 	case o.finish:
-		flag = "--finish"
-	default:
-		back = fmt.Sprintf(", or start %s again with --undo", p.title)
+		flag, back = "--finish", ""
 	}
-	return fmt.Errorf("%w\n%s is stopped meanwhile: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, p.word, flag, back)
+	return fmt.Errorf("%w\n%s %s: mend this and give the same command again (kubectl warren migrate %s %s)%s", err, p.title, is, p.word, flag, back)
 }
 
 // confirm asks the user.

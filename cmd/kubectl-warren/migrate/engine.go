@@ -87,6 +87,11 @@ func (e Engine) running() string {
 	return ""
 }
 
+// isScaledDown reports whether no replica is asked for.
+func (e Engine) isScaledDown() bool {
+	return !slices.ContainsFunc(e.Deployments, func(d Deployment) bool { return d.Wanted > 0 })
+}
+
 // planRest stops the other operator: it scales the Deployments to 0, and sets the webhooks' failure policy to Ignore, except for
 // those on the peer's own kinds.
 func (p *planner) planRest() {

@@ -34,7 +34,7 @@ func settingsOfHNC(deployments []Deployment) (s hncSettings, err error) {
 		s.strippedAnnotations = append(s.strippedAnnotations, flagValues(d.Args, "unpropagated-annotation")...)
 		for _, pattern := range flagValues(d.Args, "included-namespace-regex") {
 			if s.included, err = regexp.Compile("^" + pattern + "$"); err != nil {
-				return s, fmt.Errorf("flag --included-namespace-regex of %s: %w", objectOf(d.PartialObjectMetadata), err)
+				return s, fmt.Errorf("flag --included-namespace-regex of %s is no regular expression, so it is not known which namespaces HNC manages; correct it there: %w", objectOf(d.PartialObjectMetadata), err)
 			}
 		}
 	}

@@ -254,7 +254,8 @@ func (r *reader) readRecord(ctx context.Context, c *Cluster) error {
 	}
 	record, err := unpackRecord(stored.BinaryData[recordKey])
 	if err != nil {
-		return fmt.Errorf("%s can't be read (%w): without it nobody knows how %s ran; if nothing was begun, delete it", c.Peer.RecordAt, err, r.peer.title)
+		return fmt.Errorf("%s can't be read (%w): it says how %s ran, without which nothing can be taken back; if no --apply has begun, delete it: kubectl delete configmap -n %s %s",
+			c.Peer.RecordAt, err, r.peer.title, c.Peer.RecordAt.Namespace, c.Peer.RecordAt.Name)
 	}
 	c.Peer.Record, c.Peer.RecordUID, c.Peer.RecordVersion = record, string(stored.UID), stored.ResourceVersion
 	return nil

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
@@ -179,6 +180,19 @@ func (r *runningPeer) isCleanedUp(ctx context.Context) {
 	Expect(r.planned(ctx).Steps).To(BeEmpty())
 }
 
+// alarms returns the Events by which the operator reports copies that are refused.
+func (r *runningPeer) alarms(ctx context.Context) (found []string) {
+	GinkgoHelper()
+	events := &corev1.EventList{}
+	Expect(r.Admin().List(ctx, events)).To(Succeed())
+	for _, e := range events.Items {
+		if strings.HasPrefix(e.Namespace, r.prefix) && (e.Reason == string(v1alpha1.ReasonCopyRejected) || e.Reason == string(v1alpha1.ReasonCageRefused)) {
+			found = append(found, e.Namespace+"/"+e.InvolvedObject.Name+": "+e.Message)
+		}
+	}
+	return found
+}
+
 // refuses expects a command of a cluster admin to be refused.
 func (r *runningPeer) refuses(ctx context.Context, why string, args ...string) {
 	GinkgoHelper()
@@ -223,6 +237,14 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 		own.put(ctx, node)
 	})
 
+	It("MIG-M1 says which peer is not installed, and which configuration can't be read", func(ctx SpecContext) {
+		for peer, title := range map[string]string{"hnc": "HNC", "accurate": "Accurate", "capsule": "Capsule"} {
+			Expect(own.fails(ctx, controlplane.Admin, "migrate", peer, "--config", config)).To(And(HavePrefix("the API server has no kind of "), HaveSuffix(": "+title+" is not installed here")))
+		}
+		Expect(own.fails(ctx, controlplane.Admin, "migrate", "hnc", "--operator-namespace", "elsewhere")).
+			To(HavePrefix("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the operator's namespace with --operator-namespace: "))
+	})
+
 	Context("HNC", func() {
 		BeforeAll(func(ctx SpecContext) {
 			s := &migration{cluster: own, peer: "hnc", config: config, kinds: []schema.GroupVersionKind{rbacKind("Role"), rbacKind("RoleBinding"), secretKind, configMapKind}}
@@ -244,6 +266,14 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.plansWithoutChange(ctx)
 		})
 
+		It("MIG-M1 says which record it can't read, and how to delete it", func(ctx SpecContext) {
+			record := build.ConfigMap("warren-system", "warren-migration-hnc", "")
+			own.put(ctx, record)
+			Expect(r.fails(ctx, controlplane.Admin, r.args()...)).To(And(HavePrefix("ConfigMap warren-system/warren-migration-hnc can't be read ("),
+				HaveSuffix("if no --apply has begun, delete it: kubectl delete configmap -n warren-system warren-migration-hnc")))
+			own.drop(ctx, record)
+		})
+
 		It("MIG-R8 writes nothing where HNC stands still already and its webhooks refuse, and says to start it", func(ctx SpecContext) {
 			scale := func(replicas string) {
 				r.script(ctx, "kubectl scale deployment -n hnc-system hnc-controller-manager --replicas="+replicas)
@@ -259,10 +289,11 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			}
 		})
 
-		It("MIG-R2 stops HNC before it touches anything of HNC's, and has it work on after --undo", func(ctx SpecContext) {
+		It("MIG-R2 MIG-R9 stops HNC before it touches anything of HNC's, and has it work on after --undo", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "h-"))
 			r.moves(ctx, "--apply")
 			Eventually(r.ns("h-svc")).WithContext(ctx).Should(standing("h-org", "2"))
+			Expect(r.alarms(ctx)).To(BeEmpty(), "MIG-R9")
 			r.letsUsersWork(ctx, "h-team")
 			r.returns(ctx, before)
 			r.makesNamespace(ctx, anchorKind, "h-lab", "RoleBinding h-new/readers")
@@ -297,9 +328,16 @@ var _ = Describe("kubectl warren migrate beside a peer that runs", Ordered, func
 			r.script(ctx, regexp.MustCompile(`kubectl get .*`).FindString(problem))
 		})
 
-		It("MIG-R5 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
+		It("MIG-M1 says of a file that it is none of Accurate's", func(ctx SpecContext) {
+			Expect(r.fails(ctx, controlplane.Admin, r.args("--peer-config", filepath.Join("testdata", "hnc-crds.yaml"))...)).To(HavePrefix("--peer-config is not the configuration file of Accurate"))
+		})
+
+		It("MIG-R5 MIG-R9 stops Accurate before it touches anything of Accurate's, and has it work on after --undo", func(ctx SpecContext) {
 			before := metadataOf(r.state(ctx, "a-"))
+			own.put(ctx, build.ConfigMap("a-root", "unwatched", ""), build.RoleBinding("a-root", "unwatched", "view", build.RBACUser("carol")))
 			r.moves(ctx, "--apply")
+			Eventually(own.is(build.RoleBinding("a-deep", "unwatched", "view"))).WithContext(ctx).Should(there(), "the plan named it: mode All copies it anew")
+			Expect(r.alarms(ctx)).To(BeEmpty(), "MIG-R9")
 			Eventually(r.ns("a-deep")).WithContext(ctx).Should(standing("a-root", "2"))
 			r.letsUsersWork(ctx, "a-sub")
 			r.returns(ctx, before)

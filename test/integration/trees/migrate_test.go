@@ -234,7 +234,7 @@ var _ = Describe("kubectl warren migrate", Ordered, func() {
 		for _, gap := range plan.Gaps {
 			gaps = append(gaps, gap.What)
 		}
-		Expect(gaps).To(ConsistOf("annotated objects of Role", "annotated objects of RoleBinding", "annotated objects of ConfigMap", "labelKeys team",
+		Expect(gaps).To(ConsistOf("objects of Role without annotation", "objects of RoleBinding", "objects of ConfigMap", "labelKeys team",
 			"watches Service", "namingPolicies ^app-"))
 	})
 

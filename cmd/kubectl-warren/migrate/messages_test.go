@@ -1,0 +1,67 @@
+package migrate
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/warren-tenancy/warren/internal/propagate"
+)
+
+func TestErrorsThatEndARun(t *testing.T) {
+	cause := errors.New("patch of Secret org/db: denied")
+	for name, c := range map[string]struct {
+		options options
+		stopped bool
+		want    string
+	}{
+		"MIG-M2 before the peer is scaled down": {options{apply: true}, false,
+			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --apply), or take back what was written with --undo"},
+		"MIG-M2 afterwards": {options{apply: true}, true,
+			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --apply), or start HNC again with --undo"},
+		"MIG-M2 in the last step": {options{finish: true}, true,
+			"HNC is stopped meanwhile: mend this and give the same command again (kubectl warren migrate hnc --finish)"},
+		"MIG-M2 on the way back": {options{undo: true}, false,
+			"HNC still runs: mend this and give the same command again (kubectl warren migrate hnc --undo)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(cause.Error()+"\n"+c.want, c.options.withWaysOn(cause, hncPeer, c.stopped).Error()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatARunWaitsFor(t *testing.T) {
+	t.Run("MIG-M3", func(t *testing.T) {
+		s := hncSite(propagate.All, hncPropagate)
+		s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
+		x := &executor{reader: &reader{peer: hncPeer, peerNamespace: "hnc-system"}}
+		const want = "HNC to stop: Deployment peer/manager still has Pods (kubectl get pods -n hnc-system)"
+		if got := x.awaited([]Step{{Phase: Sources}}, s.estate(s.Cluster), s.Cluster); got != want {
+			t.Error(got)
+		}
+		x.tenants = []string{"oil"}
+		estate := s.estate(s.Cluster)
+		if err := x.lostTenant(estate); err == nil || err.Error() != "tenant oil can't move any more: it is gone; give the command again" {
+			t.Error(err)
+		}
+		estate.Gaps = []Gap{{"Tenant oil", "its name is reserved"}}
+		if err := x.lostTenant(estate); err == nil || err.Error() != "tenant oil can't move any more: its name is reserved" {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFlagThatIsNoExpression(t *testing.T) {
+	t.Run("MIG-M3", func(t *testing.T) {
+		s := hncSite(propagate.All, hncPropagate)
+		s.Peer.Deployments[0].Args = []string{"--included-namespace-regex=("}
+		_, err := settingsOfHNC(s.Peer.Deployments)
+		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so it is not known which namespaces HNC manages; correct it there: error parsing regexp: missing closing ): `^($`"
+		if err == nil || err.Error() != want {
+			t.Error(err)
+		}
+	})
+}
