@@ -69,12 +69,18 @@ func (c *copies) noteConflict(slot propagate.Slot, action propagate.Action, unse
 // noteRejection notes that the API server refuses a copy.
 func (c *copies) noteRejection(slot propagate.Slot, action propagate.Action, err error) {
 	said := text.Cut(err.Error(), 512)
-	noted, isNew := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
-	if source := c.facts.source(action.Source); isNew && source != nil {
+	noted, _ := c.troubles.note(slot, trouble{reason: v1alpha1.ReasonRejected, from: action.Source.Namespace, text: said})
+	if source := c.facts.source(action.Source); source != nil && !passesSoon(err, noted.tries) && c.troubles.announce(slot) {
 		c.notices.tellSource(action.Source, source.UID, corev1.EventTypeWarning, v1alpha1.ReasonCopyRejected,
 			fmt.Sprintf("%s %q was refused in %s: %s", slot.Kind.Kind, slot.Name, slot.Namespace, text.Cut(said, 256)))
 	}
 	c.queue.AddAfter(slotKey(slot), copying.Backoff(c.settings.RetryMin, c.settings.RetryMax, noted.tries))
+}
+
+// passesSoon reports whether a refusal is the first by the cage, which judges by the namespaces that the API server knows: those that have just
+// joined a tree it learns of a moment after the operator.
+func passesSoon(err error, tries int) bool {
+	return tries == 1 && strings.Contains(err.Error(), "'warren-operator-cage-")
 }
 
 // clearTrouble forgets the trouble of a slot that is right now, and says so where a conflict had been reported.

@@ -49,6 +49,23 @@ func TestWhatIsBeingDeletedBacksOff(t *testing.T) {
 	})
 }
 
+// The cage refuses a copy in a namespace that has joined its tree a moment ago: no Event, unless it refuses again.
+func TestFirstRefusalByTheCage(t *testing.T) {
+	t.Run("PROP-I16", func(t *testing.T) {
+		cage := errors.New(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'warren-operator-cage-objects' denied request: no`)
+		other := errors.New(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'no-secrets' denied request: no`)
+		for _, c := range []struct {
+			err   error
+			tries int
+			want  bool
+		}{{cage, 1, true}, {cage, 2, false}, {other, 1, false}} {
+			if got := passesSoon(c.err, c.tries); got != c.want {
+				t.Errorf("try %d of %v: %t", c.tries, c.err, got)
+			}
+		}
+	})
+}
+
 // One slot that is never answered must not hide what is known of every other namespace.
 func TestUnansweredSlot(t *testing.T) {
 	t.Run("PROP-R9", func(t *testing.T) {
