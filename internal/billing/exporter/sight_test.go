@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -226,6 +227,53 @@ func TestOldNamespaceBelowNewOnes(t *testing.T) {
 	for name, want := range map[string]time.Time{"old": now, "mid": now, "young": now.Add(time.Second)} {
 		if !from[name].Equal(want) {
 			t.Errorf("BILL-80 %s is billed from %s, wanted %s", name, from[name], want)
+		}
+	}
+}
+
+// BILL-86: the exporter was down while a first change came; a second one comes while the ledger can't be read yet.
+func TestValueBeforeTheFirstComparison(t *testing.T) {
+	ledger, began := filepath.Join(t.TempDir(), "ledger.db"), time.Time{}
+	costs := func(x *broken, center string, generation int64) {
+		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1", generation: generation, since: began, costCenter: center}, false)
+	}
+	x := exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
+	began = x.clock.Now()
+	x.keep(t.Context())
+
+	x = exporterOver(t, ledger, filepath.Join(t.TempDir(), "outbox.db"))
+	x.clock.SetTime(began.Add(time.Hour))
+	for _, n := range x.tracker.cluster.namespaces {
+		x.tracker.queue.put(n, false)
+	}
+	costs(x, "4712", 2)
+	x.tracker.begin()
+	x.clock.SetTime(began.Add(2 * time.Hour))
+	costs(x, "4713", 3)
+	x.clock.SetTime(began.Add(3 * time.Hour))
+	x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "pay-1", UID: "n1"}}, true)
+	x.tracker.advance(t.Context())
+	x.keep(t.Context())
+	x.compareTwice(t)
+
+	periods, err := x.store.History(t.Context(), "pay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{}
+	for _, p := range periods {
+		end := "open"
+		if !p.ValidTo.IsZero() {
+			end = p.ValidTo.Sub(began).String()
+		}
+		got[p.Namespace] = append(got[p.Namespace], fmt.Sprintf("%s %s %s", p.CostCenter, p.ValidFrom.Sub(began), end))
+	}
+	for namespace, want := range map[string][]string{
+		"pay-1": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s 3h0m0s"},
+		"pay-2": {"4711 0s 1h0m0s", "4712 1h0m0s 2h0m0s", "4713 2h0m0s open"},
+	} {
+		if diff := cmp.Diff(want, got[namespace]); diff != "" {
+			t.Errorf("BILL-86 %s: %s", namespace, diff)
 		}
 	}
 }

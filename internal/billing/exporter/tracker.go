@@ -42,6 +42,8 @@ type tracker struct {
 	// still exist.
 	ended map[string]time.Time
 	left  int
+	// assumed is what open was made from, for the namespaces that haven't changed since begin; nil once a comparison has replaced open.
+	assumed map[string]billing.Desired
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
 	unsaved []billing.Event
 	problem error
@@ -79,19 +81,20 @@ func (t *tracker) Start(ctx context.Context) error {
 	}
 }
 
-// begin assumes that the ledger agrees with the cluster as first read. The first comparison replaces that assumption by what the
-// ledger has.
+// begin assumes that the ledger agrees with the cluster as first read, from now on. The first comparison replaces that assumption by what
+// the ledger has.
 func (t *tracker) begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := newCluster(t.rules)
+	c, began := newCluster(t.rules), t.queue.now()
 	for _, change := range t.queue.take() {
 		c.apply(change)
 	}
 	t.open, t.ended = map[string]billing.Open{}, map[string]time.Time{}
-	desired, _ := c.all()
-	for name, d := range desired {
-		t.open[name] = d.Opened(t.clusterID, name)
+	t.assumed, _ = c.all()
+	for name, d := range t.assumed {
+		d.Since = began
+		t.assumed[name], t.open[name] = d, d.Opened(t.clusterID, name)
 	}
 	t.cluster = c
 }
@@ -109,10 +112,20 @@ func (t *tracker) applyQueued() {
 		names, made := t.cluster.apply(change)
 		for _, name := range names {
 			if event, ok := t.event(name, change.seen, made); ok {
+				t.recordAssumed(name)
 				t.remember(event)
 				t.unsaved = append(t.unsaved, event)
 			}
 		}
+	}
+}
+
+// recordAssumed adds the SET of the values that a namespace had at begin, before its first change: the ledger may have older values, and a
+// comparison after the change would not find the values between. The view ignores a SET of the values that the ledger has.
+func (t *tracker) recordAssumed(name string) {
+	if d, ok := t.assumed[name]; ok {
+		t.unsaved = append(t.unsaved, d.Begin(t.clusterID, name, time.Time{}))
+		delete(t.assumed, name)
 	}
 }
 
@@ -286,7 +299,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	if err := t.outbox.Hold(ctx, plan.Held); err != nil {
 		return billing.Plan{}, err
 	}
-	t.open, t.lost = now, false
+	t.open, t.assumed, t.lost = now, nil, false
 	for _, event := range plan.Events() {
 		t.remember(event)
 	}
