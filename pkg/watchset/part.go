@@ -204,7 +204,9 @@ func (p *part) degradePart() {
 		return
 	}
 	p.run.freeSlot() // a list that hangs must not keep other parts from starting
-	p.enterState(Degraded, p.degraded())
+	if p.state != Degraded {
+		p.enterState(Degraded, p.degraded())
+	}
 }
 
 func (p *part) degraded() *DegradedError {

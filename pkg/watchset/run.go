@@ -151,10 +151,10 @@ func (r *run) synced() {
 	r.part.settlePart()
 }
 
-// degradeIfLasting makes the part Degraded unless it is Synced within DegradedAfter.
+// degradeIfLasting makes the part Degraded, and frees its slot, unless it is Synced within DegradedAfter.
 func (r *run) degradeIfLasting() {
 	p := r.part
-	if p.state != Degraded && p.agenda.degrade.IsZero() {
+	if (p.state != Degraded || r.slot) && p.agenda.degrade.IsZero() {
 		p.agenda.degrade = time.Now().Add(p.set.options.DegradedAfter)
 		p.agenda.armTimer(p)
 	}
