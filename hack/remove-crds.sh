@@ -19,7 +19,7 @@ $KUBECTL get "$resources" --all-namespaces -o yaml 2> >(grep -v 'is not namespac
 echo "saved all objects of $resources to $saved"
 
 # shellcheck disable=SC2086 # one name a word
-if ! $KUBECTL delete $crds --timeout=60s; then
+if ! $KUBECTL delete $crds --timeout="${CRD_TIMEOUT:-60s}"; then
 	echo "error: finalizers still hold some objects: the operator takes them off where it runs with its rights; where it doesn't, say make undeploy, which does so too; then say this again" >&2
 	exit 1
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Takes the operator off the current cluster, whichever overlay it came from: `manager release`, then the rest of its
 # RBAC and its namespace. CRDs, tenants, their namespaces, copies and access objects stay; so does ClusterRole
-# warren:impersonate-on, which bindings of tenants may name. It may be said again.
+# warren:impersonate-on, which bindings of tenants may name. Where the CRDs are gone, access objects go too. It may be said again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,4 +18,13 @@ $KUBECTL config view --minify --flatten --raw >"$kubeconfig"
 "${MANAGER:-bin/manager}" release --kubeconfig="$kubeconfig"
 $KUBECTL delete rolebindings --all-namespaces -l tenancy.warren.dev/access=operator # its own rights, with component hardened
 $KUBECTL delete --ignore-not-found -f "$manifests"
+# CRDs that were deleted before go now. Without them no operator could ever take off the rights that it had given.
+deleted=$($KUBECTL get crds -o jsonpath='{range .items[?(@.metadata.deletionTimestamp)]}crd/{.metadata.name}{"\n"}{end}' | grep '\.tenancy\.warren\.dev$' || true)
+# shellcheck disable=SC2086 # one name a word
+[ -z "$deleted" ] || $KUBECTL wait --for=delete $deleted --timeout=60s
+crds=$($KUBECTL get crds -o name)
+if ! grep -q '\.tenancy\.warren\.dev$' <<<"$crds"; then
+	$KUBECTL delete clusterrolebindings,clusterroles -l tenancy.warren.dev/access
+	$KUBECTL delete rolebindings --all-namespaces -l tenancy.warren.dev/access
+fi
 echo "Warren's RBAC and namespace warren-system are gone."

@@ -86,6 +86,26 @@ var _ = Describe("make undeploy CRDS=true", Ordered, func() {
 		}
 		Eventually(func() map[string]string { return namespaces(s.state(ctx)) }).WithContext(ctx).Should(Equal(before), "the same namespaces by uid, with the same keys")
 	}, SpecTimeout(4*suite.Patience))
+
+	It("FLT-U11 ends after the worst order, in which the operator lost its rights first, and leaves no right behind", func(ctx SpecContext) {
+		before = namespaces(s.state(ctx))
+		for _, line := range []string{"delete clusterrolebindings warren-manager", "delete namespace " + system,
+			"delete validatingadmissionpolicybindings,validatingadmissionpolicies -l app.kubernetes.io/name=warren"} {
+			said, allowed := s.kubectl(ctx, controlplane.Admin, line)
+			Expect(allowed).To(BeTrue(), said)
+		}
+		GinkgoT().Setenv("CRD_TIMEOUT", "2s")
+		said, err := s.tryScript(ctx, "remove-crds.sh", saved)
+		Expect(err).To(HaveOccurred(), said)
+		Expect(said).To(ContainSubstring("where it doesn't, say make undeploy, which does so too"))
+		s.undeploy(ctx)
+		crds := &apiextensionsv1.CustomResourceDefinitionList{}
+		Expect(s.Admin().List(ctx, crds)).To(Succeed())
+		Expect(crds.Items).To(BeEmpty())
+		Expect(s.granted(ctx)).To(BeEmpty(), "without the CRDs nobody could ever take them off")
+		Expect(namespaces(s.state(ctx))).To(HaveLen(len(before)), "all namespaces live")
+		s.script(ctx, "remove-crds.sh", saved)
+	}, SpecTimeout(4*suite.Patience))
 })
 
 // granted are the objects that give rights.

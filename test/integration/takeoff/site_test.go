@@ -52,14 +52,21 @@ func newSite(ctx SpecContext) site {
 // script runs a script of hack as a cluster admin does, and returns all that it printed.
 func (s site) script(ctx context.Context, name string, args ...string) string {
 	GinkgoHelper()
+	answer, err := s.tryScript(ctx, name, args...)
+	Expect(err).NotTo(HaveOccurred(), "%s %q:\n%s", name, args, answer)
+	return answer
+}
+
+// tryScript runs a script that may fail.
+func (s site) tryScript(ctx context.Context, name string, args ...string) (string, error) {
+	GinkgoHelper()
 	root, err := devcluster.Root()
 	Expect(err).NotTo(HaveOccurred())
 	cmd := exec.CommandContext(ctx, filepath.Join(root, "hack", name), args...)
 	cmd.Env = append(os.Environ(), "MANAGER="+manager, "KUBECTL="+s.KubectlPath, "KUBERC=off",
 		"KUBECONFIG="+s.Kubeconfig(controlplane.Admin), "KUBECACHEDIR="+filepath.Join(s.Dir, "kubectl-cache"))
 	answer, err := cmd.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), "%s %q:\n%s", name, args, answer)
-	return string(answer)
+	return string(answer), err
 }
 
 // deploy deploys as `make deploy` does, and starts the operator if it doesn't run.
