@@ -92,6 +92,7 @@ func TestReadyWaitsForKinds(t *testing.T) {
 		t.Errorf("got %v, want that all is known", err)
 	}
 	one := c.facts.kinds.list()[0]
+	c.facts.kinds.setState(one, kindSyncing)
 	if c.Ready(nil) == nil {
 		t.Error("the process is ready before copies are known")
 	}

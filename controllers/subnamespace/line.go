@@ -21,7 +21,7 @@ func waiterOf(sub *v1alpha1.SubNamespace) waiter {
 	return waiter{key: client.ObjectKeyFromObject(sub), created: sub.CreationTimestamp.Time}
 }
 
-// older compares SubNamespaces as forest.Older does.
+// older compares SubNamespaces by age, then by namespace and name: the older one sorts first.
 func older(a, b waiter) int {
 	return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }

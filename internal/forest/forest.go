@@ -11,7 +11,6 @@
 package forest
 
 import (
-	"cmp"
 	"iter"
 	"strings"
 	"time"
@@ -264,11 +263,6 @@ func (s *Snapshot) SubsNamed(name string) []*Sub {
 		subs = append(subs, s.Sub(parent, name))
 	}
 	return subs
-}
-
-// Older compares two SubNamespaces by age, then by parent and name: the older one sorts first.
-func Older(a, b *Sub) int {
-	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Parent, b.Parent), cmp.Compare(a.Name, b.Name))
 }
 
 func list(m *immutable.Map[string, names], key string) []string {

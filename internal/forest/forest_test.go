@@ -3,7 +3,6 @@ package forest_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -73,20 +72,6 @@ func TestTenants(t *testing.T) {
 	s := grown().WithTenant(&forest.Tenant{Name: "x", UID: "u"})
 	if s.Tenant("x") == nil || s.WithoutTenant("x").Tenant("x") != nil || s.Tenant("y") != nil {
 		t.Error("a tenant is known from WithTenant to WithoutTenant")
-	}
-}
-
-func TestOlder(t *testing.T) {
-	at := time.Unix(1700000000, 0)
-	want := []*forest.Sub{
-		{Parent: "z", Name: "z", Created: at}, {Parent: "a", Name: "b", Created: at.Add(1)}, {Parent: "b", Name: "a", Created: at.Add(1)},
-		{Parent: "b", Name: "b", Created: at.Add(1)},
-	}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, forest.Older)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("by age, then by name: -want, +got:\n%s", diff)
 	}
 }
 

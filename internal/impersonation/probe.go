@@ -7,11 +7,8 @@ import (
 	"net/http"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/grants"
 )
@@ -41,32 +38,4 @@ func NewProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
 		}
 		return grants.Unknown
 	}, nil
-}
-
-// NewProbeOfAnybody is NewProbe for callers with any rights. Where the caller's rights make the API server's answer meaningless,
-// the answer is Unknown.
-func NewProbeOfAnybody(cfg *rest.Config, api client.Client) (func(context.Context) grants.Answer, error) {
-	probe, err := NewProbe(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) grants.Answer {
-		constrained, err := may(ctx, api, authenticationv1.GroupName, "impersonate:user-info")
-		if err != nil || !constrained {
-			return grants.Unknown // the API server would refuse both forms
-		}
-		if legacy, err := may(ctx, api, "", "impersonate"); err != nil || legacy {
-			return grants.Unknown // the API server would allow the legacy form
-		}
-		return probe(ctx)
-	}, nil
-}
-
-// may says whether the caller may use a verb on probeUser.
-func may(ctx context.Context, api client.Client, group, verb string) (bool, error) {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: group, Resource: "users", Name: probeUser, Verb: verb},
-	}}
-	err := api.Create(ctx, review)
-	return review.Status.Allowed, err
 }

@@ -18,12 +18,11 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/impersonation"
 	"github.com/warren-tenancy/warren/internal/kubeconfig"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
-// printPlan prints every write to Namespaces, RBAC objects of tenants and copies that the operator would do on a cluster, and why. It writes nothing.
+// printPlan prints every write to Namespaces that exist, and to copies, that the operator would do on a cluster, and why. It writes nothing.
 func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller prints the error
@@ -33,7 +32,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	format := flags.String("o", preview.Table, "table, json or yaml")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(out, "manager plan prints every write to Namespaces, RBAC objects of tenants and copies that the operator would do on this cluster, and why. It writes nothing.")
+		fmt.Fprintln(out, "manager plan prints every write to Namespaces that exist, and to copies, that the operator would do on this cluster, and why. It writes nothing.")
 		flags.SetOutput(out)
 		flags.PrintDefaults()
 		return nil
@@ -59,11 +58,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	probe, err := impersonation.NewProbeOfAnybody(cfg, api)
-	if err != nil {
-		return err
-	}
-	plan, err := preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: *namespace, Probe: probe})
+	plan, err := preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: *namespace})
 	if err != nil {
 		return err
 	}

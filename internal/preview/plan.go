@@ -15,7 +15,6 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/grants"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
@@ -59,7 +58,7 @@ type Write struct {
 	Reason string `json:"reason"`
 }
 
-// Plan is every write to Namespaces, to SubNamespaces that are required, to the RBAC objects of tenants, to copies and to distributed copies that the operator would do.
+// Plan is every write to the keys of Namespaces that exist, and to copies, that the operator would do.
 type Plan struct {
 	Writes []Write `json:"writes"`
 	// Notes are sentences about what could not be judged.
@@ -68,12 +67,10 @@ type Plan struct {
 
 // Options say for which cluster and configuration is planned.
 type Options struct {
-	// API lists namespaces, Warren's kinds, those of RBAC and the configured ones.
+	// API lists namespaces, Warren's kinds and the configured ones.
 	API               client.Client
 	Config            *config.OperatorConfiguration
 	OperatorNamespace string
-	// Probe asks whether the API server supports constrained impersonation. Nil means that this is unknown.
-	Probe func(context.Context) grants.Answer
 }
 
 // Make plans what the operator would write.
@@ -82,26 +79,13 @@ func Make(ctx context.Context, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	settled, err := planSettlement(ctx, o, read)
+	after, writes := planKeys(read)
+	plan, err := newReading(o.API, after, o.Config).plan(ctx, after, o.Config)
 	if err != nil {
 		return nil, err
 	}
-	access, err := planRights(ctx, o, settled, read.tenants)
-	if err != nil {
-		return nil, err
-	}
-	r := newReading(o.API, settled.f, o.Config)
-	r.bindings = access.changedBindings()
-	plan, err := r.plan(ctx, settled.f, o.Config)
-	if err != nil {
-		return nil, err
-	}
-	distributed, err := planDistributions(ctx, o, settled.f)
-	if err != nil {
-		return nil, err
-	}
-	plan.Writes = slices.Concat(settled.writes, access.writes, plan.Writes, distributed.writes)
-	plan.Notes = slices.Concat(settled.notes, access.notes, plan.Notes, distributed.notes, noteUnplanned(o.Config))
+	plan.Writes = append(writes, plan.Writes...)
+	plan.Notes = append(plan.Notes, noteUnplanned(o.Config)...)
 	return plan, nil
 }
 
@@ -150,18 +134,10 @@ func describeKeys(what string, keys map[string]*string) []string {
 		if value := keys[key]; value == nil {
 			all = append(all, fmt.Sprintf("no %s %s", what, key))
 		} else {
-			all = append(all, fmt.Sprintf("%s %s=%s", what, key, describeValue(*value)))
+			all = append(all, fmt.Sprintf("%s %s=%s", what, key, *value))
 		}
 	}
 	return all
-}
-
-// describeValue returns a value for the plan's text. It hides a UID that is only planned, because the API server will choose the real one.
-func describeValue(value string) string {
-	if name, planned := strings.CutPrefix(value, plannedUID); planned {
-		return "the UID of the new namespace " + name
-	}
-	return value
 }
 
 // tenantOf returns the root of the namespace's tree, or of the tree that it was in last.

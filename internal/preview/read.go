@@ -32,9 +32,6 @@ type reading struct {
 	copies map[string]int
 	// deletions says that the caller wants planned deletions only. They don't depend on content, so only metadata is read.
 	deletions bool
-	// bindings are the RoleBindings in tenants' root namespaces that the plan of rights writes, as they will be; nil for one that
-	// it deletes.
-	bindings map[propagate.Slot]*unstructured.Unstructured
 	// unread are the kinds that may not be listed.
 	unread []schema.GroupKind
 }
@@ -52,12 +49,7 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 	}
 	gvk := mapping.GroupVersionKind
 	bodies := map[propagate.Slot]*propagate.Body{}
-	source := func(object client.Object) error {
-		if _, replaced := r.bindings[slotOf(gvk, object)]; replaced {
-			return nil
-		}
-		return r.takeSource(gvk, mode, object, bodies)
-	}
+	source := func(object client.Object) error { return r.takeSource(gvk, mode, object, bodies) }
 	copied := func(object client.Object) error { return r.takeCopy(gvk, object, bodies) }
 	list := objectsOf(gvk)
 	if r.deletions {
@@ -69,11 +61,6 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 		err = paging.Each(ctx, r.api, list, pageSize, source)
 	case propagate.OptIn:
 		err = paging.Each(ctx, r.api, list, pageSize, source, client.HasLabels{v1alpha1.LabelPropagate})
-	}
-	for slot, binding := range r.bindings {
-		if err == nil && slot.Kind == gk && binding != nil && mode != propagate.Remove {
-			err = r.takeSource(gvk, mode, binding, bodies)
-		}
 	}
 	if err == nil {
 		err = paging.Each(ctx, r.api, list, pageSize, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
@@ -176,7 +163,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) error {
 	metadata := read.(*metav1.PartialObjectMetadata)
 	slot := slotOf(kind, metadata)
-	if _, replaced := r.bindings[slot]; replaced || r.world.Sources.At(slot) != nil || r.world.Copies.At(slot) != nil {
+	if r.world.Sources.At(slot) != nil || r.world.Copies.At(slot) != nil {
 		return nil
 	}
 	if from := propagate.UnlabelledFrom(r.world.Forest, slot, metadata); from != "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
-	"github.com/warren-tenancy/warren/internal/impersonation"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
@@ -32,8 +31,8 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff FILE",
 		Short: "Show what the operator would write if it read this file, and write nothing",
-		Long: "Show how many Namespaces, RBAC objects and copies of which tenant the operator would write if it read this file, and write nothing; -o wide\n" +
-			"shows each write with its reason. You need to list namespaces, kinds of RBAC and every configured kind, Secrets too: run it as a cluster admin.\n" +
+		Long: "Show how many Namespaces and copies of which tenant the operator would write if it read this file, and write nothing; -o wide shows each\n" +
+			"write with its reason. You need to list namespaces and every configured kind, Secrets too: run it as a cluster admin.\n" +
 			"FILE can be - for standard input.",
 		Example: "  kubectl warren config diff config.yaml\n  kubectl warren config diff config.yaml -o wide",
 		Args:    invocation.ExactlyAsUsage("one file"),
@@ -73,15 +72,7 @@ func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.Operato
 	if err != nil {
 		return nil, "", err
 	}
-	cfg, err := inv.RESTConfig()
-	if err != nil {
-		return nil, "", err
-	}
-	probe, err := impersonation.NewProbeOfAnybody(cfg, api)
-	if err != nil {
-		return nil, "", err
-	}
-	if plan, err = preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: operatorNamespace, Probe: probe}); err != nil {
+	if plan, err = preview.Make(ctx, preview.Options{API: api, Config: c, OperatorNamespace: operatorNamespace}); err != nil {
 		return nil, "", err
 	}
 	_, text, err := gather.ReadStoredConfig(ctx, api, operatorNamespace)

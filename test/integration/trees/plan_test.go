@@ -8,7 +8,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/preview"
@@ -88,90 +87,6 @@ $`))
 		requests, err := own.Requests(ctx, since)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(planLike(requests)).To(BeEmpty())
-	})
-
-	It("PROP-M4 names every write to Namespaces, RBAC objects of tenants and copies before the operator's start, and nothing else is written", func(ctx SpecContext) {
-		config := configuration(usual)
-		if own.Operator == nil {
-			_, err := own.StartOperator(ctx)
-			Expect(err).NotTo(HaveOccurred())
-		}
-		own.put(ctx, build.Tenant("m4-bank").Users("v-ann").Sudoers("v-bob", "v-carl").Object())
-		own.grow(ctx, "m4-bank/m4-bank-web")
-		settled := Equal([]string{"conflict Secret db key"})
-		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
-		_, err := own.Operator.Stop()
-		Expect(err).NotTo(HaveOccurred())
-
-		edit(ctx, own, build.Tenant("m4-bank").Object(), func(l *v1alpha1.LNamespace) {
-			l.Spec.Users, l.Spec.Sudoers = build.Users("v-ann", "v-eve"), build.Users("v-bob")
-		})
-		shop := build.Tenant("m4-shop").Users("v-ann").Object()
-		own.put(ctx, build.SubNamespace("org", "m4-db"), build.Source(build.Secret("m4-bank", "key", "x"), v1alpha1.ModeUpdate),
-			build.Tenant("m4-pay").Users("v-ann").Managers("v-max").Sudoers("v-bob").Object(), build.Namespace("m4-shop"), shop)
-		own.annotate(ctx, "m4-shop", v1alpha1.AnnotationAdopt+"="+string(shop.UID))
-
-		before := own.planned(ctx, config)
-		Expect(before.Notes).To(BeEmpty())
-		Expect(lines(before)).To(ContainElements(
-			"create Namespace  m4-pay", "update Namespace  m4-shop", "create Namespace  m4-db", "create Secret m4-db key", "create Secret m4-bank-web key",
-			"create RoleBinding m4-pay warren:users", "create ClusterRoleBinding  warren:sudo:m4-pay", "create ClusterRole  warren:edit:m4-shop",
-			"update ClusterRoleBinding  warren:sudo:m4-bank", "update ClusterRole  warren:self:v-carl", "update ClusterRole  warren:self:v-bob",
-			"update RoleBinding m4-bank warren:users", "update RoleBinding m4-bank-web warren:users", "create RoleBinding m4-db view"))
-		Expect(before.Writes).To(ContainElements(
-			preview.Write{Verb: preview.Update, Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding", Name: "warren:sudo:m4-bank", Tenant: "m4-bank",
-				Reason: "it loses User v-carl, whom LNamespace m4-bank doesn't list"},
-			preview.Write{Verb: preview.Create, Kind: "Namespace", Name: "m4-db", Tenant: "org", Reason: "SubNamespace org/m4-db asks for it"}))
-
-		since := own.mark(ctx)
-		Expect(own.Operator.Start(ctx)).To(Succeed())
-		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
-		requests, err := own.Requests(ctx, since)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(writesOfOperator(requests)).To(ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
-	})
-
-	It("PROP-M5 follows deletions that are under way, required children and moves that are asked for", func(ctx SpecContext) {
-		config := configuration(usual)
-		if own.Operator == nil {
-			_, err := own.StartOperator(ctx)
-			Expect(err).NotTo(HaveOccurred())
-		}
-		own.put(ctx, build.Root("m5-old"), build.Root("m5-new"), build.Child("m5-web", "m5-old"), build.Child("m5-deep", "m5-web"),
-			build.Source(build.Secret("m5-old", "old", "x"), v1alpha1.ModeUpdate), build.Source(build.Secret("m5-new", "new", "x"), v1alpha1.ModeUpdate),
-			build.Tenant("m5-gone").Users("v-m5-ann").Sudoers("v-m5-bob").Object())
-		own.wish(ctx, "m5-old", build.Cascades)
-		own.grow(ctx, "m5-old/m5-end", "m5-end/m5-low")
-		settled := Equal([]string{"conflict Secret db key"})
-		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
-		Eventually(own.ns("m5-gone")).WithContext(ctx).Should(standing("m5-gone", "0"))
-		_, err := own.Operator.Stop()
-		Expect(err).NotTo(HaveOccurred())
-
-		own.wish(ctx, "m5-web", build.Below("m5-new"), build.Requiring("m5-need"))
-		own.drop(ctx, build.SubNamespace("m5-old", "m5-end"), build.Tenant("m5-gone").Object())
-		before := own.planned(ctx, config)
-		Expect(before.Notes).To(BeEmpty())
-		Expect(lines(before)).To(ContainElements(
-			"update Namespace  m5-web", "update Namespace  m5-deep", "create SubNamespace m5-web m5-need", "create Namespace  m5-need",
-			"delete Secret m5-web old", "delete Secret m5-deep old", "create Secret m5-web new", "create Secret m5-deep new", "create Secret m5-need new",
-			"update Namespace  m5-end", "delete Namespace  m5-end", "delete Namespace  m5-low",
-			"delete Namespace  m5-gone", "delete RoleBinding m5-gone warren:users", "delete ClusterRoleBinding  warren:sudo:m5-gone"))
-		Expect(before.Writes).To(ContainElements(
-			And(HaveField("Name", "m5-web"), HaveField("Kind", "Namespace"), HaveField("Tenant", "m5-new"),
-				HaveField("Reason", HavePrefix("its HierarchyConfiguration asks for parent m5-new: "))),
-			preview.Write{Verb: preview.Delete, Kind: "Namespace", Name: "m5-low", Tenant: "m5-old", Reason: "SubNamespace m5-end/m5-low is being deleted"}))
-
-		since := own.mark(ctx)
-		Expect(own.Operator.Start(ctx)).To(Succeed())
-		Eventually(func() []string { return lines(own.planned(ctx, config)) }).WithContext(ctx).Should(settled)
-		for _, object := range []client.Object{build.Namespace("m5-end"), build.Namespace("m5-low"), build.Namespace("m5-gone"), build.Tenant("m5-gone").Object()} {
-			Eventually(own.is(object)).WithContext(ctx).Should(gone(), object.GetName())
-		}
-		requests, err := own.Requests(ctx, since)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(append(writesOfOperator(requests), requiredChildren(requests)...)).To(
-			ConsistOf(slices.DeleteFunc(lines(before), func(line string) bool { return strings.HasPrefix(line, "conflict ") })))
 	})
 
 	It("SUB-X15 config/samples can be applied as it says", func(ctx SpecContext) {

@@ -1,7 +1,6 @@
 package trees_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/preview"
 	"github.com/warren-tenancy/warren/test/devcluster/audit"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -59,35 +57,10 @@ func configuration(body string) string {
 func planLike(requests []audit.Request) []string {
 	all := []string{}
 	for _, r := range requests {
-		kind := kindOfPlan[r.Resource]
-		if strings.Contains(r.User, "system:kube-") || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:") || strings.HasPrefix(kind, "ClusterRole") {
+		if strings.Contains(r.User, "system:kube-") || strings.HasPrefix(r.User, "system:serviceaccount:kube-system:") {
 			continue
 		}
-		if line := planLine(r); line != "" && kind != "" && r.Namespace != "warren-system" && r.Namespace != "kube-system" {
-			all = append(all, line)
-		}
-	}
-	return all
-}
-
-// writesOfOperator are all of its writes in the words of a plan, but for those to its own kinds: finalizers and statuses.
-func writesOfOperator(requests []audit.Request) []string {
-	all := []string{}
-	for _, r := range requests {
-		if r.User == controlplane.Operator && r.IsWrite() && r.Group != v1alpha1.Domain {
-			if line := planLine(r); line != "" {
-				all = append(all, line)
-			}
-		}
-	}
-	return all
-}
-
-// requiredChildren are the SubNamespaces that the operator has made, in the words of a plan.
-func requiredChildren(requests []audit.Request) []string {
-	all := []string{}
-	for _, r := range requests {
-		if line := planLine(r); r.User == controlplane.Operator && r.Resource == "subnamespaces" && strings.HasPrefix(line, "create ") {
+		if line := planLine(r); line != "" && r.Namespace != "warren-system" && r.Namespace != "kube-system" {
 			all = append(all, line)
 		}
 	}
@@ -95,19 +68,18 @@ func requiredChildren(requests []audit.Request) []string {
 }
 
 var kindOfPlan = map[string]string{
-	"namespaces": "Namespace", "subnamespaces": "SubNamespace", "secrets": "Secret", "configmaps": "ConfigMap",
-	"rolebindings": "RoleBinding", "clusterrolebindings": "ClusterRoleBinding", "clusterroles": "ClusterRole",
+	"namespaces": "Namespace", "secrets": "Secret", "configmaps": "ConfigMap", "rolebindings": "RoleBinding",
 }
 
 // planLine is a request as a line of a plan; "" where it has changed nothing, or a subresource.
 func planLine(r audit.Request) string {
 	verb := map[string]string{"create": "create", "update": "update", "patch": "update", "delete": "delete"}[r.Verb]
-	if verb == "" || r.Subresource != "" || r.Code >= 300 {
+	if verb == "" || kindOfPlan[r.Resource] == "" || r.Subresource != "" || r.Code >= 300 {
 		return ""
 	}
 	namespace := r.Namespace
 	if r.Resource == "namespaces" {
 		namespace = ""
 	}
-	return fmt.Sprintf("%s %s %s %s", verb, cmp.Or(kindOfPlan[r.Resource], r.Resource), namespace, r.Name)
+	return fmt.Sprintf("%s %s %s %s", verb, kindOfPlan[r.Resource], namespace, r.Name)
 }

@@ -1,0 +1,47 @@
+package preview
+
+import (
+	"slices"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// planKeys plans the writes to the labels and annotations of Namespaces, by which they get their places, too: one write for each. It returns the
+// forest as it is after them.
+func planKeys(start *forest.Snapshot) (after *forest.Snapshot, writes []Write) {
+	after = start
+	names := slices.Sorted(start.All())
+	for range forest.MaxDepth { // each round may reach one level deeper in a tree
+		before := after
+		for _, name := range names {
+			if change := after.Desired(name); !change.Empty() {
+				after = after.WithNamespace(after.Namespace(name).With(change))
+			}
+		}
+		if after == before {
+			break
+		}
+	}
+	for _, name := range names {
+		old, now := start.Namespace(name), after.Namespace(name)
+		if change := old.ChangeTo(now); !now.Terminating && !change.Empty() {
+			writes = append(writes, Write{
+				Verb: Update, Kind: "Namespace", Name: name, Tenant: tenantOf(after, name), Reason: describePlacing(start, after, name) + describeChange(change),
+			})
+		}
+	}
+	return after, writes
+}
+
+// describePlacing returns the beginning of the reason of a write that gives a namespace the parent that its HierarchyConfiguration
+// asks for.
+func describePlacing(start, after *forest.Snapshot, name string) string {
+	r := start.Request(name)
+	switch {
+	case !r.Asked || after.Request(name).Asked:
+		return ""
+	case r.Parent == "":
+		return "its HierarchyConfiguration asks for no parent: "
+	}
+	return "its HierarchyConfiguration asks for parent " + r.Parent + ": "
+}
