@@ -88,6 +88,9 @@ func (o *outcomes) noteRefusal(w work, err error) {
 	} else if apierrors.IsForbidden(err) {
 		f.Reason = v1alpha1.ReasonForbidden
 	}
+	if apianswer.IsQuotaExceeded(err) { // room comes when something else in the namespace goes
+		f.Final, f.Message = false, f.Message+"; it is tried again by itself"
+	}
 	delay, _ := w.run.troubles.note(w.slot.Namespace, f, o.backOff)
 	o.queue.AddAfter(w.key(), delay+time.Millisecond)
 }

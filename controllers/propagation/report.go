@@ -21,6 +21,9 @@ func (e *Engine) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
 	var all []propagate.Trouble
 	for namespace := range namespaces {
 		all = append(all, e.facts.heldAround(namespace)...)
+		for slot, why := range e.troubles.invalidIn(namespace) {
+			all = append(all, propagate.Trouble{Slot: slot, Reason: v1alpha1.ReasonInvalidSource, From: namespace, Text: why})
+		}
 		here := e.troubles.in(namespace)
 		if e.removals.isReported(namespace) {
 			for slot, c := range e.facts.leaving(namespace) {

@@ -53,6 +53,7 @@ func (s *sources) checkSource(ctx context.Context, slot propagate.Slot) {
 		return
 	}
 	s.troubles.clearTransient(slot)
+	s.troubles.noteSource(slot, known)
 	s.announceExclusion(slot)
 	slots := s.facts.slotsOf(slot)
 	if now := s.facts.source(slot); wasRead && now != nil && now.IsUnread() {

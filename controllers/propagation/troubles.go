@@ -40,7 +40,9 @@ type troubles struct {
 
 	mu    sync.Mutex                             // guards all below; while it is held, only snapshot and report are called
 	slots map[string]map[propagate.Slot]*trouble // by namespace
-	known bool                                   // every slot was worked on since this replica leads, but for those in unknown
+	// invalid are the sources that can't be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
+	invalid map[string]map[propagate.Slot]string
+	known   bool // every slot was worked on since this replica leads, but for those in unknown
 	// unknown are the slots whose first try has failed for a reason that passes by itself, and has not passed yet.
 	unknown map[propagate.Slot]bool
 }
@@ -50,7 +52,8 @@ func newTroubles(o Options, q *queue) *troubles {
 	if report == nil {
 		report = func(...string) {}
 	}
-	return &troubles{queue: q, timing: o.Timing, snapshot: o.View.Snapshot, report: report, slots: map[string]map[propagate.Slot]*trouble{}}
+	return &troubles{queue: q, timing: o.Timing, snapshot: o.View.Snapshot, report: report,
+		slots: map[string]map[propagate.Slot]*trouble{}, invalid: map[string]map[propagate.Slot]string{}}
 }
 
 // of is the trouble of a slot; the zero value if it has none.
@@ -103,6 +106,37 @@ func (t *troubles) note(slot propagate.Slot, now trouble) (noted trouble, isNew 
 	}
 	known.tries++
 	return *known, isNew
+}
+
+// noteSource notes why the source at slot can't be judged, if it can't; nil means that there is no source.
+func (t *troubles) noteSource(slot propagate.Slot, source *propagate.Source) {
+	invalid := ""
+	if source != nil {
+		invalid = source.Invalid
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	here := t.invalid[slot.Namespace]
+	switch {
+	case here[slot] == invalid:
+		return
+	case invalid == "":
+		if delete(here, slot); len(here) == 0 {
+			delete(t.invalid, slot.Namespace)
+		}
+	case here == nil:
+		t.invalid[slot.Namespace] = map[propagate.Slot]string{slot: invalid}
+	default:
+		here[slot] = invalid
+	}
+	t.tellAll(slot.Namespace)
+}
+
+// invalidIn returns the sources in namespace that can't be judged, and why.
+func (t *troubles) invalidIn(namespace string) map[propagate.Slot]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.invalid[namespace])
 }
 
 // announce says whether no Event was sent yet about the trouble of a slot, and notes that one is sent now.
@@ -302,6 +336,9 @@ func (t *troubles) setForest(c view.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, namespace := range c.Namespaces {
+		if c.New.Namespace(namespace) == nil {
+			delete(t.invalid, namespace)
+		}
 		if t.slots[namespace] == nil {
 			continue
 		}

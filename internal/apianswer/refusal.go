@@ -6,6 +6,7 @@ package apianswer
 
 import (
 	"errors"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,11 @@ func IsRefusal(err error) bool {
 	}
 	code := status.Status().Code
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
+}
+
+// IsQuotaExceeded reports whether a ResourceQuota refuses a write. The API server's answer says so in its text alone.
+func IsQuotaExceeded(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ")
 }
 
 // IsGone says whether a write failed because the object, or its namespace, is deleted or being deleted.

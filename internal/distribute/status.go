@@ -23,7 +23,7 @@ const (
 type Failure struct {
 	Reason  v1alpha1.Reason
 	Message string
-	// Final says that a retry of the same write will fail too.
+	// Final says that a retry of the same write will fail too, until a person changes something.
 	Final bool
 }
 

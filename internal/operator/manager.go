@@ -116,7 +116,7 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
 	}
-	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // Events are core/v1, as client-go's election makes them
+	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity())                             //nolint:staticcheck // Events are core/v1, as client-go's election makes them
 	refusals.Tell(mgr.GetEventRecorderFor(v1alpha1.OperatorName), guard.Deployment(o.OperatorNamespace)) //nolint:staticcheck // Events are core/v1, with component warren
 	probed := withProbes(mgr, o.HealthAddress)
 	probed.AddNotes(own.notes)

@@ -128,7 +128,7 @@ var _ = Describe("content", func() {
 		Expect(f.requests(ctx, mark)).NotTo(Or(HaveKey("create secrets"), HaveKey("update secrets"), HaveKey("delete secrets")))
 	})
 
-	It("DIST-D66 what the API server refuses is told, and heals", func(ctx SpecContext) {
+	It("DIST-D66 what the API server refuses is told, and heals; DIST-D108 for want of quota, without a human", func(ctx SpecContext) {
 		quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: f.d2, Name: "none"},
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")}}}
 		Expect(f.Admin().Create(ctx, quota)).To(Succeed())
@@ -140,6 +140,7 @@ var _ = Describe("content", func() {
 		rd := f.ends(ctx, "False/Failed")
 		Expect(rd.Status.FailedNamespaces).To(ConsistOf(And(HaveField("Name", f.d2), HaveField("Message", ContainSubstring("exceeded quota")))))
 		Expect(rd.Status.Current).To(BeEquivalentTo(2))
+		Expect(v1alpha1.FindCondition(rd.Status.Conditions, v1alpha1.ConditionStalled)).To(BeNil())
 		Expect(f.Admin().Delete(ctx, quota)).To(Succeed())
 		f.distributed(ctx, "v=1", f.d2)
 		f.becomes(ctx, "True/Distributed")

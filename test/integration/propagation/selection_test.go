@@ -105,6 +105,22 @@ var _ = Describe("a selector", func() {
 		l.come(ctx, counts{"delete": 6})
 	})
 
+	It("PROP-S7 that does not parse is told in the namespace of the source, until it parses or the source goes", func(ctx SpecContext) {
+		upper := build.Source(build.Secret(f.acme, "s7", "1"), v1alpha1.ModeUpdate)
+		lower := build.Source(build.Secret(f.b, "s7-leaf", "1"), v1alpha1.ModeUpdate)
+		for _, s := range []client.Object{upper, lower} {
+			f.create(ctx, build.Annotated(s, v1alpha1.AnnotationSelect, "$foo"))
+		}
+		f.says(ctx, map[string]string{
+			f.acme: fmt.Sprintf(`InvalidSource: Secret "s7" from %q: annotation %s is no label selector: `, f.acme, v1alpha1.AnnotationSelect),
+			f.b:    fmt.Sprintf(`InvalidSource: Secret "s7-leaf" from %q: annotation %s is no label selector: `, f.b, v1alpha1.AnnotationSelect),
+			f.a:    "InSync: ",
+		})
+		selecting(ctx, upper, "tier=web")
+		f.remove(ctx, lower)
+		f.says(ctx, map[string]string{f.acme: "InSync: ", f.b: "InSync: "})
+	})
+
 	It("PROP-S4 lets a lower source take over where the upper one does not reach", func(ctx SpecContext) {
 		upper := build.Source(build.Secret(f.acme, "s", "upper"), v1alpha1.ModeUpdate)
 		lower := build.Source(build.Secret(f.a, "s", "lower"), v1alpha1.ModeUpdate)
