@@ -2,6 +2,7 @@ package generated
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type tables struct {
 	generators map[types.UID]generator
 	objects    map[propagate.Slot]*propagate.Generated
 	controlled map[types.UID]map[propagate.Slot]bool // the slots of objects, by controller
+	placed     map[string]map[propagate.Slot]bool    // the slots of objects, by namespace
 	states     map[schema.GroupKind]watchset.Status
 	mappings   map[schema.GroupKind]*meta.RESTMapping
 	applied    map[propagate.Slot]types.UID // the objects that were labelled by this process
@@ -39,6 +41,7 @@ type generator struct {
 func newTables(generators []schema.GroupVersionKind) *tables {
 	t := &tables{
 		generators: map[types.UID]generator{}, objects: map[propagate.Slot]*propagate.Generated{}, controlled: map[types.UID]map[propagate.Slot]bool{},
+		placed: map[string]map[propagate.Slot]bool{},
 		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[propagate.Slot]types.UID{},
 	}
 	for _, kind := range generators {
@@ -105,10 +108,8 @@ func (t *tables) setObject(slot propagate.Slot, now *propagate.Generated) bool {
 		return false
 	}
 	t.objects[slot] = now
-	if t.controlled[now.Controller] == nil {
-		t.controlled[now.Controller] = map[propagate.Slot]bool{}
-	}
-	t.controlled[now.Controller][slot] = true
+	addSlot(t.controlled, now.Controller, slot)
+	addSlot(t.placed, slot.Namespace, slot)
 	return true
 }
 
@@ -123,9 +124,22 @@ func (t *tables) removeObject(slot propagate.Slot) {
 func (t *tables) drop(slot propagate.Slot) {
 	if known := t.objects[slot]; known != nil {
 		delete(t.objects, slot)
-		if delete(t.controlled[known.Controller], slot); len(t.controlled[known.Controller]) == 0 {
-			delete(t.controlled, known.Controller)
-		}
+		dropSlot(t.controlled, known.Controller, slot)
+		dropSlot(t.placed, slot.Namespace, slot)
+	}
+}
+
+// addSlot adds a slot to an index of slots, dropSlot removes it.
+func addSlot[K comparable](index map[K]map[propagate.Slot]bool, key K, slot propagate.Slot) {
+	if index[key] == nil {
+		index[key] = map[propagate.Slot]bool{}
+	}
+	index[key][slot] = true
+}
+
+func dropSlot[K comparable](index map[K]map[propagate.Slot]bool, key K, slot propagate.Slot) {
+	if delete(index[key], slot); len(index[key]) == 0 {
+		delete(index, key)
 	}
 }
 
@@ -196,14 +210,12 @@ func (t *tables) wasApplied(slot propagate.Slot, uid types.UID) bool {
 	return t.applied[slot] == uid
 }
 
-// in returns the slots of the objects in these namespaces.
+// in returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other object.
 func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for slot := range t.objects {
-		if slices.Contains(namespaces, slot.Namespace) {
-			slots = append(slots, slot)
-		}
+	for _, namespace := range namespaces {
+		slots = slices.AppendSeq(slots, maps.Keys(t.placed[namespace]))
 	}
 	return slots
 }

@@ -3,6 +3,7 @@ package generated
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -62,5 +63,26 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 	}
 	if got := all.replace(kind, asks, nil); len(got) > 0 {
 		t.Errorf("nothing has changed: got %v", got)
+	}
+}
+
+// PROP-G8: the view asks under its lock, so what a change of a namespace costs must not depend on the objects elsewhere.
+func TestObjectsOfANamespace(t *testing.T) {
+	all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
+	slot := func(namespace, name string) propagate.Slot {
+		return propagate.Slot{Kind: kind, Namespace: namespace, Name: name}
+	}
+	for _, s := range []propagate.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
+		all.putObject(s, &propagate.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
+	}
+	all.removeObject(slot("a", "x"))
+	all.replace(kind, nil, map[propagate.Slot]*propagate.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"}, slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
+	for namespace, want := range map[string][]propagate.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
+		if diff := cmp.Diff(want, all.in([]string{namespace})); diff != "" {
+			t.Errorf("PROP-G8 %s: %s", namespace, diff)
+		}
+	}
+	if len(all.placed) != 2 {
+		t.Errorf("PROP-G8 the index has %d namespaces, want the two that have objects", len(all.placed))
 	}
 }
