@@ -23,6 +23,7 @@ const (
 
 var (
 	errNotJSON    = errors.New("a review is a JSON object: send an AdmissionReview of admission.k8s.io/v1 as JSON")
+	errTooLarge   = errors.New("the review is too large: what the request writes and what it replaces may have 3 MiB together; make the object smaller, or delete it")
 	errBodiesFull = errors.New("the operator reads too many reviews at the moment; try again")
 )
 
@@ -31,8 +32,8 @@ type intake struct{ room *semaphore.Weighted }
 
 func newIntake() intake { return intake{semaphore.NewWeighted(maxBodies)} }
 
-// guard returns handler with a bound on what it reads. Where a body is too large, the read fails, and the handler's own answer says
-// so.
+// guard returns handler with a bound on what it reads. Where a body is too large, the read fails with errTooLarge, which the
+// handler answers.
 func (i intake) guard(handler http.Handler) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		connection := http.NewResponseController(w)
@@ -67,6 +68,9 @@ func (b *body) Read(p []byte) (int, error) {
 			return 0, errNotJSON
 		}
 		b.begun = true
+	}
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		err = errTooLarge
 	}
 	if errors.Is(err, io.EOF) {
 		b.arrived()

@@ -46,6 +46,9 @@ type Comparison struct {
 	// Open are the cluster's open periods, as they will be with the events in the outbox: see Overlaid.
 	Open iter.Seq2[Open, error]
 
+	// LeftAt dates the ENDs of namespaces that were seen to leave their tenants before Seen.
+	LeftAt map[string]time.Time
+
 	// Held is the Plan.Held of the comparison before this one; each event's EffectiveAt is when that END was first planned. HoldFor
 	// is how long each waits at least.
 	Held    []Event
@@ -77,7 +80,7 @@ func Diff(c Comparison) (Plan, error) {
 		desired, wanted := c.Desired[period.Namespace]
 		if !wanted {
 			if c.Complete && !c.Unknown[period.Namespace] {
-				plan.Ends = append(plan.Ends, period.End(c.Cluster, c.Seen))
+				plan.Ends = append(plan.Ends, period.End(c.Cluster, c.endOf(period.Namespace)))
 			}
 			continue
 		}
@@ -97,6 +100,14 @@ func Diff(c Comparison) (Plan, error) {
 	sortByNamespace(plan.Ends)
 	plan.Ends, plan.Held = c.guard(plan.Ends, len(open))
 	return plan, nil
+}
+
+// endOf returns when the namespace left its tenant, as far as anybody saw.
+func (c Comparison) endOf(namespace string) time.Time {
+	if at, ok := c.LeftAt[namespace]; ok {
+		return at
+	}
+	return c.Seen
 }
 
 // begin returns the SET for a namespace without an open period.

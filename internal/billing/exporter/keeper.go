@@ -143,9 +143,10 @@ func (k *keeper) steps(ctx context.Context) error {
 	return k.mark(ctx, settled)
 }
 
-// beforeHeld returns settled, or an earlier time: an END that is held back is dated when it was first seen, so the ledger is complete until then
-// at the latest.
+// beforeHeld returns settled, or an earlier time: an END that is held back, or waits for a comparison, is dated when it was first seen, so the
+// ledger is complete until then at the latest.
 func (k *keeper) beforeHeld(ctx context.Context, settled time.Time) (time.Time, error) {
+	settled = k.tracker.beforeLeft(settled)
 	held, err := k.outbox.Held(ctx)
 	for _, end := range held {
 		if end.EffectiveAt.Before(settled) {

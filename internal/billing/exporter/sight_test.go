@@ -158,8 +158,9 @@ func TestHeldEnds(t *testing.T) {
 			return at
 		}
 		watermark(0)
+		held := x.clock.Now().Add(time.Hour)
+		x.clock.SetTime(held)
 		x.tracker.queue.put(&tenantFacts{name: "pay", uid: "t1"}, true)
-		held := x.clock.Now().Add(2 * time.Hour)
 		if at := watermark(2 * time.Hour); at.After(held) {
 			t.Errorf("complete until %s, though ENDs of %s are held back", at, held)
 		}
@@ -181,6 +182,50 @@ func TestHeldEnds(t *testing.T) {
 			t.Errorf("%d periods, %d until %s, %v", len(periods), dated, held, err)
 		}
 	})
+}
+
+// BILL-87: more namespaces leave their tenant than may end without a comparison.
+func TestEndsThatWaitForAComparison(t *testing.T) {
+	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+	began := x.clock.Now()
+	x.keep(t.Context())
+	x.clock.SetTime(began.Add(10 * time.Minute))
+	const leave = crowd/5 + 3
+	for i := 1; i <= leave; i++ {
+		n := &forest.Namespace{Name: fmt.Sprintf("pay-%d", i), UID: fmt.Sprint("n", i)}
+		x.tracker.queue.put(&namespaceFacts{Namespace: n, made: began}, false)
+	}
+	x.tracker.advance(t.Context())
+	x.clock.SetTime(began.Add(20 * time.Minute))
+	x.tracker.queue.put(x.tracker.cluster.namespaces[fmt.Sprint("pay-", leave)], true)
+	x.tracker.advance(t.Context())
+	x.keep(t.Context())
+	x.clock.SetTime(began.Add(40 * time.Minute))
+	x.keep(t.Context())
+	left := began.Add(10 * time.Minute)
+	if at, err := x.store.CompleteUntil(t.Context()); err != nil || at.After(left) {
+		t.Errorf("BILL-87 complete until %s, %v, though namespaces that left at %s have no END", at, err, left)
+	}
+	x.compareTwice(t)
+	x.keep(t.Context())
+	periods, err := x.store.History(t.Context(), "pay")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := 0
+	for _, p := range periods {
+		if p.ValidTo.Equal(left) {
+			ended++
+		} else if !p.ValidTo.IsZero() {
+			t.Errorf("BILL-87 %s is billed until %s, though it left at %s", p.Namespace, p.ValidTo, left)
+		}
+	}
+	if ended != leave {
+		t.Errorf("BILL-87 %d periods have ended at %s, want %d", ended, left, leave)
+	}
+	if at, err := x.store.CompleteUntil(t.Context()); err != nil || !at.After(left) {
+		t.Errorf("BILL-87 complete until %s, %v, though every END is there", at, err)
+	}
 }
 
 func TestEnd(t *testing.T) {

@@ -42,6 +42,8 @@ type tracker struct {
 	// still exist.
 	ended map[string]time.Time
 	left  int
+	// leftAt is when each namespace was seen to leave its tenant whose END the next comparison decides about.
+	leftAt map[string]time.Time
 	// assumed is what open was made from, for the namespaces that haven't changed since begin; nil once a comparison has replaced open.
 	assumed map[string]billing.Desired
 	// unsaved are events that the outbox didn't take, and problem is why; nil once it has taken all.
@@ -90,7 +92,7 @@ func (t *tracker) begin() {
 	for _, change := range t.queue.take() {
 		c.apply(change)
 	}
-	t.open, t.ended = map[string]billing.Open{}, map[string]time.Time{}
+	t.open, t.ended, t.leftAt = map[string]billing.Open{}, map[string]time.Time{}, map[string]time.Time{}
 	t.assumed, _ = c.all()
 	for name, d := range t.assumed {
 		d.Since = began
@@ -134,6 +136,9 @@ func (t *tracker) recordAssumed(name string) {
 func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool) {
 	open, was := t.open[name]
 	desired, holding := t.cluster.desired(name)
+	if holding != unheld {
+		delete(t.leftAt, name)
+	}
 	switch {
 	case holding == held && !was:
 		if made.IsZero() || desired.Made.Before(made) {
@@ -142,8 +147,15 @@ func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool)
 		return desired.Begin(t.clusterID, name, t.ended[name]), true
 	case holding == held:
 		return open.Change(t.clusterID, desired, seen)
-	case holding == unheld && was && t.mayEnd(name):
-		return open.End(t.clusterID, seen), true
+	case holding == unheld && was:
+		if t.leftAt[name].IsZero() {
+			t.leftAt[name] = seen
+		}
+		if t.mayEnd(name) {
+			end := open.End(t.clusterID, t.leftAt[name])
+			delete(t.leftAt, name)
+			return end, true
+		}
 	}
 	return billing.Event{}, false
 }
@@ -210,6 +222,18 @@ func (t *tracker) sight() (until time.Time, trouble error) {
 		}
 	}
 	return until, trouble
+}
+
+// beforeLeft returns settled, or an earlier time: that since when a namespace has left its tenant whose END waits for the next comparison.
+func (t *tracker) beforeLeft(settled time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, at := range t.leftAt {
+		if at.Before(settled) {
+			settled = at
+		}
+	}
+	return settled
 }
 
 // idle says whether the events of every change seen so far are in the outbox.
@@ -287,7 +311,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	}
 	desired, unknown := t.cluster.all()
 	plan, err := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
-		CompleteUntil: completeUntil, Open: collect, Held: heldBack, HoldFor: holdFor})
+		CompleteUntil: completeUntil, Open: collect, LeftAt: t.leftAt, Held: heldBack, HoldFor: holdFor})
 	if err != nil {
 		return billing.Plan{}, err
 	}
@@ -306,6 +330,7 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	t.unsaved = append(t.unsaved, plan.Events()...)
 	maps.DeleteFunc(t.ended, func(_ string, end time.Time) bool { return seen.Sub(end) > keepEnds })
 	t.left = 0
+	clear(t.leftAt)
 	t.save(ctx)
 	return plan, nil
 }
