@@ -38,7 +38,7 @@ flags=("$@" "-ldflags=-s -w")
 unit=passed first=passed second=passed
 # shellcheck disable=SC2086 # one package a word
 go tool -modfile=hack/tools/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$reports/unit.json" \
-	-- "${flags[@]}" $packages || unit=FAILED
+	-- -timeout=30m "${flags[@]}" $packages || unit=FAILED
 if [ "${UNIT_ONLY:-}" = 1 ]; then
 	[ $unit = passed ]
 	exit

@@ -34,11 +34,6 @@ SELECT ` + each(func(column string) string { return "s." + column }) + `, CURREN
   FROM UNNEST(JSON_QUERY_ARRAY({{p1}})) AS r) AS s
 WHERE NOT EXISTS (SELECT 1 FROM {{t}} AS e WHERE e.event_id = s.event_id AND e.effective_at BETWEEN {{i2}} AND {{i3}})`,
 		insertBounds: true,
-		usageTable: usageTableText(bigqueryUsage, `)
-PARTITION BY TIMESTAMP_TRUNC(hour, DAY) CLUSTER BY cluster, namespace
-OPTIONS (description = 'warren hours, append-only', labels = [('managed-by', 'warren')])`),
-		usageInsert: bigqueryUsageInsert,
-		usageTypes:  usageTypes(bigqueryUsage),
 		columns: `SELECT column_name, data_type, CASE WHEN is_nullable = 'NO' AND COALESCE(column_default, 'NULL') = 'NULL' THEN 1 ELSE 0 END
 FROM {{d}}INFORMATION_SCHEMA.COLUMNS WHERE table_name = {{p1}} ORDER BY ordinal_position`,
 		types: map[string]string{"event_id": "STRING", "cluster": "STRING", "namespace": "STRING", "namespace_uid": "STRING", "tenant": "STRING",

@@ -38,11 +38,6 @@ type Dialect struct {
 	insert       string
 	insertBounds bool
 
-	// usageTable creates the table of hours, and usageInsert writes into it, as table and insert do; usageTypes are the types of
-	// its columns. Its index is made where the engine has indexes.
-	usageTable, usageInsert string
-	usageTypes              map[string]string
-
 	// columns is a query that takes the name of a table or view; it returns name and type of each column, and 1 where an INSERT
 	// must state the column.
 	columns string
@@ -138,8 +133,6 @@ type statements struct {
 	history, export, holders                                  string
 	startRun, moveWatermark, recentRuns                       string
 	giveReason, corrections                                   string
-	usageTable, usageIndex, usageInsert                       string
-	dropHours, hoursView, describeHours                       string
 }
 
 func (d Dialect) statements(table string) (statements, error) {
@@ -151,20 +144,13 @@ func (d Dialect) statements(table string) (statements, error) {
 			longest, len(periodsSuffix))
 	}
 	fill := d.filler(table)
-	usageIndex := ""
-	if d.index != "" {
-		usageIndex = fill(usageIndexText)
-	}
 	periods := func(text string) string { return fill(ofView(text, periodsSuffix, viewVersion)) }
-	hours := func(text string) string { return fill(ofView(text, hoursSuffix, hoursVersion)) }
 	return statements{
 		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: periods(d.dropView),
 		view: periods(d.viewStatement(viewText)), describeView: periods(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
 		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText), history: fill(historyText),
 		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
 		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
-		usageTable: fill(d.usageTable), usageIndex: usageIndex, usageInsert: fill(d.usageInsert), dropHours: hours(d.dropView),
-		hoursView: hours(d.viewStatement(hoursText)), describeHours: hours(d.describeView),
 	}, nil
 }
 

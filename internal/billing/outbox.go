@@ -55,7 +55,7 @@ func OpenOutbox(ctx context.Context, path string, maxRows int, clock clock.Passi
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // writers would only wait for each other in SQLite; so every transaction is one step
-	if _, err := db.ExecContext(ctx, outboxTables+usageTable); err != nil {
+	if _, err := db.ExecContext(ctx, outboxTables); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening billing outbox %s: %w", path, err), db.Close())
 	}
 	return &Outbox{db: db, path: path, maxRows: maxRows, clock: clock}, nil

@@ -38,9 +38,6 @@ FROM jsonb_to_recordset({{p1}}::jsonb) AS r(` + each(func(column string) string 
 		return column + " text"
 	}) + `)
 ON CONFLICT (event_id) DO NOTHING`,
-	usageTable:  usageTableText(postgresUsage, `, PRIMARY KEY (usage_id))`),
-	usageInsert: postgresUsageInsert,
-	usageTypes:  usageTypes(map[string]string{"text": "text", "number": "bigint", "instant": "timestamp with time zone"}),
 	// information_schema shows only tables that the user has a right on; to_regclass finds any table on the search path.
 	columns: `SELECT attname::text, format_type(atttypid, atttypmod),
   CASE WHEN attnotnull AND NOT atthasdef AND attidentity = '' THEN 1 ELSE 0 END

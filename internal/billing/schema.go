@@ -43,33 +43,6 @@ func (s *Schema) Ensure(ctx context.Context) error {
 	return s.Verify(ctx)
 }
 
-// EnsureUsage does for the table and view of hours what Ensure does for those of events. Callers call Ensure first.
-func (s *Schema) EnsureUsage(ctx context.Context) error {
-	if err := s.create(ctx, s.table+usageSuffix, s.text.usageTable); err != nil {
-		return err
-	}
-	if err := s.verifyTable(ctx, s.table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
-		return err
-	}
-	if s.text.usageIndex != "" {
-		if err := s.create(ctx, s.table+usageIndexSuffix, s.text.usageIndex); err != nil {
-			return err
-		}
-	}
-	if err := s.ensureView(ctx, s.hoursView()); err != nil {
-		return err
-	}
-	return s.VerifyUsage(ctx)
-}
-
-// VerifyUsage checks as EnsureUsage does, and creates nothing.
-func (s *Schema) VerifyUsage(ctx context.Context) error {
-	if err := s.verifyTable(ctx, s.table+usageSuffix, usageColumns, s.dialect.usageTypes); err != nil {
-		return err
-	}
-	return s.verifyView(ctx, s.hoursView())
-}
-
 // Verify checks as Ensure does, and creates nothing.
 func (s *Schema) Verify(ctx context.Context) error {
 	if err := s.verifyEvents(ctx); err != nil {

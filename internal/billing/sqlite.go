@@ -30,10 +30,7 @@ SELECT ` + each(func(column string) string {
 		return "r.value ->> '" + column + "'"
 	}) + `, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')
 FROM json_each({{p1}}) AS r WHERE true ON CONFLICT (event_id) DO NOTHING`,
-	usageTable:  usageTableText(sqliteUsage, `, PRIMARY KEY (usage_id)) STRICT, WITHOUT ROWID`),
-	usageInsert: sqliteUsageInsert,
-	usageTypes:  usageTypes(map[string]string{"text": "text", "number": "integer", "instant": "text"}),
-	columns:     `SELECT name, lower(type), CASE WHEN "notnull" = 1 AND dflt_value IS NULL THEN 1 ELSE 0 END FROM pragma_table_info({{p1}})`,
+	columns: `SELECT name, lower(type), CASE WHEN "notnull" = 1 AND dflt_value IS NULL THEN 1 ELSE 0 END FROM pragma_table_info({{p1}})`,
 	types: map[string]string{"event_id": "text", "cluster": "text", "namespace": "text", "namespace_uid": "text", "tenant": "text",
 		"tenant_uid": "text", "generation": "integer", "op": "text", "cost_center": "text", "owner": "text", "labels": "text",
 		"content_hash": "text", "effective_at": "text", "recorded_at": "text"},

@@ -22,10 +22,6 @@ func (s *Schema) periodsView() view {
 	return view{s.table + periodsSuffix, viewVersion, periodColumns, present(s.text.dropView, s.text.view, s.text.describeView)}
 }
 
-func (s *Schema) hoursView() view {
-	return view{s.table + hoursSuffix, hoursVersion, hoursColumns, present(s.text.dropHours, s.text.hoursView, s.text.describeHours)}
-}
-
 // ensureView creates the view, or replaces it if it has a lower version. A view that lacks our columns is somebody else's:
 // ensureView leaves it, and verifyView returns an error for it.
 func (s *Schema) ensureView(ctx context.Context, v view) error {

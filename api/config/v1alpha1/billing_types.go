@@ -7,8 +7,7 @@ import (
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// Billing says where the ledger is written and what a tenant must state. All of it but NamespaceLabels, Defaults,
-// Required and CostCenterPattern needs a restart.
+// Billing says where the ledger is written and what a tenant must state.
 type Billing struct {
 	// Driver is none (default), sqlite, postgres or bigquery. The section of the chosen one must be complete.
 	Driver BillingDriver `json:"driver"`
@@ -33,8 +32,6 @@ type Billing struct {
 	SQLite   BillingSQLite   `json:"sqlite"`
 	Postgres BillingPostgres `json:"postgres"`
 	BigQuery BillingBigQuery `json:"bigquery"`
-
-	Usage BillingUsage `json:"usage"`
 
 	// NamespaceLabels copy the billing of an LNamespace to the namespaces of its tree, whatever the driver.
 	NamespaceLabels BillingNamespaceLabels `json:"namespaceLabels"`
@@ -95,15 +92,6 @@ type BillingOutbox struct {
 
 	// MaxRows is at least 1. Default 1000000.
 	MaxRows int `json:"maxRows"`
-}
-
-// BillingUsage says whether the exporter measures what each namespace has reserved, hour by hour.
-type BillingUsage struct {
-	// Enabled: Pods and PersistentVolumeClaims are watched, for which component billing-usage brings the right. Default false.
-	Enabled bool `json:"enabled"`
-
-	// GPUs are the extended resources that count as GPUs. Default nvidia.com/gpu, amd.com/gpu, gpu.intel.com/i915, gpu.intel.com/xe.
-	GPUs []string `json:"gpus"`
 }
 
 // BillingNamespaceLabels are keys of labels, for tools that read labels of namespaces and no ledger, such as OpenCost.

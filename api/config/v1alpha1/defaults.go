@@ -84,7 +84,6 @@ func defaultBilling() Billing {
 		Outbox:         BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
 		SQLite:         BillingSQLite{Path: "/var/lib/warren/billing.db"},
 		BigQuery:       BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute}, MaximumBytesBilled: resource.MustParse("1Gi")},
-		Usage:          BillingUsage{GPUs: []string{"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe"}},
 		Defaults:       []BillingDefault{},
 		Required:       []BillingField{},
 	}

@@ -27,7 +27,6 @@ func (b *Billing) validate(at *field.Path) field.ErrorList {
 	problems = append(problems, oneOf(at.Child("schema"), b.Schema, SchemaManage, SchemaVerify)...)
 	problems = append(problems, b.validateSizes(at)...)
 	problems = append(problems, b.BigQuery.validate(at.Child("bigquery"))...)
-	problems = append(problems, b.validateUsage(at.Child("usage"))...)
 	problems = append(problems, b.NamespaceLabels.validate(at.Child("namespaceLabels"))...)
 	for i, d := range b.Defaults {
 		problems = append(problems, d.validate(at.Child("defaults").Index(i))...)
@@ -68,20 +67,6 @@ func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
 	}
 	require(b.ClusterID, "", "clusterID")
 	require(b.Outbox.Path, "outbox", "path")
-	return problems
-}
-
-// validateUsage refuses hours without a ledger, and names that no resource can have.
-func (b *Billing) validateUsage(at *field.Path) field.ErrorList {
-	var problems field.ErrorList
-	if b.Usage.Enabled && b.Driver == DriverNone {
-		problems = append(problems, field.Invalid(at.Child("enabled"), true, "there is no ledger for hours: choose billing.driver sqlite, postgres or bigquery"))
-	}
-	for i, name := range b.Usage.GPUs {
-		if !strings.Contains(name, "/") || len(validation.IsQualifiedName(name)) > 0 {
-			problems = append(problems, field.Invalid(at.Child("gpus").Index(i), name, "must be the name of an extended resource, such as nvidia.com/gpu"))
-		}
-	}
 	return problems
 }
 

@@ -22,15 +22,6 @@ func TestValidateBilling(t *testing.T) {
 			reason: "sqlite is complete by default; it needs no clusterID and no outbox",
 			body:   "billing: {driver: sqlite, outbox: {path: \"\"}}\n",
 		},
-		"BILL-63 hours without a ledger, GPUs that are no resource": {
-			reason: "a setting that does nothing is refused",
-			body:   "billing: {usage: {enabled: true, gpus: [gpu, nvidia.com/gpu, \"a b/c\"]}}\n",
-			want: []string{
-				`billing.usage.enabled: Invalid value: true: there is no ledger for hours: choose billing.driver sqlite, postgres or bigquery`,
-				`billing.usage.gpus[0]: Invalid value: "gpu": must be the name of an extended resource, such as nvidia.com/gpu`,
-				`billing.usage.gpus[2]: Invalid value: "a b/c": must be the name of an extended resource, such as nvidia.com/gpu`,
-			},
-		},
 		"BILL-71 labels with keys that can't be theirs": {
 			reason: "each is named; without a driver they are of use",
 			body:   "billing: {namespaceLabels: {costCenter: pod-security.kubernetes.io/enforce, owner: \"a b\"}}\n",
@@ -129,13 +120,13 @@ func TestValidateBilling(t *testing.T) {
 }
 
 func TestBillingSample(t *testing.T) {
-	t.Run("BILL-73 the sample's configuration is accepted, and switches hours and labels on", func(t *testing.T) {
+	t.Run("BILL-73 the sample's configuration is accepted, and switches labels on", func(t *testing.T) {
 		c, err := config.Load("../../../config/samples/billing/config.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		b := c.Billing
-		if b.Driver != config.DriverSQLite || !b.Usage.Enabled || len(b.Usage.GPUs) == 0 || b.NamespaceLabels.CostCenter == "" || b.NamespaceLabels.Owner == "" {
+		if b.Driver != config.DriverSQLite || b.NamespaceLabels.CostCenter == "" || b.NamespaceLabels.Owner == "" {
 			t.Errorf("%+v", b)
 		}
 	})

@@ -126,10 +126,6 @@ func (c *Client) request(list List) (*rest.Request, error) {
 	switch list.(type) {
 	case *v1alpha1.LNamespaceList:
 		return c.tenancy.Get().Resource("lnamespaces"), nil
-	case *corev1.PodList:
-		return c.core.Get().Resource("pods"), nil
-	case *corev1.PersistentVolumeClaimList:
-		return c.core.Get().Resource("persistentvolumeclaims"), nil
 	}
 	return nil, fmt.Errorf("the exporter reads no %T", list)
 }

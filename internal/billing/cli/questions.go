@@ -107,13 +107,6 @@ func ddl(_ context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.config.Billing.Usage.Enabled {
-		hours, err := dialect.UsageDDL(c.config.Billing.Table)
-		if err != nil {
-			return err
-		}
-		texts = append(texts, hours...)
-	}
 	if c.format == "table" {
 		_, err = fmt.Fprintln(c.out, strings.Join(texts, ";\n\n")+";")
 		return err

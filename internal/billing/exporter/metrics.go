@@ -28,10 +28,6 @@ var (
 	parkedRows     = counter("parked_total", "Changes that the ledger refused as data.")
 	driftRows      = counter("drift_rows_total", "Changes that only a comparison after the first found: the watches missed them.")
 	outboxFailures = counter("outbox_failures_total", "Attempts to put changes into the outbox that failed.")
-
-	measured     = gauge("hours_measured_timestamp_seconds", "Until when what namespaces have reserved was measured and kept.")
-	waitingHours = gauge("hours_waiting_rows", "Rows of finished hours that the warehouse doesn't have yet.")
-	givenUpHours = counter("hours_given_up_total", "Rows of hours that were given up because the outbox was full.")
 )
 
 func gauge(name, help string) prometheus.Gauge {
@@ -50,9 +46,6 @@ var register = sync.OnceFunc(func() {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
 		flushedRows, parkedRows, driftRows, outboxFailures)
 })
-
-// registerHours registers the metrics of hours, where billing.usage is enabled.
-var registerHours = sync.OnceFunc(func() { registry.MustRegister(measured, waitingHours, givenUpHours) })
 
 func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
 

@@ -62,21 +62,15 @@ func assemble(ctx context.Context, c *config.OperatorConfiguration, s surroundin
 	}
 	p := &program{db: db, outbox: outbox, elected: make(chan struct{})}
 	register()
-	keep := p.addLoops(c, store, s)
-	if c.Billing.Usage.Enabled {
-		if err := p.measureHours(ctx, s.api, &c.Billing, keep); err != nil {
-			p.close()
-			return nil, err
-		}
-	}
+	p.addLoops(c, store, s)
 	if c.Billing.Driver == config.DriverSQLite {
 		p.loops = append(p.loops, &onlyOne{elected: p.elected, wait: aloneWithin, path: c.Billing.SQLite.Path, waiting: s.election.Waiting})
 	}
 	return p, nil
 }
 
-// addLoops adds the loops that every exporter has, and returns the keeper.
-func (p *program) addLoops(c *config.OperatorConfiguration, store *billing.Store, s surroundings) *keeper {
+// addLoops adds the loops that every exporter has.
+func (p *program) addLoops(c *config.OperatorConfiguration, store *billing.Store, s surroundings) {
 	b := &c.Billing
 	track := &tracker{
 		clusterID: clusterID(b), api: s.api, outbox: p.outbox, queue: newQueue(s.clock.Now), interval: time.Second,
@@ -96,7 +90,6 @@ func (p *program) addLoops(c *config.OperatorConfiguration, store *billing.Store
 	report := &reporter{apply: s.api.ApplyTenantStatus, outbox: p.outbox, keeper: keep, tenants: track.tenants, clock: s.clock, events: s.events, pace: pace,
 		patience: 2*b.FlushInterval.Duration + 10*time.Second}
 	p.loops = append(p.loops, track, keep, report, newMemoryKeeper())
-	return keep
 }
 
 // aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor expires earlier.

@@ -13,7 +13,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -23,9 +22,9 @@ import (
 
 // standIn is a stand-in for the API server that serves only the requests of the exporter: lists, in pages if a limit is set,
 // watches without events, and writes. Each namespace is the root of a tenant that has been told that all is exported, as after a
-// restart; the pods are spread over them.
+// restart.
 type standIn struct {
-	namespaces, pods int
+	namespaces int
 
 	mu    sync.Mutex // guards lease
 	lease *coordinationv1.Lease
@@ -95,8 +94,7 @@ func (s *standIn) read(at, limit, from string) any {
 		return metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{
 			{Name: v1alpha1.Domain, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version}}}
 	case "/api/v1":
-		return resources("v1", metav1.APIResource{Name: "namespaces", Kind: "Namespace"}, metav1.APIResource{Name: "pods", Kind: "Pod", Namespaced: true},
-			metav1.APIResource{Name: "persistentvolumeclaims", Kind: "PersistentVolumeClaim", Namespaced: true}, metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true})
+		return resources("v1", metav1.APIResource{Name: "namespaces", Kind: "Namespace"}, metav1.APIResource{Name: "events", Kind: "Event", Namespaced: true})
 	case "/apis/" + version.GroupVersion:
 		return resources(version.GroupVersion, metav1.APIResource{Name: "lnamespaces", Kind: "LNamespace"})
 	case "/api/v1/namespaces":
@@ -113,10 +111,8 @@ func (s *standIn) read(at, limit, from string) any {
 				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported), Status: metav1.ConditionTrue, ObservedGeneration: 1,
 					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported), Message: "the ledger has all that is known of this tenant"}}}}
 		})
-	case "/api/v1/pods":
-		return page("PodList", "v1", s.pods, limit, from, func(i int) any { return runningPod(i, tenantName(i%s.namespaces)) })
 	}
-	return corev1.PersistentVolumeClaimList{TypeMeta: metav1.TypeMeta{Kind: "PersistentVolumeClaimList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	panic("the exporter reads " + at)
 }
 
 // page is at most limit objects from number from on.
@@ -135,6 +131,13 @@ func page(kind, version string, all int, limit, from string, object func(i int) 
 	return map[string]any{"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 }
 
+func resources(version string, all ...metav1.APIResource) metav1.APIResourceList {
+	for i := range all {
+		all[i].Verbs = metav1.Verbs{"list", "watch", "get", "patch", "create", "update"}
+	}
+	return metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version, APIResources: all}
+}
+
 // metadata is as large as a real object's: most of that is who wrote which field.
 func metadata(i int) metav1.ObjectMeta {
 	made := metav1.NewTime(time.Now().Add(-time.Hour).Truncate(time.Second))
@@ -143,19 +146,4 @@ func metadata(i int) metav1.ObjectMeta {
 		CreationTimestamp: made, Generation: 1, ManagedFields: []metav1.ManagedFieldsEntry{
 			{Manager: "warren", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)},
 			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &made, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}}}
-}
-
-func runningPod(i int, namespace string) corev1.Pod {
-	m := metadata(1e6 + i)
-	m.Namespace = namespace
-	return corev1.Pod{ObjectMeta: m, Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "app", Image: "app",
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("64Mi")}}}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning}}
-}
-
-func resources(version string, all ...metav1.APIResource) metav1.APIResourceList {
-	for i := range all {
-		all[i].Verbs = metav1.Verbs{"list", "watch", "get", "patch", "create", "update"}
-	}
-	return metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: version, APIResources: all}
 }
