@@ -181,7 +181,7 @@ func migratesCapsule(own *cluster, config *string) {
 			subNamespace("c-oil/c-oil-dev"), subNamespace("c-oil/c-oil-prod"), subNamespace("c-gas/c-gas-lab"))
 	})
 
-	It("MIG-C3 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {
+	It("MIG-C3 MIG-C6 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {
 		_, warning, code := s.warren(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
 		Expect(code).To(BeZero(), warning)
 		Expect(warning).To(ContainSubstring("Warning: deletion of a Tenant: not before"))
@@ -195,13 +195,10 @@ func migratesCapsule(own *cluster, config *string) {
 		}
 		s.keeps(ctx, before)
 
-		By("what the guide tells the admin to do in the end")
-		for _, name := range []string{"c-oil", "c-gas"} {
-			_, problems, code := s.Kubectl(ctx, controlplane.Admin, "delete", "tenants.capsule.clastix.io", name, "--wait=false")
-			Expect(code).To(BeZero(), problems)
-			_, problems, code = s.Kubectl(ctx, controlplane.Admin, "patch", "tenants.capsule.clastix.io", name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-			Expect(code == 0 || strings.Contains(problems, "NotFound")).To(BeTrue(), problems)
-		}
+		By("MIG-C6 the commands of the guide")
+		s.cleanUp(ctx, "capsule-system")
+		webhooks, _, _ := s.Kubectl(ctx, controlplane.Admin, "get", "validatingwebhookconfiguration,mutatingwebhookconfiguration", "-o", "name")
+		Expect(webhooks).NotTo(ContainSubstring("capsule"))
 		Eventually(func() map[string]bool { return ownedCount(s.state(ctx, "c-")) }).WithContext(ctx).Should(BeEmpty(), "the garbage collector has been there")
 		s.keeps(ctx, before)
 		for namespace, user := range map[string]string{"c-oil-dev": "alice", "c-oil-new": "alice", "c-gas": "bob", "c-gas-lab": "bob"} {

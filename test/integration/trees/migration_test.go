@@ -237,7 +237,7 @@ func (s *migration) cleanUp(ctx context.Context, namespace string) {
 	Expect(err).NotTo(HaveOccurred())
 	page, err := os.ReadFile(filepath.Join(root, "docs", "guides", "migrating.md"))
 	Expect(err).NotTo(HaveOccurred())
-	script := regexp.MustCompile("(?s)```\n([^`]*kubectl delete namespace " + namespace + "\n)```").FindSubmatch(page)
+	script := regexp.MustCompile("(?s)```\n([^`]*kubectl delete namespace " + namespace + "\n[^`]*)```").FindSubmatch(page)
 	Expect(script).NotTo(BeNil())
 	s.script(ctx, string(script[1]))
 	s.isRid(ctx, build.Namespace(namespace))
