@@ -25,13 +25,14 @@ type run struct {
 	cancel context.CancelFunc
 
 	// The Set's lock guards these.
-	over   bool
-	open   bool      // a watch is open
-	fresh  bool      // the store is complete: a list, or the initial events of the open watch, have filled it
-	staged *listing  // a list that readers get once a watch from its resourceVersion is open
-	listed bool      // the server has answered a list
-	slot   bool      // the run holds a slot: one of the StartConcurrency initial lists that may go on at a time
-	began  time.Time // when the first list began
+	over      bool
+	open      bool      // a watch is open
+	fresh     bool      // the store is complete: a list, or the initial events of the open watch, have filled it
+	undecoded error     // why an object's last state could not be decoded; nil while all could
+	staged    *listing  // a list that readers get once a watch from its resourceVersion is open
+	listed    bool      // the server has answered a list
+	slot      bool      // the run holds a slot: one of the StartConcurrency initial lists that may go on at a time
+	began     time.Time // when the first list began
 
 	calls inflight
 }
@@ -50,7 +51,7 @@ func (r *run) follow() {
 	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
 		p.selection.client)
-	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{r}, cache.ReflectorOptions{
+	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{run: r, undecoded: map[string]error{}}, cache.ReflectorOptions{
 		Name: p.selection.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
 		// The reflector's own back-off may wait for a minute after the server is back.
 		Backoff:      &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
@@ -69,8 +70,8 @@ func (r *run) end() {
 	r.cancel()
 }
 
-// working says whether a watch is open and the store is complete.
-func (r *run) working() bool { return r.open && r.fresh }
+// working says whether a watch is open and the store is complete and as the server has it.
+func (r *run) working() bool { return r.open && r.fresh && r.undecoded == nil }
 
 func (r *run) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	if !r.calls.start() {
@@ -144,7 +145,22 @@ func (r *run) closed() {
 	r.trouble(errors.New("the stream ended before all objects were there"))
 }
 
+// noteUndecoded notes why an object's last state could not be decoded; nil means that all could.
+func (r *run) noteUndecoded(err error) {
+	r.undecoded = err
+	switch {
+	case err != nil:
+		r.trouble(err)
+	case r.working():
+		r.synced()
+	}
+}
+
 func (r *run) synced() {
+	if r.undecoded != nil {
+		r.trouble(r.undecoded)
+		return
+	}
 	if r.part.state != Synced && !r.began.IsZero() {
 		r.part.set.metrics.synced(r.part, time.Since(r.began))
 	}

@@ -1,13 +1,21 @@
 package watchset
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // sink is the cache.ReflectorStore of a run; it writes into the part's store, or to the Sink of the request. The reflector calls it
 // from one goroutine.
-type sink struct{ run *run }
+type sink struct {
+	run *run
+	// undecoded are the objects, by namespace/name, whose last state could not be decoded, and why.
+	undecoded map[string]error
+}
 
 // Add implements cache.ReflectorStore, and so do Update, Delete, Resync and Replace.
 func (s *sink) Add(obj any) error    { return s.put(obj, put) }
@@ -18,17 +26,21 @@ func (s *sink) Resync() error        { return nil }
 func (s *sink) Replace(objs []any, resourceVersion string) error {
 	p := s.run.part
 	all := make([]client.Object, 0, len(objs))
+	s.undecoded = map[string]error{}
 	for _, obj := range objs {
-		object, err := p.selection.prepareObject(obj)
+		object, err := s.prepare(obj)
 		if err != nil {
-			return err
+			object = s.find(obj) // what was known of it stays: it isn't gone
 		}
-		all = append(all, object)
+		if object != nil {
+			all = append(all, object)
+		}
 	}
 	listed := newListing(p, all, resourceVersion)
 	s.run.locked(func() {
 		r := s.run
 		r.freeSlot()
+		r.undecoded = s.firstUndecoded()
 		if !r.open {
 			r.staged = listed // readers get it when the watch is open
 			return
@@ -41,19 +53,65 @@ func (s *sink) Replace(objs []any, resourceVersion string) error {
 }
 
 // Transformer implements cache.TransformingStore. The reflector so transforms each of a watch's initial objects as it arrives, and
-// never holds all of them untransformed.
+// never holds all of them untransformed. An object that can't be decoded is left to Replace, because the reflector would drop it.
 func (s *sink) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, err := s.run.part.selection.prepareObject(obj)
-		return stored{object}, err
+		if err != nil {
+			return obj, nil //nolint:nilerr // see above
+		}
+		return stored{object}, nil
 	}
+}
+
+// prepare is prepareObject, and records in undecoded whether obj could be decoded.
+func (s *sink) prepare(obj any) (client.Object, error) {
+	object, err := s.run.part.selection.prepareObject(obj)
+	if raw, ok := obj.(client.Object); ok {
+		key := objectKey(raw)
+		if delete(s.undecoded, key); err != nil {
+			s.undecoded[key] = fmt.Errorf("decoding %s: %w", key, err)
+		}
+	}
+	return object, err
+}
+
+// find returns what the part knows of an object; nil if nothing.
+func (s *sink) find(obj any) (known client.Object) {
+	if raw, ok := obj.(client.Object); ok {
+		s.run.part.set.lock.read(func() { known = s.run.part.contents.find(objectKey(raw)) })
+	}
+	return known
+}
+
+// firstUndecoded returns one of the reasons in undecoded, always the same; nil if all objects could be decoded.
+func (s *sink) firstUndecoded() error {
+	for _, key := range slices.Sorted(maps.Keys(s.undecoded)) {
+		return s.undecoded[key]
+	}
+	return nil
+}
+
+// decode is prepare for an event. Of a deleted object that can't be decoded it returns the last known state. It brings the state of the part
+// up to date, which is Degraded while an object's last state can't be decoded.
+func (s *sink) decode(obj any, c change) (client.Object, error) {
+	before := len(s.undecoded)
+	object, err := s.prepare(obj)
+	if known := s.find(obj); err != nil && c == removed && known != nil {
+		delete(s.undecoded, objectKey(known))
+		object, err = known, nil
+	}
+	if before > 0 || len(s.undecoded) > 0 {
+		s.run.locked(func() { s.run.noteUndecoded(s.firstUndecoded()) })
+	}
+	return object, err
 }
 
 func (s *sink) put(obj any, c change) error {
 	p := s.run.part
-	object, err := p.selection.prepareObject(obj)
+	object, err := s.decode(obj, c)
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // the part says so
 	}
 	if p.selection.isOwn() {
 		s.run.locked(func() { p.selection.observer(c, object) })
