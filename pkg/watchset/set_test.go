@@ -161,40 +161,6 @@ func TestClusterScopedInANamespace(t *testing.T) {
 	})
 }
 
-func TestDegradedKeepsObjects(t *testing.T) {
-	a := newAPI(both("secrets", "a")...)
-	a.put("secrets", "a", "s")
-	a.put("secrets", "a", "t")
-	bubble(t, a, quiet(), func(w *world) {
-		events := w.listen(secrets)
-		l := w.lease(in("a"))
-		events.want("create a/s", "create a/t")
-		a.do(func() { a.down = true })
-		a.drop()
-		w.after(20 * time.Second)
-		w.is(l, watchset.Synced)
-		w.after(20 * time.Second)
-		w.is(l, watchset.Degraded)
-		object, err := l.Get(types.NamespacedName{Namespace: "a", Name: "s"})
-		var degraded *watchset.DegradedError
-		if object == nil || !errors.As(err, &degraded) || degraded.LastSync.IsZero() || !apierrors.IsInternalError(degraded.Cause) {
-			t.Errorf("%v, %v", object, err)
-		}
-		if _, err := l.Get(types.NamespacedName{Namespace: "a", Name: "u"}); apierrors.IsNotFound(err) || !errors.As(err, &degraded) {
-			t.Errorf("%v: absence means nothing while Degraded", err)
-		}
-		a.do(func() { a.down = false })
-		a.remove("secrets", "a", "s")
-		a.put("secrets", "a", "u")
-		w.after(time.Minute)
-		w.is(l, watchset.Synced)
-		events.want("create a/u", "delete a/s")
-		if len(w.lines) != 3 {
-			t.Errorf("log lines: %q, want three", w.lines)
-		}
-	})
-}
-
 func TestIdleGrace(t *testing.T) {
 	a := newAPI(both("secrets", "a")...)
 	bubble(t, a, quiet(), func(w *world) {
@@ -245,49 +211,6 @@ func TestLimits(t *testing.T) {
 		set.Remove("c")
 		synctest.Wait()
 		w.is(last, watchset.Synced)
-	})
-}
-
-func TestHangingListsFreeTheirSlots(t *testing.T) {
-	a := newAPI(both("secrets", "*")...)
-	a.hangs = "a"
-	o := quiet()
-	o.StartConcurrency = 1
-	bubble(t, a, o, func(w *world) {
-		l, next := w.lease(in("a")), w.lease(in("b"))
-		w.is(l, watchset.Syncing)
-		w.is(next, watchset.Pending)
-		w.after(31 * time.Second)
-		w.is(l, watchset.Degraded)
-		w.is(next, watchset.Synced)
-		a.do(func() { a.hangs = "" })
-		w.is(w.lease(in("c")), watchset.Synced)
-	})
-}
-
-// INF-I82: the list of an informer that is Degraded already hangs again.
-func TestListsThatHangAgainFreeTheirSlots(t *testing.T) {
-	a := newAPI(both("secrets", "*")...)
-	a.hangs = "a"
-	o := quiet()
-	o.StartConcurrency = 1
-	bubble(t, a, o, func(w *world) {
-		a.do(func() { a.resume = make(chan struct{}) })
-		l := w.lease(in("a"))
-		w.after(31 * time.Second)
-		w.is(l, watchset.Degraded)
-		for _, other := range []string{"b", "c"} {
-			a.do(func() { a.down = true })
-			a.resume <- struct{}{} // the request fails, and its repetition hangs
-			w.after(time.Millisecond)
-			a.do(func() { a.down = false })
-			w.after(16 * time.Second)
-			next := w.lease(in(other))
-			w.is(next, watchset.Pending)
-			w.after(31 * time.Second)
-			w.is(next, watchset.Synced)
-		}
-		w.is(l, watchset.Degraded)
 	})
 }
 
