@@ -25,7 +25,7 @@ type sized struct {
 // DeepCopyObject implements runtime.Object.
 func (s *sized) DeepCopyObject() runtime.Object {
 	c := *s
-	s.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	s.DeepCopyInto(&c.ObjectMeta)
 	return &c
 }
 
