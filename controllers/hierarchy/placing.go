@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync"
 
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/turns"
 )
@@ -46,6 +48,13 @@ func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	}
 	m.underWay, m.next = true, ""
 	return true
+}
+
+// hasTurn reports whether a request is for the namespace whose turn it is, for which all others wait.
+func (m *placing) hasTurn(r reconcile.Request) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.next != "" && m.next == r.Name
 }
 
 // end ends a move, and gives the turn to the next.

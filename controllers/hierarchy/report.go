@@ -70,7 +70,7 @@ func (r *Reporter) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.HierarchyConfiguration{}).
 		WatchesRawSource(r.View.Source(r.listReported)).
 		WatchesRawSource(source.Func(r.listen)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace)}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: r.Concurrency, RateLimiter: apianswer.RetryAfterOutage(), NewQueue: r.View.Queue(view.InNamespace, nil)}).
 		Complete(r)
 }
 

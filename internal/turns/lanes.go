@@ -22,6 +22,7 @@ type Lanes[K, L comparable] struct {
 	turnOf  func(K) Turn[L]
 	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
 	touched map[K]bool       // keys that came again while they waited: they are handed out with the turn that they have then
+	hurried func(K) bool     // unless it is nil, it reports whether a key that comes again while it waits takes the place of its new turn
 	tenants ring[string, *tenant[K, L]]
 	size    int
 }
@@ -79,13 +80,59 @@ func (r *ring[N, M]) pass(leaves bool) {
 	r.turns = append(r.turns, name)
 }
 
+// remove takes the member called name out.
+func (r *ring[N, M]) remove(name N) {
+	delete(r.members, name)
+	r.turns = slices.DeleteFunc(r.turns, func(one N) bool { return one == name })
+}
+
 // NewLanes returns lanes without keys.
 func NewLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *Lanes[K, L] {
 	return &Lanes[K, L]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
 }
 
-// Touch implements workqueue.Queue. A key that waits keeps its place, but what its work takes may be another by now.
-func (q *Lanes[K, L]) Touch(k K) { q.touched[k] = true }
+// Hurry makes a key that comes again while it waits take the place of the turn that it has by then, if hurried says so of it. Hurried must be
+// true of few keys: finding one among those of its tenant takes time.
+func (q *Lanes[K, L]) Hurry(hurried func(K) bool) *Lanes[K, L] {
+	q.hurried = hurried
+	return q
+}
+
+// Touch implements workqueue.Queue. A key that waits keeps its place unless it is hurried, but what its work takes may be another by now.
+func (q *Lanes[K, L]) Touch(k K) {
+	if q.hurried != nil && q.hurried(k) && q.remove(k) {
+		q.Push(k)
+		return
+	}
+	q.touched[k] = true
+}
+
+// remove takes a key out that waits in the tenant of its turn, and reports whether it was there.
+func (q *Lanes[K, L]) remove(k K) bool {
+	name := q.turnOf(k).Tenant
+	t := q.tenants.members[name]
+	if t == nil {
+		return false // it waits with another tenant: its namespace has moved since
+	}
+	for i := range t.classes {
+		class := &t.classes[i]
+		for lane, of := range class.members {
+			at := slices.IndexFunc(of.keys, func(e entry[K]) bool { return e.key == k })
+			if at < 0 {
+				continue
+			}
+			if of.keys = slices.Delete(of.keys, at, at+1); len(of.keys) == 0 {
+				class.remove(lane)
+			}
+			q.size--
+			if t.size--; t.size == 0 {
+				q.tenants.remove(name)
+			}
+			return true
+		}
+	}
+	return false
+}
 
 // Push implements workqueue.Queue.
 func (q *Lanes[K, L]) Push(k K) { q.PushTurn(k, q.turnOf(k)) }

@@ -37,14 +37,17 @@ func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.Wa
 
 // Queue returns what makes the queue of a controller, in which tenants take turns: one with very many requests delays each request of another by
 // one of its own. NamespaceOf says which namespace a request is about; its tenant is the root of the tree around it, or, outside of every tree,
-// the namespace itself.
-func (v *View) Queue(namespaceOf func(reconcile.Request) string) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+// the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant, because others wait for it.
+func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(reconcile.Request) bool) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	turnOf := func(r reconcile.Request) turns.Turn[string] {
-		namespace := namespaceOf(r)
-		return turns.Turn[string]{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace)}
+		namespace, class := namespaceOf(r), 1
+		if hurried != nil && hurried(r) {
+			class = 0
+		}
+		return turns.Turn[string]{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace), Class: class}
 	}
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: turns.NewLanes(turnOf, nil)})
+		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: turns.NewLanes(turnOf, nil).Hurry(hurried)})
 		return endsAtOnce{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
 		})}

@@ -30,7 +30,7 @@ func TestQueue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond)
-			q := x.Queue(Named)("test", limiter)
+			q := x.Queue(Named, nil)("test", limiter)
 			defer q.ShutDown()
 			for namespace := range strings.FieldsSeq(test.added) {
 				q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}})
@@ -46,8 +46,27 @@ func TestQueue(t *testing.T) {
 			}
 		})
 	}
+	t.Run("HIER-R6 who others wait for goes before all else of its tree, though it waits there already", func(t *testing.T) {
+		hurried := ""
+		q := x.Queue(Named, func(r reconcile.Request) bool { return r.Name == hurried })("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
+		defer q.ShutDown()
+		var got []string
+		for namespace := range strings.FieldsSeq("acme a1 a2 a3 o1") {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}})
+		}
+		hurried = "a3"
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "a3"}})
+		for q.Len() > 0 {
+			request, _ := q.Get()
+			got = append(got, request.Name)
+			q.Done(request)
+		}
+		if order := strings.Join(got, " "); order != "a3 o1 acme a1 a2" {
+			t.Errorf("the order is %s", order)
+		}
+	})
 	t.Run("SUB-S15 a failed request comes back after its delay", func(t *testing.T) {
-		q := x.Queue(InNamespace)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
+		q := x.Queue(InNamespace, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Millisecond))
 		defer q.ShutDown()
 		failed := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "a1", Name: "x"}}
 		q.AddRateLimited(failed)
@@ -56,7 +75,7 @@ func TestQueue(t *testing.T) {
 		}
 	})
 	t.Run("SUB-S15 nothing is handed out any more when the controller stops", func(t *testing.T) {
-		q := x.Queue(Named)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
+		q := x.Queue(Named, nil)("test", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Second))
 		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: "a1"}})
 		q.ShutDown()
 		if got, shutdown := q.Get(); !shutdown {
