@@ -114,7 +114,7 @@ var _ = Describe("with open-access", Ordered, func() {
 			return open.kubectl(ctx, "patch", "hierarchyconfiguration", "hierarchy", "-n", "m01-x", "--as=m01-user", "--type=merge", "-p", `{"spec":`+fields+`}`)
 		}
 		Expect(open.create(ctx, build.Hierarchy("m01-x"), "--as=m01-user")).To(allow())
-		Expect(patch(`{"annotations":{"memo":"x"}}`)).To(allow())
+		Expect(patch(`{"allowCascadingDeletion":true}`)).To(allow())
 		Expect(patch(`{"parent":"m01-org"}`)).To(allow())
 		Expect(patch(`{"allowCascadingDeletion":false}`)).To(allow())
 		requests, err := open.Requests(ctx, since)
