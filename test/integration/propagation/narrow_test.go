@@ -170,6 +170,8 @@ var _ = Describe("an operator with rights in some namespaces", Ordered, func() {
 		f.grant(ctx, leaf)
 		f.says(ctx, map[string]string{leaf: "InSync: "})
 		Expect(f.events(ctx, hc, v1alpha1.ReasonNotObserved)).To(HaveLen(1))
+		f.move(ctx, leaf, "") // the cases below count informers
+		f.absent(ctx, s, leaf)
 	})
 
 	It("INF-I70 follows namespaces that come, move and leave, as soon as it has the right there", func(ctx SpecContext) {
