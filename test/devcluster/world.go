@@ -27,8 +27,12 @@ import (
 	"os"
 	"path/filepath"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/devcluster/process"
 )
@@ -208,6 +212,16 @@ func (w *World) StartOperator(ctx context.Context) (*Operator, error) {
 		}
 	}
 	return o, nil
+}
+
+// RecordConfig records the deployed configuration file as the file in force, as an operator would, for a World without one.
+func (w *World) RecordConfig(ctx context.Context) error {
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
+	if err := w.Admin().Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+		return err
+	}
+	record.Data = map[string]string{"config.yaml": w.OperatorConfig}
+	return w.Admin().Update(ctx, record)
 }
 
 // Stop ends the operator, then the control plane, and removes all files. An operator that ends badly, or whose log has a

@@ -11,11 +11,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/test/devcluster"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 	"github.com/warren-tenancy/warren/test/suite"
@@ -48,10 +44,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(world.Stop)
 	world.Plugins = plugins
-	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "warren-system", Name: v1alpha1.AcceptedConfigName}}
-	Expect(world.Admin().Get(ctx, client.ObjectKeyFromObject(record), record)).To(Succeed())
-	record.Data = map[string]string{"config.yaml": world.OperatorConfig} // as an operator would
-	Expect(world.Admin().Update(ctx, record)).To(Succeed())
+	Expect(world.RecordConfig(ctx)).To(Succeed())
 })
 
 // buildPlugin builds the plugin into a folder of its own: bin may hold an older one.

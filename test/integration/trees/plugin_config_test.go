@@ -15,7 +15,10 @@ var _ = Describe("kubectl warren config", func() {
 	It("shows the file in force, and which of it is a default", func(ctx SpecContext) {
 		file, err := os.ReadFile(shared.Operator.ConfigFile)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(shared.done(ctx, controlplane.Admin, "config", "view")).To(Equal(string(file)))
+		Eventually(func() string {
+			out, _, _ := shared.warren(ctx, controlplane.Admin, "config", "view")
+			return out
+		}).WithContext(ctx).Should(Equal(string(file)), "the leader records it")
 		Expect(shared.done(ctx, controlplane.Admin, "config", "view", "-o", "yaml")).To(And(HavePrefix("acceptRemovals: \"\"\naccess:\n"), ContainSubstring("userClusterRole: admin")))
 		Expect(shared.fails(ctx, controlplane.Admin, "config", "view", "--operator-namespace", "xv-none")).
 			To(HavePrefix("the operator has recorded no configuration file in ConfigMap xv-none/warren-accepted-config: "))

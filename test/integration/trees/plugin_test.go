@@ -113,6 +113,7 @@ var _ = Describe("kubectl warren shows a cluster of 1,000 namespaces", Ordered, 
 
 	BeforeAll(func(ctx SpecContext) {
 		own = startWorld(ctx, devcluster.Options{WithoutOperator: true, ControlPlane: controlplane.Options{WithoutControllers: true}})
+		Expect(own.RecordConfig(ctx)).To(Succeed())
 		own.put(ctx,
 			build.Root("org"), build.Root("payments", v1alpha1.LabelTemplate, "base"), build.Root("shop"),
 			build.Child("pay-web", "payments", v1alpha1.LabelBound, "true"), build.Child("pay-db", "pay-web", v1alpha1.LabelBound, "true"),
