@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,13 +21,18 @@ import (
 // leaseRequestTimeout bounds each request for the Lease, so that one that hangs does not cost the leadership.
 const leaseRequestTimeout = 5 * time.Second
 
+// leaseDuration is how long the Lease holds after a renewal.
+const leaseDuration = 15 * time.Second
+
 // leaderLock is the Lease of the operator. client-go's election lets a leader that reads another holder's name in the Lease try to renew it
-// until the renewal's deadline, 10 s, while its controllers write. The leaderLock ends the process at that read (FLT-F18). Only the
-// election's goroutine uses it.
+// until the renewal's deadline, 10 s, while its controllers write. The leaderLock ends the process at that read, and before it at a write that
+// comes too late (FLT-F18). Only the election's goroutine uses it, but for endLateWrites.
 type leaderLock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.
 	leads bool
+	// renewed is when the last successful write of the Lease began; nil while this process does not hold the Lease. Every request reads it.
+	renewed atomic.Pointer[time.Time]
 	// endProcess ends the process.
 	endProcess func(holder string)
 }
@@ -65,22 +72,49 @@ func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 	if l.leads && !holds {
 		l.endProcess(record.HolderIdentity)
 	}
-	l.leads = holds
+	if l.leads = holds; !holds {
+		l.renewed.Store(nil)
+	}
 	return record, raw, nil
 }
 
 // Create makes the Lease, held by this process.
 func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	begun := time.Now()
 	err := l.LeaseLock.Create(ctx, record)
-	l.leads = l.leads || err == nil
+	if err == nil {
+		l.leads = true
+		l.renewed.Store(&begun)
+	}
 	return err
 }
 
 // Update takes, renews or releases the Lease.
 func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	begun := time.Now()
 	err := l.LeaseLock.Update(ctx, record)
-	if err == nil {
-		l.leads = record.HolderIdentity == l.Identity()
+	if err != nil {
+		return err
 	}
-	return err
+	if l.leads = record.HolderIdentity == l.Identity(); l.leads {
+		l.renewed.Store(&begun)
+	} else {
+		l.renewed.Store(nil)
+	}
+	return nil
 }
+
+// endLateWrites ends the process at a write that comes when the Lease has run out: this process was frozen, another may lead by now, and what
+// this one knows of the cluster is old. Until then no other process may lead.
+func (l *leaderLock) endLateWrites(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if renewed := l.renewed.Load(); request.Method != http.MethodGet && renewed != nil && time.Since(*renewed) > leaseDuration {
+			l.endProcess("unknown: the Lease has run out")
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

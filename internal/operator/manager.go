@@ -111,7 +111,9 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if err != nil {
 		return nil, err
 	}
+	cfg.Wrap(lock.endLateWrites)
 	options.LeaderElectionResourceLockInterface = lock
+	options.LeaseDuration = new(leaseDuration)
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)

@@ -1,0 +1,34 @@
+package operator
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+func TestLateWritesEndTheProcess(t *testing.T) {
+	long := time.Now().Add(-leaseDuration - time.Second)
+	now := time.Now()
+	for name, test := range map[string]struct {
+		method  string
+		renewed *time.Time
+		ends    bool
+	}{
+		"FLT-F18 a write when the Lease has run out":   {http.MethodPut, &long, true},
+		"FLT-F18 a read when the Lease has run out":    {http.MethodGet, &long, false},
+		"FLT-F18 a write while the Lease holds":        {http.MethodPatch, &now, false},
+		"FLT-F18 a write of a process without a Lease": {http.MethodPost, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := false
+			lock := &leaderLock{endProcess: func(string) { ended = true }}
+			lock.renewed.Store(test.renewed)
+			answered := roundTripper(func(*http.Request) (*http.Response, error) { return httptest.NewRecorder().Result(), nil })
+			answer, err := lock.endLateWrites(answered).RoundTrip(httptest.NewRequest(test.method, "/api/v1/namespaces", nil))
+			if err != nil || answer.Body.Close() != nil || ended != test.ends {
+				t.Errorf("%v, ended: %t, want %t", err, ended, test.ends)
+			}
+		})
+	}
+}
