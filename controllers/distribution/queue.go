@@ -3,31 +3,32 @@ package distribution
 import (
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/turns"
+	"k8s.io/utils/clock"
+
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
 // key is one piece of work: the write of one target, or, if namespace is empty, a review of all targets of the distribution.
 type key struct{ distribution, namespace string }
 
-// turnOf returns a key's place in the queue: reviews come first, then writes, in turns by distribution. There are no turns by
+// attributesOf returns a key's place in the queue: reviews come first, then writes, in turns by distribution. There are no turns by
 // tenant, because distributions belong to the cluster's administrators.
-func turnOf(k key) turns.Turn[string] {
+func attributesOf(k key) fairqueue.Attributes {
 	if k.namespace == "" {
-		return turns.Turn[string]{}
+		return fairqueue.Attributes{}
 	}
-	return turns.Turn[string]{Class: 1, Lane: k.distribution}
+	return fairqueue.Attributes{Class: 1, Lane: k.distribution}
 }
 
 // queue holds the keys that await a worker, and tells each run which of its targets are among them. Its callers hold no lock.
 type queue struct {
-	*copying.Queue[key, string]
+	*fairqueue.Queue[key]
 	runs *runs
 	pace time.Duration
 }
 
 func newQueue(r *runs, pace time.Duration) *queue {
-	return &queue{Queue: copying.NewQueue(turnOf), runs: r, pace: pace}
+	return &queue{Queue: fairqueue.New(attributesOf, clock.RealClock{}), runs: r, pace: pace}
 }
 
 // add queues keys on the leader, and marks their targets as open in their runs. On other replicas it does nothing.

@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // errMoveWaits says that another namespace is being moved: who waits is queued when its turn has come.
@@ -21,7 +21,7 @@ type placing struct {
 	mu       sync.Mutex // guards all below; the queue is never called while it is held
 	underWay bool
 	next     string // whose turn it is, and who has been queued for it; "" if nobody has
-	waiting  *turns.Lanes[string, string]
+	waiting  *fairqueue.Order[string]
 	waits    map[string]bool // the names that wait
 	again    func(namespace string)
 }
@@ -30,7 +30,7 @@ type placing struct {
 func (m *placing) listen(_ context.Context, q queue) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.waiting, m.waits = turns.NewLanes[string, string](nil, nil), map[string]bool{}
+	m.waiting, m.waits = fairqueue.NewOrder[string](nil, nil), map[string]bool{}
 	m.again = func(namespace string) { q.Add(requestNamed(namespace)) }
 	return nil
 }
@@ -42,7 +42,7 @@ func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	if m.underWay || m.next != "" && m.next != name {
 		if !m.waits[name] {
 			m.waits[name] = true
-			m.waiting.PushTurn(name, turns.Turn[string]{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
+			m.waiting.PushTurn(name, fairqueue.Attributes{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
 		}
 		return false
 	}

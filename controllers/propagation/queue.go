@@ -1,11 +1,10 @@
 package propagation
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 
-	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/propagate"
-	"github.com/warren-tenancy/warren/internal/turns"
 )
 
 // what says which work a key asks for.
@@ -38,46 +37,40 @@ func keysFor(slots []propagate.Slot, keyOf func(propagate.Slot) key) []key {
 	return keys
 }
 
-// lane groups the slots of one source, given by its kind, namespace and name: the lanes of a tenant take turns in the queue.
-type lane struct {
-	kind            schema.GroupKind
-	namespace, name string
-}
-
 // queue holds the keys that are to be looked at.
-type queue = copying.Queue[key, lane]
+type queue = fairqueue.Queue[key]
 
 // largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
-// these writes have a weight (see turns.Turn). With turns of one copy each, twenty sources of 1 MiB, whose bodies exceed bodiesLimit
+// these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies exceed bodiesLimit
 // together, would be read and rendered anew for each copy.
 const largeBody = 64 << 10
 
-// newQueue returns a queue that takes the turn of each key from the tables.
-func newQueue(f facts) *queue { return copying.NewQueue(f.turnOf) }
+// newQueue returns a queue that takes the attributes of each key from the tables.
+func newQueue(f facts) *queue { return fairqueue.New(f.attributesOf, clock.RealClock{}) }
 
-// turnOf returns the turn of a key; see turns.Turn. The tenant is the root of the tree around the key's namespace, and "" outside of every
+// attributesOf returns where a key waits; see fairqueue.Attributes. The tenant is the root of the tree around the key's namespace, and "" outside of every
 // tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
 // may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions, class 2 the rest.
-func turnOf(world *propagate.World, k key) turns.Turn[lane] {
-	turn := turns.Turn[lane]{Tenant: world.Forest.RootOf(k.slot.Namespace)}
+func attributesOf(world *propagate.World, k key) fairqueue.Attributes {
+	of := fairqueue.Attributes{Tenant: world.Forest.RootOf(k.slot.Namespace)}
 	if k.what != aSlot {
 		// A look at a source costs a read; one at a namespace, or at the limits of a tree, asks nothing of the API server.
-		turn.Urgent = k.what != aSource || propagate.GivesRights(k.slot)
-		return turn
+		of.Urgent = k.what != aSource || propagate.GivesRights(k.slot)
+		return of
 	}
 	action := world.Plan(k.slot)
-	turn.Class, turn.Lane = 2, lane{action.Source.Kind, action.Source.Namespace, action.Source.Name}
+	of.Class, of.Lane = 2, action.Source.String()
 	if s := world.Sources.At(action.Source); s != nil {
-		turn.Length = 1 + s.Size/largeBody
+		of.Burst = 1 + s.Size/largeBody
 		if s.Size >= largeBody && (action.Verb == propagate.Create || action.Verb == propagate.Update) {
-			turn.Weight = s.Size
+			of.Weight = s.Size
 		}
 	}
 	switch {
 	case propagate.GivesRights(k.slot) && action.Verb != propagate.Create:
-		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
+		of.Class, of.Weight, of.Urgent = 0, 0, true
 	case action.Verb == propagate.Delete:
-		turn.Class = 1
+		of.Class = 1
 	}
-	return turn
+	return of
 }

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
-	"github.com/warren-tenancy/warren/internal/turns"
 	"github.com/warren-tenancy/warren/internal/view"
 )
 
@@ -204,11 +204,11 @@ func (f facts) plan(slot propagate.Slot) propagate.Action {
 	return f.of.in.world.Plan(slot)
 }
 
-// turnOf returns the turn of a key in the queue.
-func (f facts) turnOf(k key) turns.Turn[lane] {
+// attributesOf returns where a key waits in the queue.
+func (f facts) attributesOf(k key) fairqueue.Attributes {
 	f.of.mu.Lock()
 	defer f.of.mu.Unlock()
-	return turnOf(f.of.in.world, k)
+	return attributesOf(f.of.in.world, k)
 }
 
 // slotsIn are the slots in namespace that a plan may concern.

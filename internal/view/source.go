@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/warren-tenancy/warren/internal/turns"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
 )
 
 // Source returns a controller's source. requests returns what a change makes that controller reconcile.
@@ -39,15 +39,15 @@ func (s *subscription) WaitForSync(ctx context.Context) error { return s.view.Wa
 // one of its own. NamespaceOf says which namespace a request is about; its tenant is the root of the tree around it, or, outside of every tree,
 // the namespace itself. Hurried, unless it is nil, reports whether a request goes before all others of its tenant, because others wait for it.
 func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(reconcile.Request) bool) func(string, workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-	turnOf := func(r reconcile.Request) turns.Turn[string] {
+	attributesOf := func(r reconcile.Request) fairqueue.Attributes {
 		namespace, class := namespaceOf(r), 1
 		if hurried != nil && hurried(r) {
 			class = 0
 		}
-		return turns.Turn[string]{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace), Class: class}
+		return fairqueue.Attributes{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace), Class: class}
 	}
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: turns.NewLanes(turnOf, nil).Hurry(hurried)})
+		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: fairqueue.NewOrder(attributesOf, nil).Hurry(hurried)})
 		return endsAtOnce{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
 		})}

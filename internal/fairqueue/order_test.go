@@ -1,4 +1,4 @@
-package turns
+package fairqueue
 
 import (
 	"strings"
@@ -26,10 +26,10 @@ func TestLanes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// Keys are words: their first letter is the tenant, their second the class, their third the lane. Turns of lane x are long.
-			q := NewLanes(func(word string) Turn[byte] {
-				turn := Turn[byte]{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2]}
-				if turn.Lane == 'x' {
-					turn.Length = 3
+			q := NewOrder(func(word string) Attributes {
+				turn := Attributes{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2:3]}
+				if turn.Lane == "x" {
+					turn.Burst = 3
 				}
 				return turn
 			}, nil)

@@ -1,8 +1,9 @@
-package copying
+package fairqueue
 
 import (
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,28 +11,28 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/turns"
+	"k8s.io/utils/clock"
 )
 
 // Keys are words: the first letter is the tenant, and capital letters weigh a MiB each.
-func wordTurn(word string) turns.Turn[string] {
+func wordTurn(word string) Attributes {
 	heavy := 0
 	for _, letter := range word {
 		if letter >= 'A' && letter <= 'Z' {
 			heavy += 1 << 20
 		}
 	}
-	return turns.Turn[string]{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
+	return Attributes{Tenant: word[:1], Lane: word, Weight: heavy, Urgent: true}
 }
 
 // workers starts so many workers, which work on the keys of a queue until the test ends, or somebody calls stop.
-func workers[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func(K)) (stop func()) {
+func workers[K comparable](t *testing.T, q *Queue[K], count int, work func(K)) (stop func()) {
 	t.Helper()
 	return workersInVain(t, q, count, func(k K) (inVain bool) { work(k); return false })
 }
 
 // workersInVain is workers whose work may be in vain.
-func workersInVain[K, L comparable](t *testing.T, q *Queue[K, L], count int, work func(K) (inVain bool)) (stop func()) {
+func workersInVain[K comparable](t *testing.T, q *Queue[K], count int, work func(K) (inVain bool)) (stop func()) {
 	t.Helper()
 	var all sync.WaitGroup
 	for range count {
@@ -50,7 +51,7 @@ func workersInVain[K, L comparable](t *testing.T, q *Queue[K, L], count int, wor
 
 func TestShares(t *testing.T) {
 	t.Run("PROP-Q7 heavy keys wait for one another, and light ones for none of them", func(t *testing.T) {
-		q := NewQueue(wordTurn)
+		q := New(wordTurn, clock.RealClock{})
 		q.Lead()
 		var underWay, most atomic.Int64
 		release, light := make(chan struct{}), make(chan string, 1)
@@ -86,7 +87,7 @@ func TestShares(t *testing.T) {
 		}
 	})
 	t.Run("PROP-Q7 what weighs more than there is room for is worked on alone", func(t *testing.T) {
-		s := newShares[string, string]()
+		s := newShares[string](clock.RealClock{})
 		for _, word := range []string{"aABCDE", "bA"} {
 			s.note(word, wordTurn(word))
 		}
@@ -100,7 +101,7 @@ func TestShares(t *testing.T) {
 	})
 	t.Run("PROP-Q7 tenants take turns among what is set aside", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShares[string, string]()
+			s := newShares[string](clock.RealClock{})
 			begun := handOut(s, wordTurn, "aXXX", "aX1", "aX2", "aX3", "aX4", "aX1", "bX")
 			if len(begun) != 1 {
 				t.Fatalf("%v have begun", begun)
@@ -112,7 +113,7 @@ func TestShares(t *testing.T) {
 		})
 	})
 	t.Run("PROP-Q7 what has become a deletion waits for nothing", func(t *testing.T) {
-		s := newShares[string, string]()
+		s := newShares[string](clock.RealClock{})
 		handOut(s, wordTurn, "aXXX", "bX")
 		deletion := wordTurn("bX")
 		deletion.Weight = 0
@@ -122,7 +123,7 @@ func TestShares(t *testing.T) {
 		}
 	})
 	t.Run("PROP-Q7 nothing is lost when the queue ends", func(t *testing.T) {
-		q := NewQueue(wordTurn)
+		q := New(wordTurn, clock.RealClock{})
 		q.Lead()
 		for _, word := range []string{"aXXX", "bXXX", "c"} {
 			q.Add(word)
@@ -143,7 +144,7 @@ func TestShares(t *testing.T) {
 }
 
 // Keys of copies are words: the first letter is the tenant; those that begin with a dot have none. Capital letters weigh a MiB each.
-func copyTurn(word string) turns.Turn[string] {
+func copyTurn(word string) Attributes {
 	turn := wordTurn(word)
 	if turn.Class, turn.Urgent = 2, false; word[0] == '.' {
 		turn.Tenant = ""
@@ -152,7 +153,7 @@ func copyTurn(word string) turns.Turn[string] {
 }
 
 // handOut notes that all keys have work, hands them out, and returns what those take that begin.
-func handOut(s *shares[string, string], turnOf func(string) turns.Turn[string], words ...string) (begun []share) {
+func handOut(s *shares[string], turnOf func(string) Attributes, words ...string) (begun []share) {
 	for _, word := range words {
 		s.lately.note(turnOf(word).Tenant, time.Now())
 	}
@@ -167,12 +168,12 @@ func handOut(s *shares[string, string], turnOf func(string) turns.Turn[string], 
 
 func TestSharedWorkers(t *testing.T) {
 	t.Run("PROP-Q8 a tenant has all workers while no other has work", func(t *testing.T) {
-		if got := len(handOut(newShares[string, string](), copyTurn, "a1", "a2", "a3", "a4")); got != 4 {
+		if got := len(handOut(newShares[string](clock.RealClock{}), copyTurn, "a1", "a2", "a3", "a4")); got != 4 {
 			t.Errorf("%d keys have begun", got)
 		}
 	})
 	t.Run("PROP-Q8 tenants share the workers, and each has its own", func(t *testing.T) {
-		s := newShares[string, string]()
+		s := newShares[string](clock.RealClock{})
 		begun := handOut(s, copyTurn, "a1", "a2", "a3", "a4", "b1", "b2", "b3")
 		if len(begun) != 2*sharedWorkers || s.count() != 3 {
 			t.Fatalf("%v have begun, %d are set aside", begun, s.count())
@@ -185,20 +186,20 @@ func TestSharedWorkers(t *testing.T) {
 		}
 	})
 	t.Run("PROP-Q8 what takes rights away, and what belongs to no tenant, waits for nobody", func(t *testing.T) {
-		urgentTurn := func(word string) turns.Turn[string] {
+		urgentTurn := func(word string) Attributes {
 			turn := copyTurn(word)
 			if strings.HasSuffix(word, "!") {
 				turn.Urgent = true
 			}
 			return turn
 		}
-		if got := len(handOut(newShares[string, string](), urgentTurn, "a1", "a2", "b1", "a!", "a!!", ".1", ".2", ".3")); got != 8 {
+		if got := len(handOut(newShares[string](clock.RealClock{}), urgentTurn, "a1", "a2", "b1", "a!", "a!!", ".1", ".2", ".3")); got != 8 {
 			t.Errorf("%d keys have begun", got)
 		}
 	})
 	t.Run("PROP-Q8 the workers are the tenant's again when the others have had no work for a while", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newShares[string, string]()
+			s := newShares[string](clock.RealClock{})
 			begun := handOut(s, copyTurn, "b1", "a1", "a2", "a3", "a4", "a5")
 			time.Sleep(sharedFor)
 			if ready := s.end(begun[1]); !slices.Equal(ready, []string{"a3", "a4", "a5"}) {
@@ -208,7 +209,7 @@ func TestSharedWorkers(t *testing.T) {
 	})
 	t.Run("PROP-Q8 requests that hang leave the tenant its other workers when nobody else has work", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			q := NewQueue(copyTurn)
+			q := New(copyTurn, clock.RealClock{})
 			q.Lead()
 			var underWay atomic.Int64
 			hang := make(chan struct{})
@@ -232,7 +233,7 @@ func TestSharedWorkers(t *testing.T) {
 		})
 	})
 	t.Run("PROP-Q8 what is urgent of another tenant takes no worker", func(t *testing.T) {
-		s := newShares[string, string]()
+		s := newShares[string](clock.RealClock{})
 		urgent := copyTurn("b1")
 		urgent.Urgent = true
 		s.note("b1", urgent)
@@ -245,9 +246,7 @@ func TestSharedWorkers(t *testing.T) {
 	})
 	t.Run("PROP-Q8 heavy work makes way for other tenants, one body at a time, and rests in between", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			q := NewQueue(func(word string) turns.Turn[string] {
-				return copyTurn(word)
-			})
+			q := New(copyTurn, clock.RealClock{})
 			q.Lead()
 			var mu sync.Mutex
 			var begun []time.Duration
@@ -293,7 +292,7 @@ func TestWorkersRestAfterWorkInVain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := NewQueue(copyTurn)
+				q := New(copyTurn, clock.RealClock{})
 				q.Lead()
 				var mu sync.Mutex // guards begun
 				var begun []time.Duration
@@ -330,15 +329,15 @@ func TestSharesLoseNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			var mu sync.Mutex // guards random and done
-			q := NewQueue(func(key int) turns.Turn[int] {
+			q := New(func(key int) Attributes {
 				mu.Lock()
 				defer mu.Unlock()
-				turn := turns.Turn[int]{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: key % 5, Urgent: random.IntN(5) == 0}
+				turn := Attributes{Tenant: []string{"", "a", "b", "c"}[random.IntN(4)], Class: random.IntN(3), Lane: strconv.Itoa(key % 5), Urgent: random.IntN(5) == 0}
 				if random.IntN(3) == 0 {
 					turn.Weight = 1 + random.IntN(maxWeight)
 				}
 				return turn
-			})
+			}, clock.RealClock{})
 			q.Lead()
 			done := map[int]bool{}
 			stop := workers(t, q, 8, func(key int) {

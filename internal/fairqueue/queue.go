@@ -1,53 +1,49 @@
-// Package copying is the tools with which the packages propagation and distribution write copies: a queue that is fair to all tenants, and to all sources
-// of each (queue.go), guarded requests (writer.go) with what their answers mean (answers.go), repairs of copies that somebody changes in a
-// loop (repairs.go), and passes of the scrub over all copies (passes.go).
-//
-// A copy is an object that the operator wrote from another one, its source; a slot is the place (kind, namespace, name) of one copy.
-package copying
+package fairqueue
 
 import (
 	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
-
-	"github.com/warren-tenancy/warren/internal/turns"
+	"k8s.io/utils/clock"
 )
 
 // Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
-// turns, and so do the lanes L within a tenant; see turns.Turn. Of the work that sends many bytes (its Weight), no more than maxWeight is under
+// turns, and so do the lanes within a tenant; see Attributes. Of the work that sends many bytes (its Weight), no more than maxWeight is under
 // way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for what isn't urgent, and heavy work makes
 // way for the others (see shares).
-type Queue[K, L comparable] struct {
+type Queue[K comparable] struct {
+	clock    clock.WithTickerAndDelayedExecution
 	delaying workqueue.TypedDelayingInterface[K]
 	leading  atomic.Bool
 	working  atomic.Int64 // how many keys are worked on
-	shares   *shares[K, L]
+	shares   *shares[K]
 }
 
-// NewQueue returns the queue of a standby. turnOf says where a key waits. It is called under the queue's lock when the key comes, and must
-// not call the queue.
-func NewQueue[K, L comparable](turnOf func(K) turns.Turn[L]) *Queue[K, L] {
-	s := newShares[K, L]()
-	turnNow := func(k K) turns.Turn[L] {
+// New returns the queue of a replica that does not lead. attributesOf is called under the queue's lock when a key comes. It may take
+// locks of its own, which nobody may hold while calling the queue, and must not call the queue itself.
+func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDelayedExecution) *Queue[K] {
+	s := newShares[K](c)
+	turnNow := func(k K) Attributes {
 		if turn, ok := s.reservedTurn(k); ok {
 			return turn
 		}
-		return turnOf(k)
+		return attributesOf(k)
 	}
-	return &Queue[K, L]{shares: s, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: turns.NewLanes(turnNow, s.note)}),
+	return &Queue[K]{shares: s, clock: c, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Clock: c,
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: NewOrder(turnNow, s.note)}),
 	})}
 }
 
 // Lead makes this replica's queue take keys.
-func (q *Queue[K, L]) Lead() { q.leading.Store(true) }
+func (q *Queue[K]) Lead() { q.leading.Store(true) }
 
 // Leads says whether Lead was called.
-func (q *Queue[K, L]) Leads() bool { return q.leading.Load() }
+func (q *Queue[K]) Leads() bool { return q.leading.Load() }
 
 // Add queues keys. The caller holds no lock.
-func (q *Queue[K, L]) Add(keys ...K) {
+func (q *Queue[K]) Add(keys ...K) {
 	if !q.Leads() {
 		return
 	}
@@ -57,11 +53,11 @@ func (q *Queue[K, L]) Add(keys ...K) {
 }
 
 // AddAfter queues a key when some time has passed.
-func (q *Queue[K, L]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k, delay) }
+func (q *Queue[K]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k, delay) }
 
 // WorkOne hands one key to work, which says whether its request was in vain, such as one that a policy refuses. WorkOne returns false when the queue
 // has been shut down.
-func (q *Queue[K, L]) WorkOne(work func(K) (inVain bool)) bool {
+func (q *Queue[K]) WorkOne(work func(K) (inVain bool)) bool {
 	for {
 		k, shutdown := q.delaying.Get()
 		if shutdown {
@@ -77,7 +73,7 @@ func (q *Queue[K, L]) WorkOne(work func(K) (inVain bool)) bool {
 }
 
 // reviewLater looks, as long as keys are set aside, whether they have room because other tenants have no work any longer.
-func (q *Queue[K, L]) reviewLater() {
+func (q *Queue[K]) reviewLater() {
 	if q.delaying.ShuttingDown() || !q.shares.needsReview() {
 		return
 	}
@@ -88,22 +84,22 @@ func (q *Queue[K, L]) reviewLater() {
 }
 
 // callLater calls do when some time has passed. While do hands keys over they count neither as set aside nor as queued, so the queue is not idle.
-func (q *Queue[K, L]) callLater(after time.Duration, do func()) {
-	time.AfterFunc(after, func() {
+func (q *Queue[K]) callLater(after time.Duration, do func()) {
+	q.clock.AfterFunc(after, func() {
 		q.working.Add(1)
 		defer q.working.Add(-1)
 		do()
 	})
 }
 
-func (q *Queue[K, L]) workOn(k K, of share, work func(K) (inVain bool)) {
+func (q *Queue[K]) workOn(k K, of share, work func(K) (inVain bool)) {
 	q.working.Add(1)
 	defer q.working.Add(-1)
-	begun, inVain := time.Now(), false
+	begun, inVain := q.clock.Now(), false
 	defer func() {
 		// What the work has taken is given back, and what may have room now is queued.
 		end := func() { q.Add(q.shares.end(of)...) }
-		if rest := q.shares.rest(of, time.Since(begun), inVain); rest > 0 {
+		if rest := q.shares.rest(of, q.clock.Since(begun), inVain); rest > 0 {
 			q.callLater(rest, end)
 			return
 		}
@@ -114,10 +110,10 @@ func (q *Queue[K, L]) workOn(k K, of share, work func(K) (inVain bool)) {
 }
 
 // Len counts the keys that wait, without those whose delay (see AddAfter) is not over.
-func (q *Queue[K, L]) Len() int { return q.delaying.Len() + q.shares.count() }
+func (q *Queue[K]) Len() int { return q.delaying.Len() + q.shares.count() }
 
 // IsIdle says whether no key waits or is worked on, without those whose delay (see AddAfter) is not over.
-func (q *Queue[K, L]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }
+func (q *Queue[K]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }
 
 // ShutDown ends WorkOne when the keys that wait have been handed out.
-func (q *Queue[K, L]) ShutDown() { q.delaying.ShutDown() }
+func (q *Queue[K]) ShutDown() { q.delaying.ShutDown() }

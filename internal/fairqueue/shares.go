@@ -1,10 +1,10 @@
-package copying
+package fairqueue
 
 import (
 	"sync"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/turns"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -34,36 +34,38 @@ type share struct {
 }
 
 // shareOf returns what the work of a key with that turn takes.
-func shareOf[L comparable](turn turns.Turn[L]) share {
+func shareOf(turn Attributes) share {
 	return share{tenant: turn.Tenant, limited: turn.Tenant != "" && !turn.Urgent && turn.Weight == 0, weight: turn.Weight}
 }
 
 // shares keep one tenant from taking all workers, or the whole API server, while other tenants have work. They set keys aside until there is
 // room; who ends hands its room over to the next. A worker never waits for room, so the keys of others never wait behind these. A key that
 // is set aside keeps the turn it had; whoever changes what it asks for queues it again, and then the new turn counts.
-type shares[K, L comparable] struct {
-	mu       sync.Mutex                    // guards all below; the queue is never called while it is held
-	came     map[K]turns.Turn[L]           // keys that were handed out and have not begun
-	crowded  map[string]*turns.Lanes[K, L] // by tenant, keys that wait for one of its workers
-	heavy    *turns.Lanes[K, L]            // keys that wait until there is room for their weight
-	aside    map[K]turns.Turn[L]           // the keys that are set aside; their places in crowded and heavy for other turns count no more
-	reserved map[K]turns.Turn[L]           // keys that were set aside, have room now, and have not begun
-	workers  map[string]int                // by tenant, how many limited keys are worked on or reserved
-	bodies   int                           // how many heavy keys are worked on or reserved
-	underWay int                           // their weight, in bytes
+type shares[K comparable] struct {
+	clock    clock.PassiveClock
+	mu       sync.Mutex           // guards all below; the queue is never called while it is held
+	came     map[K]Attributes     // keys that were handed out and have not begun
+	crowded  map[string]*Order[K] // by tenant, keys that wait for one of its workers
+	heavy    *Order[K]            // keys that wait until there is room for their weight
+	aside    map[K]Attributes     // the keys that are set aside; their places in crowded and heavy for other turns count no more
+	reserved map[K]Attributes     // keys that were set aside, have room now, and have not begun
+	workers  map[string]int       // by tenant, how many limited keys are worked on or reserved
+	bodies   int                  // how many heavy keys are worked on or reserved
+	underWay int                  // their weight, in bytes
 	lately   lately
 	reviews  bool // whether a review is to come
 }
 
-func newShares[K, L comparable]() *shares[K, L] {
-	return &shares[K, L]{
-		came: map[K]turns.Turn[L]{}, crowded: map[string]*turns.Lanes[K, L]{}, heavy: turns.NewLanes[K, L](nil, nil),
-		aside: map[K]turns.Turn[L]{}, reserved: map[K]turns.Turn[L]{}, workers: map[string]int{},
+func newShares[K comparable](c clock.PassiveClock) *shares[K] {
+	return &shares[K]{
+		clock: c,
+		came:  map[K]Attributes{}, crowded: map[string]*Order[K]{}, heavy: NewOrder[K](nil, nil),
+		aside: map[K]Attributes{}, reserved: map[K]Attributes{}, workers: map[string]int{},
 	}
 }
 
 // reservedTurn returns the turn of a key that has room already.
-func (s *shares[K, L]) reservedTurn(k K) (turn turns.Turn[L], ok bool) {
+func (s *shares[K]) reservedTurn(k K) (turn Attributes, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn, ok = s.reserved[k]
@@ -71,16 +73,16 @@ func (s *shares[K, L]) reservedTurn(k K) (turn turns.Turn[L], ok bool) {
 }
 
 // note remembers the turn of a key that is handed out, and that its tenant has work; what is urgent holds nobody else up.
-func (s *shares[K, L]) note(k K, turn turns.Turn[L]) {
+func (s *shares[K]) note(k K, turn Attributes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.came[k] = turn; !turn.Urgent {
-		s.lately.note(turn.Tenant, time.Now())
+		s.lately.note(turn.Tenant, s.clock.Now())
 	}
 }
 
 // begin says whether there is room for the work of a key that was handed out, and sets the key aside if there is none.
-func (s *shares[K, L]) begin(k K) (of share, begun bool) {
+func (s *shares[K]) begin(k K) (of share, begun bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := s.came[k]
@@ -102,24 +104,24 @@ func (s *shares[K, L]) begin(k K) (of share, begun bool) {
 }
 
 // samePlace says whether keys with these turns wait in the same line, and in the same class there.
-func samePlace[L comparable](a, b turns.Turn[L]) bool {
+func samePlace(a, b Attributes) bool {
 	return a.Tenant == b.Tenant && a.Class == b.Class && shareOf(a).limited == shareOf(b).limited
 }
 
 // lineOf returns where keys wait that take so much.
-func (s *shares[K, L]) lineOf(of share) *turns.Lanes[K, L] {
+func (s *shares[K]) lineOf(of share) *Order[K] {
 	if !of.limited {
 		return s.heavy
 	}
 	if s.crowded[of.tenant] == nil {
-		s.crowded[of.tenant] = turns.NewLanes[K, L](nil, nil)
+		s.crowded[of.tenant] = NewOrder[K](nil, nil)
 	}
 	return s.crowded[of.tenant]
 }
 
 // hasRoom says whether work that takes so much may begin. Where nothing heavy is under way there is room for every weight.
-func (s *shares[K, L]) hasRoom(of share) bool {
-	shared := s.lately.anyBut(of.tenant, time.Now())
+func (s *shares[K]) hasRoom(of share) bool {
+	shared := s.lately.anyBut(of.tenant, s.clock.Now())
 	switch {
 	case of.limited:
 		return !shared || s.workers[of.tenant] < sharedWorkers
@@ -131,7 +133,7 @@ func (s *shares[K, L]) hasRoom(of share) bool {
 	return s.underWay+of.weight <= maxWeight
 }
 
-func (s *shares[K, L]) take(of share) {
+func (s *shares[K]) take(of share) {
 	if of.limited {
 		s.workers[of.tenant]++
 	}
@@ -143,11 +145,11 @@ func (s *shares[K, L]) take(of share) {
 
 // rest returns how long what work took stays taken once the work is done, if it lasted so long, and was heavy or in vain: sharedFor at most, for a
 // request that hangs must not hold up the large bodies of all tenants, and vainRest if it was not heavy.
-func (s *shares[K, L]) rest(of share, lasted time.Duration, inVain bool) time.Duration {
+func (s *shares[K]) rest(of share, lasted time.Duration, inVain bool) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.lately.anyBut(of.tenant, time.Now()):
+	case !s.lately.anyBut(of.tenant, s.clock.Now()):
 		return 0
 	case of.weight > 0:
 		return min(restFactor*lasted, sharedFor)
@@ -158,7 +160,7 @@ func (s *shares[K, L]) rest(of share, lasted time.Duration, inVain bool) time.Du
 }
 
 // end gives back what work that is done has taken, and returns the keys that may begin now.
-func (s *shares[K, L]) end(of share) (ready []K) {
+func (s *shares[K]) end(of share) (ready []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of.limited {
@@ -176,7 +178,7 @@ func (s *shares[K, L]) end(of share) (ready []K) {
 }
 
 // reserveFor reserves the workers of a tenant for its keys that wait for them.
-func (s *shares[K, L]) reserveFor(tenant string) (ready []K) {
+func (s *shares[K]) reserveFor(tenant string) (ready []K) {
 	waiting := s.crowded[tenant]
 	if waiting == nil {
 		return nil
@@ -189,7 +191,7 @@ func (s *shares[K, L]) reserveFor(tenant string) (ready []K) {
 
 // reserve returns the keys that wait there, in order, as far as there is room, which is theirs from now on. Where the tenant has all workers
 // again, nothing is reserved: each of its keys looks for room itself, for another tenant may have work by then.
-func (s *shares[K, L]) reserve(waiting *turns.Lanes[K, L]) (ready []K) {
+func (s *shares[K]) reserve(waiting *Order[K]) (ready []K) {
 	for waiting.Len() > 0 {
 		k, turn := waiting.First()
 		latest, waits := s.aside[k]
@@ -201,7 +203,7 @@ func (s *shares[K, L]) reserve(waiting *turns.Lanes[K, L]) (ready []K) {
 		if !s.hasRoom(of) {
 			break
 		}
-		if !of.limited || s.lately.anyBut(of.tenant, time.Now()) {
+		if !of.limited || s.lately.anyBut(of.tenant, s.clock.Now()) {
 			s.take(of)
 			s.reserved[k] = latest
 		}
@@ -213,7 +215,7 @@ func (s *shares[K, L]) reserve(waiting *turns.Lanes[K, L]) (ready []K) {
 }
 
 // needsReview says, once, that somebody is to call review after sharedFor: keys are set aside.
-func (s *shares[K, L]) needsReview() bool {
+func (s *shares[K]) needsReview() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	needs := !s.reviews && len(s.aside) > 0
@@ -223,7 +225,7 @@ func (s *shares[K, L]) needsReview() bool {
 
 // review returns the keys that have room by now because no other tenant has had work for a while, though nothing may have ended: a request that
 // hangs holds back no others.
-func (s *shares[K, L]) review() (ready []K) {
+func (s *shares[K]) review() (ready []K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reviews = false
@@ -234,7 +236,7 @@ func (s *shares[K, L]) review() (ready []K) {
 }
 
 // count says how many keys are set aside.
-func (s *shares[K, L]) count() int {
+func (s *shares[K]) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.aside)

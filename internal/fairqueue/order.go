@@ -1,35 +1,20 @@
-// Package turns orders what waits in a queue: tenants take turns, and within a tenant so do lanes.
-package turns
+package fairqueue
 
 import "slices"
 
-// Turn says where a key waits. Tenants take turns. Within a tenant the lowest class comes first, and within a class lanes, such as the copies
-// of one source, take turns. So a tenant, or a lane, with very many keys delays nobody else.
-type Turn[L comparable] struct {
-	Tenant string
-	Class  int // 0 to 2
-	Lane   L
-	// Length is how many keys of the lane follow one another before the next lane has its turn; 0 stands for one.
-	Length int
-	// Weight is how many bytes the work sends, where they are many; else 0. See Queue.
-	Weight int
-	// Urgent work waits for no room, whatever other tenants have to do: it takes rights away, or asks nothing of the API server.
-	Urgent bool
-}
-
-// Lanes order keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
-type Lanes[K, L comparable] struct {
-	turnOf  func(K) Turn[L]
-	handOut func(K, Turn[L]) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
-	touched map[K]bool       // keys that came again while they waited: they are handed out with the turn that they have then
-	hurried func(K) bool     // unless it is nil, it reports whether a key that comes again while it waits takes the place of its new turn
-	tenants ring[string, *tenant[K, L]]
+// Order orders keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
+type Order[K comparable] struct {
+	turnOf  func(K) Attributes
+	handOut func(K, Attributes) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
+	touched map[K]bool          // keys that came again while they waited: they are handed out with the turn that they have then
+	hurried func(K) bool        // unless it is nil, it reports whether a key that comes again while it waits takes the place of its new turn
+	tenants ring[string, *tenant[K]]
 	size    int
 }
 
 // tenant holds the keys of one tenant.
-type tenant[K, L comparable] struct {
-	classes [3]ring[L, *lane[K]]
+type tenant[K comparable] struct {
+	classes [3]ring[string, *lane[K]]
 	size    int
 }
 
@@ -86,20 +71,20 @@ func (r *ring[N, M]) remove(name N) {
 	r.turns = slices.DeleteFunc(r.turns, func(one N) bool { return one == name })
 }
 
-// NewLanes returns lanes without keys.
-func NewLanes[K, L comparable](turnOf func(K) Turn[L], handOut func(K, Turn[L])) *Lanes[K, L] {
-	return &Lanes[K, L]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
+// NewOrder returns lanes without keys.
+func NewOrder[K comparable](turnOf func(K) Attributes, handOut func(K, Attributes)) *Order[K] {
+	return &Order[K]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
 }
 
 // Hurry makes a key that comes again while it waits take the place of the turn that it has by then, if hurried says so of it. Hurried must be
 // true of few keys: finding one among those of its tenant takes time.
-func (q *Lanes[K, L]) Hurry(hurried func(K) bool) *Lanes[K, L] {
+func (q *Order[K]) Hurry(hurried func(K) bool) *Order[K] {
 	q.hurried = hurried
 	return q
 }
 
 // Touch implements workqueue.Queue. A key that waits keeps its place unless it is hurried, but what its work takes may be another by now.
-func (q *Lanes[K, L]) Touch(k K) {
+func (q *Order[K]) Touch(k K) {
 	if q.hurried != nil && q.hurried(k) && q.remove(k) {
 		q.Push(k)
 		return
@@ -108,7 +93,7 @@ func (q *Lanes[K, L]) Touch(k K) {
 }
 
 // remove takes a key out that waits in the tenant of its turn, and reports whether it was there.
-func (q *Lanes[K, L]) remove(k K) bool {
+func (q *Order[K]) remove(k K) bool {
 	name := q.turnOf(k).Tenant
 	t := q.tenants.members[name]
 	if t == nil {
@@ -135,23 +120,23 @@ func (q *Lanes[K, L]) remove(k K) bool {
 }
 
 // Push implements workqueue.Queue.
-func (q *Lanes[K, L]) Push(k K) { q.PushTurn(k, q.turnOf(k)) }
+func (q *Order[K]) Push(k K) { q.PushTurn(k, q.turnOf(k)) }
 
 // PushTurn has a key wait for a turn that is known.
-func (q *Lanes[K, L]) PushTurn(k K, turn Turn[L]) {
-	t := q.tenants.member(turn.Tenant, func() *tenant[K, L] { return &tenant[K, L]{} })
+func (q *Order[K]) PushTurn(k K, turn Attributes) {
+	t := q.tenants.member(turn.Tenant, func() *tenant[K] { return &tenant[K]{} })
 	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
 	of.keys = append(of.keys, entry[K]{k, turn.Weight, turn.Urgent})
-	of.length = max(1, turn.Length)
+	of.length = max(1, turn.Burst)
 	t.size++
 	q.size++
 }
 
 // Len implements workqueue.Queue.
-func (q *Lanes[K, L]) Len() int { return q.size }
+func (q *Order[K]) Len() int { return q.size }
 
 // Pop implements workqueue.Queue. It is called only when Len is not 0.
-func (q *Lanes[K, L]) Pop() K {
+func (q *Order[K]) Pop() K {
 	k, turn := q.First()
 	t := q.tenants.first()
 	t.pop()
@@ -168,25 +153,25 @@ func (q *Lanes[K, L]) Pop() K {
 }
 
 // First returns the key that Pop would return, and the turn it waits for. It is called only when Len is not 0.
-func (q *Lanes[K, L]) First() (K, Turn[L]) {
-	turn := Turn[L]{Tenant: q.tenants.turns[0]}
+func (q *Order[K]) First() (K, Attributes) {
+	turn := Attributes{Tenant: q.tenants.turns[0]}
 	t := q.tenants.first()
 	turn.Class = t.lowest()
 	class := &t.classes[turn.Class]
 	turn.Lane = class.turns[0]
 	of := class.first()
 	e := of.keys[0]
-	turn.Length, turn.Weight, turn.Urgent = of.length, e.weight, e.urgent
+	turn.Burst, turn.Weight, turn.Urgent = of.length, e.weight, e.urgent
 	return e.key, turn
 }
 
 // lowest returns the lowest class that has keys. It is called only when there are any.
-func (t *tenant[K, L]) lowest() int {
-	return slices.IndexFunc(t.classes[:], func(class ring[L, *lane[K]]) bool { return len(class.turns) > 0 })
+func (t *tenant[K]) lowest() int {
+	return slices.IndexFunc(t.classes[:], func(class ring[string, *lane[K]]) bool { return len(class.turns) > 0 })
 }
 
 // pop takes the next key of the lowest class.
-func (t *tenant[K, L]) pop() {
+func (t *tenant[K]) pop() {
 	t.size--
 	class := &t.classes[t.lowest()]
 	of := class.first()

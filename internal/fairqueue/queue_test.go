@@ -1,4 +1,4 @@
-package copying
+package fairqueue
 
 import (
 	"sync"
@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/warren-tenancy/warren/internal/turns"
+	"k8s.io/utils/clock"
 )
 
 // A key that waits may get a weight: the source whose slot it is was read meanwhile.
@@ -16,15 +16,15 @@ func TestWeightThatComesWhileAKeyWaits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				read := false
 				var mu sync.Mutex
-				q := NewQueue(func(word string) turns.Turn[string] {
+				q := New(func(word string) Attributes {
 					mu.Lock()
 					defer mu.Unlock()
-					turn := turns.Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:1]}
+					turn := Attributes{Tenant: word[:1], Class: 2, Lane: word[:1]}
 					if read && word[:1] == "a" {
 						turn.Weight = 1 << 20
 					}
 					return turn
-				})
+				}, clock.RealClock{})
 				q.Lead()
 				words := []string{"a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8"}
 				var now, most int
@@ -74,10 +74,10 @@ func TestDeletionAmongHeavy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := false
 		var mu sync.Mutex
-		q := NewQueue(func(word string) turns.Turn[string] {
+		q := New(func(word string) Attributes {
 			mu.Lock()
 			defer mu.Unlock()
-			turn := turns.Turn[string]{Tenant: word[:1], Class: 2, Lane: word[:2]}
+			turn := Attributes{Tenant: word[:1], Class: 2, Lane: word[:2]}
 			switch {
 			case word[:2] == "as" && gone:
 				turn.Class = 1
@@ -85,7 +85,7 @@ func TestDeletionAmongHeavy(t *testing.T) {
 				turn.Weight = 1 << 20
 			}
 			return turn
-		})
+		}, clock.RealClock{})
 		q.Lead()
 		start := time.Now()
 		var last time.Duration
