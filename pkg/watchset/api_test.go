@@ -40,6 +40,7 @@ type api struct {
 	old       bool          // watches with sendInitialEvents are not supported, as by old servers
 	hangs     string        // requests for this namespace get no answer
 	lags      int           // unless 0, cluster-wide watches begin with the objects as of this resourceVersion; later changes follow as events
+	versions  []string      // of the group example.com, the preferred one last; nil: v1 alone, as of all other groups
 	version   int
 	objects   map[string]*metav1.PartialObjectMetadata // "RESOURCE NAMESPACE/NAME"
 	streams   map[*stream]struct{}
@@ -186,9 +187,9 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, r.Context().Err()
 	}
 	path := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
-	group := path[:2]
+	group := path[:min(len(path), 2)]
 	if path[0] == "apis" {
-		group = path[:3]
+		group = path[:min(len(path), 3)]
 	}
 	rest := path[len(group):]
 	done := request{at: time.Now(), code: http.StatusOK}
@@ -203,13 +204,15 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		answer = failure(done.code, metav1.StatusReasonTooManyRequests)
 	case len(rest) == 0:
 		done.verb = "discover"
-		answer = a.resources(strings.Join(group[1:], "/"))
+		done.code, answer = a.discover(group)
 	case rest[0] == "selfsubjectrulesreviews" && a.rules:
 		done.verb = "rules"
 		done.code, answer = a.reviewRules(r)
 	case rest[0] == "selfsubjectaccessreviews":
 		done.verb = "review"
 		done.code, answer = a.review(r)
+	case !slices.Contains(a.versionsOf(group[1]), group[len(group)-1]):
+		done.code, answer = http.StatusNotFound, failure(http.StatusNotFound, metav1.StatusReasonNotFound)
 	default:
 		done.code, answer, body = a.read(r, rest, &done)
 	}
@@ -225,20 +228,6 @@ func (a *api) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: done.code, Status: http.StatusText(done.code), Header: http.Header{"Content-Type": []string{"application/json"}},
 		Body: body, Request: r,
 	}, nil
-}
-
-func (a *api) resources(gv string) any {
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv}
-	for _, name := range []string{"secrets", "configmaps", "widgets", "roles", "rolebindings", "clusterroles", "clusterrolebindings", "nodes"} {
-		if !a.missing[name] {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: kindOf(name), Namespaced: name != "nodes"})
-		}
-	}
-	return list
-}
-
-func kindOf(resource string) string {
-	return strings.ToUpper(resource[:1]) + strings.TrimSuffix(resource[1:], "s")
 }
 
 func (a *api) allowed(verb, resource, namespace string) bool {

@@ -19,7 +19,7 @@ const discoveryCache = 5 * time.Second
 // doesn't end the request.
 const discoveryTimeout = 10 * time.Second
 
-// catalog asks discovery which resources the server serves, a group version at a time.
+// catalog asks discovery which resources the server serves, a group or a group version at a time.
 type catalog struct {
 	clients *clients
 	asking  singleflight.Group
@@ -31,9 +31,11 @@ type catalog struct {
 	kinds   map[schema.GroupVersionKind]schema.GroupVersionResource // resources found in earlier answers, by kind
 }
 
+// answer is what the server said of a group version or, where the version is empty, of a group.
 type answer struct {
 	asked     time.Time
-	resources []metav1.APIResource // empty: the group version is not served
+	resources []metav1.APIResource // of a group version; empty if it is not served
+	versions  []string             // of a group, the preferred one first; empty if it is not served
 }
 
 func newCatalog(c *clients, ended <-chan struct{}) *catalog {
@@ -43,49 +45,64 @@ func newCatalog(c *clients, ended <-chan struct{}) *catalog {
 // findResource returns a resource as discovery describes it, nil if the resource is not served. Cached answers that are older than
 // since are not used; the zero time allows all.
 func (c *catalog) findResource(ctx context.Context, gvr schema.GroupVersionResource, since time.Time) (*metav1.APIResource, error) {
-	resources, err := c.ask(ctx, gvr.GroupVersion(), since)
-	for i := range resources {
-		if resources[i].Name == gvr.Resource {
-			return &resources[i], nil
+	said, err := c.ask(ctx, gvr.GroupVersion(), since)
+	for _, found := range said.resources {
+		if found.Name == gvr.Resource {
+			return &found, nil
 		}
 	}
 	return nil, err
 }
 
-// resourceOfKind returns the resource of a kind, nil if discovery has no such kind. Subresources are passed over.
-func (c *catalog) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) (*metav1.APIResource, error) {
-	resources, err := c.ask(ctx, gvk.GroupVersion(), time.Time{})
-	for i := range resources {
-		if resources[i].Kind == gvk.Kind && !strings.Contains(resources[i].Name, "/") {
-			return &resources[i], nil
+// findKind returns a kind as discovery describes it, with group and version; nil if the kind is not served. An empty version means the
+// one that the server prefers, of those that have the kind. Cached answers that are older than since are not used.
+func (c *catalog) findKind(ctx context.Context, gvk schema.GroupVersionKind, since time.Time) (*metav1.APIResource, error) {
+	versions := []string{gvk.Version}
+	if gvk.Version == "" {
+		said, err := c.ask(ctx, schema.GroupVersion{Group: gvk.Group}, since)
+		if err != nil {
+			return nil, err
+		}
+		versions = said.versions
+	}
+	for _, version := range versions {
+		said, err := c.ask(ctx, schema.GroupVersion{Group: gvk.Group, Version: version}, since)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range said.resources {
+			if found.Kind == gvk.Kind && !strings.Contains(found.Name, "/") { // no subresource
+				found.Group, found.Version = gvk.Group, version
+				return &found, nil
+			}
 		}
 	}
-	return nil, err
+	return nil, nil //nolint:nilnil // as findResource
 }
 
-func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Time) ([]metav1.APIResource, error) {
+func (c *catalog) ask(ctx context.Context, gv schema.GroupVersion, since time.Time) (answer, error) {
 	if known, ok := c.known(gv, since); ok {
-		return known.resources, nil
+		return known, nil
 	}
 	flight := c.asking.DoChan(gv.String(), func() (any, error) {
 		if known, ok := c.known(gv, since); ok {
-			return known.resources, nil
+			return known, nil
 		}
-		return c.discoverVersion(gv)
+		return c.discover(gv)
 	})
 	select {
 	case landed := <-flight:
-		return landed.Val.([]metav1.APIResource), landed.Err
+		return landed.Val.(answer), landed.Err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return answer{}, ctx.Err()
 	}
 }
 
-// discoverVersion requests the resources of a group version, on behalf of all callers that wait for the answer. The answer is empty
-// for a group version that is not served.
-func (c *catalog) discoverVersion(gv schema.GroupVersion) ([]metav1.APIResource, error) {
+// discover requests the resources of a group version, or the versions of a group, on behalf of all callers that wait for the answer.
+// The answer is empty for what is not served.
+func (c *catalog) discover(gv schema.GroupVersion) (answer, error) {
 	if !c.flights.start() {
-		return nil, ErrStopped
+		return answer{}, ErrStopped
 	}
 	defer c.flights.done()
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
@@ -97,19 +114,19 @@ func (c *catalog) discoverVersion(gv schema.GroupVersion) ([]metav1.APIResource,
 		case <-ctx.Done():
 		}
 	}()
-	asked := time.Now()
-	list, err := c.clients.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, err
+	now, err := answer{asked: time.Now()}, error(nil)
+	if gv.Version == "" {
+		now.versions, err = c.clients.listVersions(ctx, gv.Group)
+	} else {
+		now.resources, err = c.clients.listResources(ctx, gv)
 	}
-	now := answer{asked: asked}
-	if err == nil {
-		now.resources = list.APIResources
+	if err != nil && !apierrors.IsNotFound(err) {
+		return answer{}, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers[gv] = now
-	return now.resources, nil
+	return now, nil
 }
 
 func (c *catalog) known(gv schema.GroupVersion, since time.Time) (answer, bool) {

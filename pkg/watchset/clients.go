@@ -71,6 +71,36 @@ func newClients(cfg *rest.Config, h *http.Client) (*clients, error) {
 	return c, nil
 }
 
+// listResources asks discovery for the resources of a group version.
+func (c *clients) listResources(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	list, err := c.discovery.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if err != nil {
+		return nil, err
+	}
+	return list.APIResources, nil
+}
+
+// listVersions asks discovery for the versions of a group, and returns the preferred one first.
+func (c *clients) listVersions(ctx context.Context, group string) ([]string, error) {
+	requests := c.discovery.RESTClient()
+	if group == "" {
+		core := &metav1.APIVersions{}
+		err := requests.Get().AbsPath("/api").Do(ctx).Into(core)
+		return core.Versions, err
+	}
+	served := &metav1.APIGroup{}
+	if err := requests.Get().AbsPath("/apis", group).Do(ctx).Into(served); err != nil {
+		return nil, err
+	}
+	versions := []string{served.PreferredVersion.Version}
+	for _, each := range served.Versions {
+		if each.Version != served.PreferredVersion.Version {
+			versions = append(versions, each.Version)
+		}
+	}
+	return versions, nil
+}
+
 // resourceClient lists and watches one resource, in all namespaces or in one.
 type resourceClient interface {
 	List(ctx context.Context, namespace string, o metav1.ListOptions) (runtime.Object, error)

@@ -92,9 +92,9 @@ func covers(p *part, object client.Object, seen *part) bool {
 	gvk := object.GetObjectKind().GroupVersionKind()
 	if mapper := p.set.options.Mapper; mapper != nil {
 		if m, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-			return m.Resource == p.selection.key.resource
+			return m.Resource == p.selection.resource()
 		}
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return strings.EqualFold(plural.String(), p.selection.key.resource.String())
+	return strings.EqualFold(plural.String(), p.selection.resource().String())
 }

@@ -54,14 +54,19 @@ func (e *ForbiddenError) Status() metav1.Status {
 	}
 }
 
-// NotServedError says that the server serves no such resource, or not in this scope. meta.IsNoMatchError is true for it.
+// NotServedError says that the server serves no such resource or kind, whichever the Request names, or not in this scope.
+// meta.IsNoMatchError is true for it.
 type NotServedError struct {
 	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
 	reason   string
 }
 
 // Error implements error.
 func (e *NotServedError) Error() string {
+	if !e.Kind.Empty() {
+		return e.describeKind()
+	}
 	text := fmt.Sprintf("%s are not served in version %s", e.Resource.GroupResource(), e.Resource.GroupVersion())
 	if e.reason != "" {
 		text = fmt.Sprintf("%s of version %s are not served there: %s", e.Resource.GroupResource(), e.Resource.GroupVersion(), e.reason)
@@ -69,8 +74,22 @@ func (e *NotServedError) Error() string {
 	return text
 }
 
-// Unwrap returns what makes it a meta.NoResourceMatchError.
+func (e *NotServedError) describeKind() string {
+	text := "kind " + e.Kind.GroupKind().String()
+	if e.Kind.Version != "" {
+		text += " of version " + e.Kind.Version
+	}
+	if e.reason != "" {
+		return text + " is not served there: " + e.reason
+	}
+	return text + " is not served"
+}
+
+// Unwrap returns what makes it a meta.NoResourceMatchError, or a meta.NoKindMatchError.
 func (e *NotServedError) Unwrap() error {
+	if !e.Kind.Empty() {
+		return &meta.NoKindMatchError{GroupKind: e.Kind.GroupKind(), SearchedVersions: []string{e.Kind.Version}}
+	}
 	return &meta.NoResourceMatchError{PartialResource: e.Resource}
 }
 

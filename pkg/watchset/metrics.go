@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // metrics are the Prometheus metrics of a Set. Gauges are counted when they are collected; no label names a namespace, an object or
@@ -41,29 +42,37 @@ func newMetrics(s *Set) *metrics {
 }
 
 func (m *metrics) transition(p *part, from, to State) {
-	m.transitions.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource, string(from), string(to)).Inc()
+	m.transitions.WithLabelValues(p.selection.resource().Group, p.selection.resource().Resource, string(from), string(to)).Inc()
 }
 
 func (m *metrics) started(p *part) {
 	if !p.selection.isOwn() {
-		m.starts.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource).Inc()
+		m.starts.WithLabelValues(p.selection.resource().Group, p.selection.resource().Resource).Inc()
 	}
 }
 
 func (m *metrics) synced(p *part, took time.Duration) {
 	if !p.selection.isOwn() {
-		m.seconds.WithLabelValues(p.selection.key.resource.Group, p.selection.key.resource.Resource).Observe(took.Seconds())
+		m.seconds.WithLabelValues(p.selection.resource().Group, p.selection.resource().Resource).Observe(took.Seconds())
 	}
 }
 
-// forget removes the series of gone's resource unless another part of that resource is left. The caller holds the Set's lock.
+// forget removes the series of gone's resource, and of the guess for its kind, unless another part of that resource is left. The caller
+// holds the Set's lock.
 func (m *metrics) forget(gone *part) {
+	m.forgetResource(gone.selection.resource().GroupResource())
+	if gone.selection.byKind() {
+		m.forgetResource(m.set.firstTarget(gone.selection.key.view).resource.GroupResource())
+	}
+}
+
+func (m *metrics) forgetResource(gone schema.GroupResource) {
 	for _, p := range m.set.parts.all {
-		if p.selection.key.resource.GroupResource() == gone.selection.key.resource.GroupResource() {
+		if p.selection.resource().GroupResource() == gone {
 			return
 		}
 	}
-	of := prometheus.Labels{"group": gone.selection.key.resource.Group, "resource": gone.selection.key.resource.Resource}
+	of := prometheus.Labels{"group": gone.Group, "resource": gone.Resource}
 	m.transitions.DeletePartialMatch(of)
 	m.starts.DeletePartialMatch(of)
 	m.seconds.DeletePartialMatch(of)
@@ -118,7 +127,7 @@ type groupResource struct{ group, resource string }
 // countSet counts a Set's parts and leases. The caller holds the Set's lock.
 func (c *census) countSet(s *Set) {
 	for _, p := range s.parts.all {
-		gr := groupResource{p.selection.key.resource.Group, p.selection.key.resource.Resource}
+		gr := groupResource{p.selection.resource().Group, p.selection.resource().Resource}
 		c.informers[[5]string{gr.group, gr.resource, p.selection.key.form.String(), p.selection.request.Scope.String(), string(p.state)}]++
 		c.leases[gr] += len(p.demand.leases)
 		c.objects[gr] += int(p.contents.count.Load())

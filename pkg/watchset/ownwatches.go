@@ -73,7 +73,7 @@ func (w *ownWatches) watchRBAC() {
 // rbacChanged pokes the parts whose rights an event may have changed. For the first list it pokes the Forbidden parts, and for a
 // later list all parts, because nobody knows which events were missed.
 func (w *ownWatches) rbacChanged(own *part, c change, objects []client.Object) {
-	kind := own.selection.key.resource.Resource
+	kind := own.selection.resource().Resource
 	w.set.metrics.pokes.WithLabelValues(kind).Inc()
 	if c != initial {
 		w.pokeParts(w.bindings.noteChange(kind, objects[0], c == removed, w.seesBindings()))
@@ -139,15 +139,17 @@ func (w *ownWatches) needCRDs() {
 	}
 }
 
-// crdsChanged pokes the NotServed parts whose resource one of these CRDs defines.
+// crdsChanged pokes the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may define.
 func (w *ownWatches) crdsChanged(_ change, crds ...client.Object) {
 	w.set.metrics.pokes.WithLabelValues(crdKind.Resource).Inc()
-	names := map[string]bool{}
+	resources, groups := map[schema.GroupResource]bool{}, map[string]bool{}
 	for _, crd := range crds {
-		names[crd.GetName()] = true
+		resource := schema.ParseGroupResource(crd.GetName())
+		resources[resource], groups[resource.Group] = true, true
 	}
 	for _, p := range w.set.parts.all {
-		if p.state == NotServed && names[p.selection.key.resource.GroupResource().String()] {
+		sel := &p.selection
+		if p.state == NotServed && (resources[sel.key.resource.GroupResource()] || sel.byKind() && groups[sel.key.gvk.Group]) {
 			p.pokeReview(w.set.options.RBACDebounce)
 		}
 	}

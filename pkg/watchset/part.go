@@ -28,14 +28,16 @@ type part struct {
 	lastSync time.Time
 	cause    error // the last error, for a *DegradedError
 	global   bool  // discovery said that the resource is cluster-scoped
+	resolved bool  // the selection has a target that is no guess
 }
 
 func (s *Set) newPart(key partKey, r Request) *part {
 	r.Scope = Scope{kind: key.kind, namespace: key.namespace, name: key.name}
 	p := &part{
 		set: s, demand: newDemand(), state: Pending, since: time.Now(),
-		selection: selection{key: key, request: r, options: &s.options, client: s.clients.resource(key.resource, key.form, s.options.Scheme)},
+		selection: selection{key: key, request: r, options: &s.options}, resolved: key.gvk.Empty(),
 	}
+	p.selection.target.Store(s.firstTarget(key.view))
 	p.contents.store = p.selection.newStore(nil)
 	return p
 }
@@ -135,7 +137,7 @@ func (p *part) logChange(before State) {
 	if p.selection.isOwn() {
 		log = log.V(1)
 	}
-	values := []any{"resource", p.selection.key.resource.String(), "scope", p.selection.request.Scope.String(), "namespace", p.selection.key.namespace,
+	values := []any{"resource", p.selection.resource().String(), "scope", p.selection.request.Scope.String(), "namespace", p.selection.key.namespace,
 		"from", string(before), "to", string(p.state)}
 	if p.err != nil {
 		values = append(values, "reason", p.err.Error())
@@ -150,6 +152,7 @@ func (p *part) loseStore(state State, err error) {
 	memory := p.remember(state)
 	p.contents.replaceStore(p.selection.newStore(nil))
 	p.contents.known = nil
+	p.resolved = p.resolved && (state != NotServed || !p.selection.byKind())
 	p.agenda.verify, p.agenda.degrade = time.Time{}, time.Time{}
 	p.agenda.retry = time.Now().Add(p.set.options.Backoff.delayAfter(p.attempts))
 	p.attempts++
@@ -214,7 +217,15 @@ func (p *part) degraded() *DegradedError {
 	if cause == nil {
 		cause = errors.New("the server doesn't answer")
 	}
-	return &DegradedError{Resource: p.selection.key.resource, Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
+	return &DegradedError{Resource: p.selection.resource(), Namespace: p.selection.key.namespace, LastSync: p.lastSync, Cause: cause}
+}
+
+// updateErr replaces the error of a state that goes on, and tells the Sink if the error says something else than before.
+func (p *part) updateErr(err error) {
+	news := p.err == nil || p.err.Error() != err.Error()
+	if p.err = err; news {
+		p.tellState()
+	}
 }
 
 // limited says whether the part waits because MaxInformers others run.
@@ -222,6 +233,10 @@ func (p *part) limited() bool { return !p.admitted && p.set.ctx != nil }
 
 func (p *part) status() Status {
 	status := Status{State: p.state, Since: p.since, Err: p.err, Retry: p.agenda.retry, Objects: int(p.contents.count.Load())}
+	if p.resolved {
+		at := p.selection.target.Load()
+		status.Resource, status.Kind = at.resource, at.kind
+	}
 	if p.limited() {
 		status.Err = ErrLimit
 	}

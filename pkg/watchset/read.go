@@ -147,7 +147,7 @@ func (l *Lease) findObject(key types.NamespacedName) (client.Object, error) {
 	if problem != nil {
 		return nil, problem
 	}
-	return nil, apierrors.NewNotFound(p.selection.key.resource.GroupResource(), key.Name)
+	return nil, apierrors.NewNotFound(p.selection.resource().GroupResource(), key.Name)
 }
 
 // List returns the objects of a namespace that match sel; "" stands for all namespaces that the lease follows, and a nil sel

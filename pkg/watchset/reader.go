@@ -180,7 +180,7 @@ func (r *reader) resourceOf(ctx context.Context, gvk schema.GroupVersionKind) (s
 	if known, ok := s.catalog.resource(gvk); ok {
 		return known, nil
 	}
-	found, err := s.catalog.resourceOfKind(ctx, gvk)
+	found, err := s.catalog.findKind(ctx, gvk, time.Time{})
 	switch {
 	case err != nil:
 		return guess, fmt.Errorf("looking for the resource of %s: %w", gvk, err)

@@ -20,6 +20,9 @@ type Owner struct {
 type Request struct {
 	// Resource to list and watch. Its version and its resource are needed.
 	Resource schema.GroupVersionResource
+	// Kind to list and watch, in place of Resource. An empty version means the one that the server prefers. The Set asks discovery for the
+	// kind's resource, also anew after the server has ceased to serve the kind; Status says which resource that is.
+	Kind schema.GroupVersionKind
 	// Scope says in which namespaces, or for which object; the zero value is Cluster().
 	Scope Scope
 	// Form is how much of an object is held; the zero value is Metadata.
@@ -93,6 +96,7 @@ func (s Scope) String() string {
 // view says which objects of a resource an informer shows and in which form; a place says in which namespace.
 type view struct {
 	resource       schema.GroupVersionResource
+	gvk            schema.GroupVersionKind // in place of resource
 	form           Form
 	labels, fields string
 	sink           Sink
@@ -119,7 +123,8 @@ type requestKey struct {
 
 func (k partKey) compare(other partKey) int {
 	return cmp.Or(cmp.Compare(k.resource.Group, other.resource.Group), cmp.Compare(k.resource.Resource, other.resource.Resource),
-		cmp.Compare(k.resource.Version, other.resource.Version), cmp.Compare(k.kind, other.kind),
+		cmp.Compare(k.resource.Version, other.resource.Version), cmp.Compare(k.gvk.Group, other.gvk.Group),
+		cmp.Compare(k.gvk.Kind, other.gvk.Kind), cmp.Compare(k.gvk.Version, other.gvk.Version), cmp.Compare(k.kind, other.kind),
 		cmp.Compare(k.namespace, other.namespace), cmp.Compare(k.name, other.name), cmp.Compare(k.form, other.form),
 		cmp.Compare(k.labels, other.labels), cmp.Compare(k.fields, other.fields), cmp.Compare(k.uid, other.uid))
 }
@@ -130,12 +135,11 @@ func (r Request) key() (requestKey, error) {
 	bad := func(format string, args ...any) (requestKey, error) {
 		return requestKey{}, fmt.Errorf("%w: "+format, append([]any{ErrInvalid}, args...)...)
 	}
-	k := requestKey{view: view{resource: r.Resource, form: r.Form, sink: r.Sink}, scope: r.Scope}
+	k := requestKey{view: view{resource: r.Resource, gvk: r.Kind, form: r.Form, sink: r.Sink}, scope: r.Scope}
+	if problem := r.findMisnamed(); problem != "" {
+		return bad("%s", problem)
+	}
 	switch {
-	case r.Resource.Version == "":
-		return bad("resource.version is empty")
-	case r.Resource.Resource == "":
-		return bad("resource.resource is empty")
 	case r.Form != Metadata && r.Form != Full:
 		return bad("form is %q: must be Metadata or Full", string(r.Form))
 	case r.Scope.kind == namespaceScope && r.Scope.namespace == "":
@@ -163,4 +167,21 @@ func (r Request) key() (requestKey, error) {
 		}
 	}
 	return k, nil
+}
+
+// findMisnamed returns what is wrong with Resource and Kind; "" if nothing is.
+func (r Request) findMisnamed() string {
+	switch {
+	case r.Resource.Empty() && r.Kind.Empty():
+		return "resource and kind are empty: set one of them"
+	case !r.Resource.Empty() && !r.Kind.Empty():
+		return "resource and kind are set: set only one of them"
+	case r.Resource.Empty() && r.Kind.Kind == "":
+		return "kind.kind is empty"
+	case r.Kind.Empty() && r.Resource.Version == "":
+		return "resource.version is empty"
+	case r.Kind.Empty() && r.Resource.Resource == "":
+		return "resource.resource is empty"
+	}
+	return ""
 }

@@ -73,7 +73,7 @@ func (e *examined) asksGlobal(ctx context.Context) bool {
 	if p.selection.key.kind != clusterScope || p.selection.isOwn() {
 		return false
 	}
-	served, err := p.set.catalog.findResource(ctx, p.selection.key.resource, time.Time{})
+	served, err := p.set.catalog.findResource(ctx, p.selection.resource(), time.Time{})
 	return err == nil && served != nil && !served.Namespaced
 }
 
@@ -110,22 +110,23 @@ func (e *examined) stillForbidden(d rightsDecision) {
 	if errors.As(p.err, &before) && d.cause == nil {
 		d.cause = before.Cause
 	}
-	p.err = p.selection.forbidden(d.missing, d.cause)
+	p.updateErr(p.selection.forbidden(d.missing, d.cause))
 }
 
 // seekResource decides whether a part that is NotServed may begin again. Cached answers of discovery that are older than since are
 // not used.
 func (e *examined) seekResource(ctx context.Context, since time.Time) func() bool {
 	p := e.part
-	served, err := p.set.catalog.findResource(ctx, p.selection.key.resource, since)
+	served, err := p.findServed(ctx, since)
 	return func() bool {
-		if err != nil && !apierrors.IsForbidden(err) {
+		if err != nil && (p.selection.byKind() || !apierrors.IsForbidden(err)) {
 			return false
 		}
 		if problem := p.selection.findMisfit(served); err == nil && problem != nil {
-			p.err = problem
+			p.updateErr(problem)
 			return false
 		}
+		p.setTarget(served)
 		p.beginRun()
 		return true
 	}

@@ -103,7 +103,7 @@ func (r *rights) reviewAccess(ctx context.Context, sel *selection, limiter *rate
 	defer cancel()
 	selected := sel.selecting(metav1.ListOptions{})
 	about := &authorizationv1.ResourceAttributes{
-		Verb: verb, Group: sel.key.resource.Group, Version: sel.key.resource.Version, Resource: sel.key.resource.Resource,
+		Verb: verb, Group: sel.resource().Group, Version: sel.resource().Version, Resource: sel.resource().Resource,
 		Namespace: sel.key.namespace, Name: sel.key.name,
 	}
 	if selected.LabelSelector != "" {
@@ -171,7 +171,7 @@ func ruleAllows(rule authorizationv1.ResourceRule, sel *selection, verb string) 
 	holds := func(allowed []string, wanted string) bool {
 		return slices.Contains(allowed, wanted) || slices.Contains(allowed, "*")
 	}
-	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.key.resource.Group) && holds(rule.Resources, sel.key.resource.Resource) &&
+	return holds(rule.Verbs, verb) && holds(rule.APIGroups, sel.resource().Group) && holds(rule.Resources, sel.resource().Resource) &&
 		(len(rule.ResourceNames) == 0 || sel.key.kind == objectScope && slices.Contains(rule.ResourceNames, sel.key.name))
 }
 

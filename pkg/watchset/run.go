@@ -49,18 +49,29 @@ func (r *run) follow() {
 	if p.selection.isOwn() && p.selection.key.form == Full {
 		p.set.own.identity.learnIdentity(r.ctx, p.set.clients)
 	}
+	if !r.resolveKind() {
+		return
+	}
 	lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: r.list, WatchFuncWithContext: r.watch},
-		p.selection.client)
+		p.selection.target.Load().client)
 	reflector := cache.NewReflectorWithOptions(lw, nil, &sink{run: r, undecoded: map[string]error{}}, cache.ReflectorOptions{
-		Name: p.selection.key.resource.String(), Logger: &silent, Clock: &interruptible{ctx: r.ctx},
-		// The reflector's own back-off may wait for a minute after the server is back.
-		Backoff:      &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second},
+		Name: p.selection.resource().String(), Logger: &silent, Clock: r.clock(),
+		Backoff:      newBackoff(),
 		ResyncPeriod: time.Nanosecond, // due at once, so that the reflector calls endResync
 	})
 	reflector.ShouldResync = endResync
 	reflector.RunWithContext(logr.NewContext(r.ctx, silent))
 	r.calls.finish() // a list may outlive the reflector for a moment
 }
+
+// newBackoff returns how long a run waits between failed requests. The reflector's own back-off may wait for a minute after the server
+// is back.
+func newBackoff() *wait.Backoff {
+	return &wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 15 * time.Second}
+}
+
+// clock returns a clock whose waits end with the run.
+func (r *run) clock() clock.Clock { return &interruptible{ctx: r.ctx} }
 
 // end ends the run; objects that its requests still bring are ignored. The caller holds the Set's lock.
 func (r *run) end() {
@@ -197,7 +208,7 @@ func (r *run) trouble(err error) {
 	p := r.part
 	p.cause = err
 	if p.state == Degraded {
-		p.err = p.degraded() // the cause may be another one than before
+		p.updateErr(p.degraded()) // the cause may be another one than before
 	}
 	r.degradeIfLasting()
 }
@@ -206,7 +217,7 @@ func (r *run) trouble(err error) {
 // checks rights before it looks whether a resource exists, and so answers 403 for some resources that don't exist.
 func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, error) {
 	p := r.part
-	served, lookErr := p.set.catalog.findResource(ctx, p.selection.key.resource, time.Time{})
+	served, lookErr := p.set.catalog.findResource(ctx, p.selection.resource(), time.Time{})
 	if lookErr == nil {
 		r.locked(func() { p.global = served != nil && !served.Namespaced })
 		if problem := p.selection.findMisfit(served); problem != nil {
@@ -214,7 +225,7 @@ func (r *run) judgeAnswer(ctx context.Context, verb string, err error) (State, e
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return NotServed, &NotServedError{Resource: p.selection.key.resource}
+		return NotServed, p.selection.notServed("")
 	}
 	missing := []string{verb}
 	if verb == "watch" && !r.mayList(ctx) {
@@ -267,7 +278,7 @@ func (r *run) starting() {
 		r.began = time.Now()
 		p.set.metrics.started(p)
 	}
-	if !p.sees() {
+	if !p.sees() && p.state != Syncing {
 		p.enterState(Syncing, nil)
 	}
 	r.degradeIfLasting()

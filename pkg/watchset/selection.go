@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,11 +16,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// selection is what a part lists and watches, and in which form the part keeps it. It never changes, and needs no lock.
+// selection is what a part lists and watches, and in which form the part keeps it. Only its target ever changes, and that only while
+// no run uses it. It needs no lock.
 type selection struct {
 	key      partKey
 	request  Request
-	client   resourceClient
+	target   atomic.Pointer[target]
 	options  *Options
 	observer func(change, ...client.Object)    // gets the objects, in place of store and feeds; set for the parts that the Set watches for itself
 	trim     func(client.Object) client.Object // returns the smaller object that the observer gets
@@ -43,12 +45,12 @@ func (sel *selection) selecting(o metav1.ListOptions) metav1.ListOptions {
 
 // fetchList lists the selection's objects.
 func (sel *selection) fetchList(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-	return sel.client.List(ctx, sel.key.namespace, sel.selecting(o))
+	return sel.target.Load().client.List(ctx, sel.key.namespace, sel.selecting(o))
 }
 
 // openStream opens a watch on the selection's objects.
 func (sel *selection) openStream(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	return sel.client.Watch(ctx, sel.key.namespace, sel.selecting(o))
+	return sel.target.Load().client.Watch(ctx, sel.key.namespace, sel.selecting(o))
 }
 
 // tryStream opens a watch and closes it at once.
@@ -87,9 +89,9 @@ func (sel *selection) confirmRight(ctx context.Context, denied []string) (missin
 func (sel *selection) findMisfit(served *metav1.APIResource) error {
 	switch {
 	case served == nil:
-		return &NotServedError{Resource: sel.key.resource}
+		return sel.notServed("")
 	case !served.Namespaced && sel.key.namespace != "":
-		return &NotServedError{Resource: sel.key.resource, reason: "the resource is cluster-scoped, and has no objects in namespaces"}
+		return sel.notServed("the resource is cluster-scoped, and has no objects in namespaces")
 	}
 	return nil
 }
@@ -97,7 +99,7 @@ func (sel *selection) findMisfit(served *metav1.APIResource) error {
 // forbidden returns the error of a part that misses these verbs.
 func (sel *selection) forbidden(missing []string, cause error) *ForbiddenError {
 	slices.Sort(missing)
-	return &ForbiddenError{Resource: sel.key.resource, Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing), Cause: cause}
+	return &ForbiddenError{Resource: sel.resource(), Namespace: sel.key.namespace, Name: sel.key.name, Missing: slices.Compact(missing), Cause: cause}
 }
 
 // prepareObject returns an object of the reflector as a part keeps it: decoded, and transformed unless the request has a Sink.
@@ -115,7 +117,7 @@ func (sel *selection) prepareObject(obj any) (client.Object, error) {
 	if sel.key.sink != nil {
 		return object, nil
 	}
-	if transform, ok := sel.options.Transform[sel.key.resource]; ok {
+	if transform, ok := sel.options.Transform[sel.resource()]; ok {
 		return transform(object), nil
 	}
 	return DefaultTransform(object), nil
@@ -129,7 +131,7 @@ func (sel *selection) decodeObject(obj runtime.Object) (client.Object, error) {
 		return nil, fmt.Errorf("the server sent a %T, which is no object", obj)
 	}
 	scheme := sel.options.Scheme
-	if typed, ok := sel.client.(*typedClient); ok {
+	if typed, ok := sel.target.Load().client.(*typedClient); ok {
 		object.GetObjectKind().SetGroupVersionKind(typed.kind)
 		return object, nil
 	}

@@ -135,7 +135,7 @@ func (s *Set) Poke(resources ...schema.GroupVersionResource) {
 	s.metrics.pokes.WithLabelValues("explicit").Inc()
 	s.lock.change(func() {
 		for _, p := range s.parts.all {
-			if len(resources) == 0 || slices.Contains(resources, p.selection.key.resource) {
+			if len(resources) == 0 || slices.Contains(resources, p.selection.resource()) {
 				p.pokeReview(0)
 			}
 		}

@@ -327,6 +327,9 @@ func TestRequestsAreChecked(t *testing.T) {
 		"form":              {Resource: secrets, Form: "x"},
 		"fieldSelector":     {Resource: secrets, Scope: watchset.Object("a", "s"), FieldSelector: named},
 		"labelSelector":     {Resource: secrets, LabelSelector: labels.Nothing()},
+		"resource and kind": {},
+		"kind are set":      {Resource: secrets, Kind: kindOfSecrets},
+		"kind.kind":         {Kind: schema.GroupVersionKind{Version: "v1"}},
 	} {
 		t.Run("INF-I54 "+field, func(t *testing.T) {
 			if _, err := s.Acquire(owner("x"), r); !errors.Is(err, watchset.ErrInvalid) || !strings.Contains(err.Error(), field) {

@@ -54,7 +54,7 @@ func (e *eventSource) startFeed(ctx context.Context, f *feed) error {
 	}
 	s.listeners.addFeed(f)
 	for _, p := range s.parts.all {
-		if p.selection.key.resource == f.resource && p.demand.controllers[f.controller] > 0 && p.sees() {
+		if p.selection.resource() == f.resource && p.demand.controllers[f.controller] > 0 && p.sees() {
 			f.tellAll(p, compareStores(nil, p.contents.store))
 		}
 	}
@@ -83,7 +83,7 @@ func (e *eventSource) dropFeed(f *feed) {
 func (p *part) feeds() iter.Seq[*feed] {
 	return func(yield func(*feed) bool) {
 		for controller := range p.demand.controllers {
-			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.key.resource}] {
+			for _, f := range p.set.listeners.feeds[feedKey{controller, p.selection.resource()}] {
 				if !yield(f) {
 					return
 				}

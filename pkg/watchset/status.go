@@ -1,6 +1,10 @@
 package watchset
 
-import "time"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // State says what an informer knows of its objects.
 type State string
@@ -24,6 +28,10 @@ func (s State) settled() bool { return s != Pending && s != Syncing }
 // Status is the state of a lease, or of one informer.
 type Status struct {
 	State State
+	// Resource is what the informer lists and watches, Kind the kind of a Request that names one, with the version of Resource. They are
+	// empty while the server isn't known to serve the kind, and where there is no informer.
+	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
 	// Since is when the state began.
 	Since time.Time
 	// Err says why the state isn't Synced: *ForbiddenError, *NotServedError, *DegradedError or ErrLimit; else nil.

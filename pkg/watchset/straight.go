@@ -8,18 +8,25 @@ import (
 // locked: they must be quick, and must not call the Set or a NamespaceSet. Calls about one namespace come one at a time, and in the
 // order in which things happened.
 type Sink interface {
-	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. A
-	// call of State follows. Where an Auto lease changes between the cluster and its namespaces, objects that another informer of
-	// the lease has put before may be newer.
+	// Replace says that exactly these objects existed in a namespace, or in the cluster if it is empty, at a resourceVersion. It comes
+	// before Synced after Pending, Forbidden and NotServed, and only once a watch is open. In Synced and Degraded it comes where the server
+	// no longer has the history from which the watch could go on; from Degraded, Synced follows. Where an Auto lease changes between the
+	// cluster and its namespaces, objects that another informer of the lease has put before may be newer.
 	Replace(namespace, resourceVersion string, all []client.Object)
 	// Put says that an object exists, Gone that it doesn't, or no longer matches the selectors.
 	Put(client.Object)
 	Gone(client.Object)
-	// State gives the state of the informer of a namespace, or of the cluster-wide one if namespace is empty. In Synced, the
-	// objects put so far are those that exist; in Degraded, they are as last seen; in Forbidden and NotServed, they no longer count
-	// and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace: objects put before
-	// no longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer becomes Synced
-	// before those of the namespaces become Pending, and Forbidden before they begin.
+	// State gives the state of the informer of a namespace, or of the cluster-wide one if namespace is empty, when the state begins and
+	// when its error changes. A watch that ends and is opened again within Options.DegradedAfter changes nothing.
+	//
+	// In Synced, the objects put so far are those that exist. In Degraded, they are as last seen; there are none if no Replace came since
+	// Forbidden, NotServed or Pending. Options.DegradedAfter after the first attempt, an informer that never listed anything is Degraded,
+	// too. The Set tries again by itself; Put and Gone may come meanwhile. In Forbidden and NotServed, objects put before no longer count,
+	// and no Put or Gone follows before the next Replace. Pending means that no informer follows the namespace: objects put before no
+	// longer count, unless another informer of the lease shows them. In an Auto lease, the cluster-wide informer becomes Synced before
+	// those of the namespaces become Pending, and Forbidden before they begin.
+	//
+	// For a Request of a Kind, now says in Synced and Forbidden by which resource and version the server serves the kind.
 	State(namespace string, now Status)
 }
 
