@@ -19,7 +19,7 @@ type Manager struct {
 	live, ready map[string]healthz.Checker
 	notes       []func() []string
 	probes      *manager.Server // nil: nowhere
-	// beforeStart is called once the probes are served, and before everything else starts.
+	// beforeStart is called once the probes are served. Everything else starts when it returns, unless its context is done by then.
 	beforeStart func(context.Context)
 }
 
@@ -44,6 +44,9 @@ func (m *Manager) Start(ctx context.Context) error {
 	running.Go(func() error {
 		defer cancel()
 		m.beforeStart(ctx)
+		if ctx.Err() != nil {
+			return nil // controller-runtime would start every Runnable for a moment, although the file in force may be another
+		}
 		return m.Manager.Start(ctx)
 	})
 	return running.Wait()

@@ -1,11 +1,13 @@
 package operator
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
@@ -45,5 +47,44 @@ func TestProbes(t *testing.T) {
 	}
 	if err := m.AddHealthzCheck("synced", healthz.Ping); err != nil {
 		t.Errorf("a check of that name for another probe: %v", err)
+	}
+}
+
+// started is a manager that counts how often it is started.
+type started struct {
+	ctrl.Manager
+	times int
+}
+
+func (s *started) Start(context.Context) error {
+	s.times++
+	return nil
+}
+
+// controller-runtime starts every Runnable even where its context is done, so that a process that ends while its file is held back would record
+// that file as accepted.
+func TestStartAfterAcceptance(t *testing.T) {
+	for name, c := range map[string]struct {
+		accepts bool
+		want    int
+	}{
+		"accepted": {true, 1},
+		"SUB-F10 the process ends while its file is held back": {false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			mgr := &started{}
+			m := withProbes(mgr, "0")
+			m.beforeStart = func(ctx context.Context) {
+				if !c.accepts {
+					end()
+					<-ctx.Done()
+				}
+			}
+			if err := m.Start(ctx); err != nil || mgr.times != c.want {
+				t.Errorf("%v, started %d times, want %d", err, mgr.times, c.want)
+			}
+		})
 	}
 }
