@@ -64,7 +64,9 @@ func (r *reader) read(ctx context.Context) (*Estate, Cluster, error) {
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, LNamespaces: map[string]*v1alpha1.LNamespace{},
 		Rules: rules.ForForest(r.configuration, r.operatorNamespace), CopyRules: rules.ForCopies(r.configuration),
 	}
-	for _, read := range []func(context.Context, *Cluster) error{r.readNamespaces, r.readOurs, r.readKinds, r.readEngine, r.readOldStored, r.readGrants} {
+	// An LNamespace outlives its root. Read the other way round, a root that goes meanwhile would look like a namespace that took the
+	// name of a Tenant, which then would be left out, and the peer started before what was written is taken back.
+	for _, read := range []func(context.Context, *Cluster) error{r.readOurs, r.readNamespaces, r.readKinds, r.readEngine, r.readOldStored, r.readGrants} {
 		if err := read(ctx, &c); err != nil {
 			return nil, c, err
 		}

@@ -2,6 +2,9 @@ package trees_test
 
 import (
 	"context"
+	"net/http"
+	"path"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -179,6 +182,23 @@ func migratesCapsule(own *cluster, config *string) {
 		Expect(provisioners(ctx)).To(HaveLen(1))
 		s.isRid(ctx, build.Tenant("c-oil").Object(), build.Tenant("c-gas").Object(),
 			subNamespace("c-oil/c-oil-dev"), subNamespace("c-oil/c-oil-prod"), subNamespace("c-gas/c-gas-lab"))
+	})
+
+	It("MIG-C2 is taken back whole, also where a root goes while the plugin reads", func(ctx SpecContext) {
+		s.done(ctx, controlplane.Admin, s.args("--apply", "--yes")...)
+		tree(ctx)
+		oil := build.Tenant("c-oil").Object()
+		_, problems, code := s.proxied(ctx, func(answer *http.Response) {
+			defer GinkgoRecover()
+			isList := answer.Request.Method == http.MethodGet && slices.Contains([]string{"namespaces", "lnamespaces"}, path.Base(answer.Request.URL.Path))
+			now := oil.DeepCopy()
+			if isList && s.Admin().Get(ctx, client.ObjectKeyFromObject(oil), now) == nil && now.DeletionTimestamp != nil {
+				s.isRid(ctx, oil) // before the other list is read
+			}
+		}, s.args("--undo", "--yes")...)
+		Expect(code).To(BeZero(), problems)
+		Expect(metadataOf(s.state(ctx, "c-"))).To(Equal(metadataOf(before)))
+		Expect(uidsOf(s.state(ctx, "c-"))).To(Equal(uidsOf(before)))
 	})
 
 	It("MIG-C3 MIG-C6 leaves nothing that goes with a Tenant but what the LNamespace gives instead", func(ctx SpecContext) {

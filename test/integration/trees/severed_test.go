@@ -20,26 +20,34 @@ import (
 // never learns of the last. The exit code tells whether it ended before.
 func (c cluster) severed(ctx context.Context, writes int32, args ...string) (code int) {
 	GinkgoHelper()
-	config := c.Config(controlplane.Admin)
-	transport, err := rest.TransportFor(config)
-	Expect(err).NotTo(HaveOccurred())
-	target, err := url.Parse(config.Host)
-	Expect(err).NotTo(HaveOccurred())
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
 	var done atomic.Int32
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	proxy.Transport = transport
-	proxy.ModifyResponse = func(answer *http.Response) error {
+	_, _, code = c.proxied(ctx, func(answer *http.Response) {
 		asks := strings.HasSuffix(answer.Request.URL.Path, "/selfsubjectreviews") // which writes nothing
 		if answer.Request.Method != http.MethodGet && !asks && done.Add(1) == writes {
 			kill()
 			<-answer.Request.Context().Done()
 		}
+	}, args...)
+	return code
+}
+
+// proxied runs the plugin as the cluster admin through a proxy, which passes an answer on when before has returned.
+func (c cluster) proxied(ctx context.Context, before func(answer *http.Response), args ...string) (out, problems string, code int) {
+	GinkgoHelper()
+	config := c.Config(controlplane.Admin)
+	transport, err := rest.TransportFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	target, err := url.Parse(config.Host)
+	Expect(err).NotTo(HaveOccurred())
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.Transport = transport
+	proxy.ModifyResponse = func(answer *http.Response) error {
+		before(answer)
 		return nil
 	}
 	server := httptest.NewServer(proxy)
 	defer server.Close()
-	_, _, code = c.warren(ctx, controlplane.Admin, append(args, "-s", server.URL)...)
-	return code
+	return c.warren(ctx, controlplane.Admin, append(args, "-s", server.URL)...)
 }
