@@ -13,7 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/operator"
 )
 
@@ -37,7 +37,7 @@ func run() error {
 	var o operator.Options
 	o.BindFlags(flag.CommandLine)
 	path := flag.String("config", "", "the configuration file; without it the defaults hold")
-	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates; known, with their defaults: "+config.KnownGates())
+	gates := flag.String("feature-gates", "", "A=true,B=false over the file's featureGates; known, with their defaults: "+configfile.KnownGates())
 	showVersion := flag.Bool("version", false, "print version, commit and Go, and end")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
@@ -51,11 +51,11 @@ func run() error {
 	}
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	featureGates, err := config.ParseFeatureGates(*gates)
+	featureGates, err := configfile.ParseFeatureGates(*gates)
 	if err != nil {
 		return err
 	}
-	file, err := operator.LoadConfigFile(*path, config.WithFeatureGates(featureGates))
+	file, err := operator.LoadConfigFile(*path, configfile.WithFeatureGates(featureGates))
 	if err != nil {
 		operator.ReportInvalidFile(ctx, &o, err)
 		return err

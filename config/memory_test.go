@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/test/devcluster"
 )
 
@@ -33,10 +33,10 @@ func TestDefaultsFitIntoMemory(t *testing.T) {
 			c := read[appsv1.Deployment](t, u.Object).Spec.Template.Spec.Containers[0]
 			soft := memoryLimit(t, c.Env[0].Name, c.Env[0].Value)
 			hard := c.Resources.Limits.Memory().Value()
-			need := int64(withoutWork + copies*aCopy + config.Default().Informers.MaxInformers*anInformer)
+			need := int64(withoutWork + copies*aCopy + configfile.Default().Informers.MaxInformers*anInformer)
 			if need > soft || soft >= hard {
 				t.Errorf("%d informers and %d copies need %d MiB, GOMEMLIMIT is %d MiB, the limit of the container %d MiB",
-					config.Default().Informers.MaxInformers, copies, need>>20, soft>>20, hard>>20)
+					configfile.Default().Informers.MaxInformers, copies, need>>20, soft>>20, hard>>20)
 			}
 		}
 		if !found {

@@ -26,6 +26,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/webhooks"
@@ -58,7 +59,7 @@ type cluster struct {
 
 // grown returns a cluster whose forest holds the same objects as its API server.
 func grown(objects ...client.Object) *cluster {
-	c := &cluster{config: config.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}}
+	c := &cluster{config: configfile.Default(), may: []string{"get namespaces"}, reviews: &atomic.Int32{}}
 	c.config.SubNamespaces.Labels, c.config.SubNamespaces.Annotations = config.Globs{"team", "app"}, config.Globs{"memo"}
 	c.config.Inheritance.Labels = config.Globs{"team"}
 	c.config.SubNamespaces.NamingPolicies = []config.NamingPolicy{{Root: "^app-(?P<team>.*)", Match: "^app-${team}-.*"}}
@@ -72,9 +73,11 @@ func (c *cluster) rules() forest.Rules {
 		SubLabel: c.config.SubNamespaces.Labels.Match, SubAnnotation: c.config.SubNamespaces.Annotations.Match,
 		ProtectedName:  func(name string) bool { return c.config.Protected(name, "warren-system") },
 		AllowCascading: c.config.SubNamespaces.AllowCascadingDeletion,
-		CheckName:      c.config.SubNamespaces.CheckName,
-		Limits:         c.config.SubNamespaces.Limits,
-		Billing:        forest.BillingKeys{CostCenter: c.config.Billing.NamespaceLabels.CostCenter, Owner: c.config.Billing.NamespaceLabels.Owner},
+		CheckName: func(root, name string) error {
+			return configfile.CheckName(c.config.SubNamespaces.NamingPolicies, root, name)
+		},
+		Limits:  c.config.SubNamespaces.Limits,
+		Billing: forest.BillingKeys{CostCenter: c.config.Billing.NamespaceLabels.CostCenter, Owner: c.config.Billing.NamespaceLabels.Owner},
 	}
 }
 

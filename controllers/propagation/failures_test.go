@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 func TestBackoff(t *testing.T) {
 	t.Run("PROP-I8", func(t *testing.T) {
-		retry := config.Default().Propagation.Retry
+		retry := configfile.Default().Propagation.Retry
 		for range 1000 {
 			tries := 1
 			for at := time.Duration(0); ; tries++ {

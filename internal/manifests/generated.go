@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // This file has what feature gate PropagateGenerated adds to the manifests. As with the kinds, the configuration decides: manifests that are
@@ -41,7 +42,7 @@ func rightsOnGenerated(c *config.OperatorConfiguration) string {
 	grant := func(kind schema.GroupKind, verbs string) {
 		fmt.Fprintf(text, "\n- apiGroups: [%s]\n  resources: [%s]\n  verbs: [%s]", cmp.Or(kind.Group, `""`), pluralOf(kind), verbs)
 	}
-	for _, kind := range c.LabelledKinds() {
+	for _, kind := range configfile.LabelledKinds(c) {
 		grant(kind.GroupKind(), "patch")
 	}
 	for _, g := range c.Propagation.Generators {

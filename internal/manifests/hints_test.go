@@ -7,12 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // The hint warns of exactly what the operator can't parse, for the API server's regular expressions are Go's.
 func TestSelectorsOfTheHint(t *testing.T) {
-	text := string(hintsFor(config.Default()).Text)
+	text := string(hintsFor(configfile.Default()).Text)
 	_, pattern, found := strings.Cut(text, "variables.select.matches(r'")
 	pattern, _, closed := strings.Cut(pattern, "')")
 	if !found || !closed {

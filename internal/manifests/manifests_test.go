@@ -11,12 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // configured is the default configuration with lines of the section propagation in place of the default kinds.
 func configured(t *testing.T, text string) *config.OperatorConfiguration {
 	t.Helper()
-	c, err := config.Parse("config.yaml", []byte("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"+text))
+	c, err := configfile.Parse("config.yaml", []byte("apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"+text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/preview"
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -39,15 +40,15 @@ type ConfigFile struct {
 }
 
 // LoadConfigFile reads the file at path; without a path, the defaults hold. Its error has one line for each problem.
-func LoadConfigFile(path string, options ...config.Option) (*ConfigFile, error) {
+func LoadConfigFile(path string, options ...configfile.Option) (*ConfigFile, error) {
 	content := []byte("apiVersion: " + config.APIVersion + "\nkind: " + config.Kind + "\n")
 	if path != "" {
 		var err error
-		if content, err = config.Read(path); err != nil {
+		if content, err = configfile.Read(path); err != nil {
 			return nil, err
 		}
 	}
-	c, err := config.Parse(path, content, options...)
+	c, err := configfile.Parse(path, content, options...)
 	return &ConfigFile{Content: content, Config: c}, err
 }
 
@@ -74,7 +75,7 @@ func (s *setup) addAcceptance(file *ConfigFile) error {
 		api: api, namespace: s.namespace, file: file, pause: s.timing.JudgeFile,
 		held: errors.New("it is not judged yet"),
 	}
-	for _, warning := range file.Config.Warnings() {
+	for _, warning := range configfile.Warnings(file.Config) {
 		configLog().Info("warning", "text", warning)
 	}
 	s.mgr.beforeStart = a.await
@@ -116,7 +117,7 @@ func (a *acceptance) judge(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the configuration file that was in force: %w", err)
 	}
-	old := config.ParseRecorded([]byte(record.Data[recordKey]))
+	old := configfile.ParseRecorded([]byte(record.Data[recordKey]))
 	if old == nil {
 		return nil // the first start: there is nothing to compare with
 	}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 )
 
@@ -31,17 +31,14 @@ func printManifests(args []string, out io.Writer) error {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unknown argument %q: manifests takes flags only; see manager manifests --help", flags.Arg(0))
 	}
-	c := config.Default()
-	if *path != "" {
-		var err error
-		if c, err = config.Load(*path); err != nil {
-			return err
-		}
+	c, err := configfile.Load(*path)
+	if err != nil {
+		return err
 	}
 	if *dir != "" {
 		return writeFiles(*dir, manifests.For(c))
 	}
-	_, err := out.Write(manifests.Print(c))
+	_, err = out.Write(manifests.Print(c))
 	return err
 }
 

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/kubeconfig"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
@@ -43,12 +43,9 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	case !slices.Contains([]string{preview.Table, preview.JSON, preview.YAML}, *format):
 		return fmt.Errorf("plan: -o %q: choose table, json or yaml", *format)
 	}
-	c := config.Default()
-	if *path != "" {
-		var err error
-		if c, err = config.Load(*path); err != nil {
-			return err
-		}
+	c, err := configfile.Load(*path)
+	if err != nil {
+		return err
 	}
 	cfg, err := kubeconfig.Load(*access)
 	if err != nil {

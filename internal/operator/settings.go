@@ -10,6 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/propagation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -45,7 +46,7 @@ func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
 // rights that a copied RBAC object would give.
 func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
 	s := generated.Settings{RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration}
-	for _, k := range c.LabelledKinds() {
+	for _, k := range configfile.LabelledKinds(c) {
 		s.Kinds = append(s.Kinds, schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
 	}
 	for _, g := range c.Propagation.Generators {

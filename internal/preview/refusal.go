@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // refusalTimeout bounds the reading of all copies.
@@ -20,7 +21,7 @@ const refusalTimeout = 5 * time.Minute
 // would leave copies behind which nobody could change. "" means that it may, as where now itself says, by acceptRemovals, that all of this is
 // meant (SUB-F10, F13). Most changes take away nothing, and for them nothing is read.
 func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorConfiguration, operatorNamespace string) (string, error) {
-	if now.AcceptRemovals == now.RemovalsHash() || !mayRemove(old, now) {
+	if now.AcceptRemovals == configfile.RemovalsHash(now) || !mayRemove(old, now) {
 		return "", nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, refusalTimeout)
@@ -31,7 +32,7 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 	}
 	if len(abandoned) > 0 {
 		return fmt.Sprintf("propagation.kinds lacks kinds whose copies would stay, and which nobody could change then: %s; set them to mode Remove first, and take them "+
-			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "), now.RemovalsHash()), nil
+			"out when no copy is left; or, to leave the copies behind, add the line acceptRemovals: %q", strings.Join(abandoned, ", "), configfile.RemovalsHash(now)), nil
 	}
 	losses, unread, err := Losses(ctx, api, old, now, operatorNamespace)
 	if err != nil {
@@ -45,7 +46,7 @@ func Refusal(ctx context.Context, api client.Client, old, now *config.OperatorCo
 		return "", nil
 	}
 	return fmt.Sprintf("the configuration file would take away %s: if that is meant, add the line acceptRemovals: %q to it; "+
-		"kubectl warren config diff FILE lists what it would write", large, now.RemovalsHash()), nil
+		"kubectl warren config diff FILE lists what it would write", large, configfile.RemovalsHash(now)), nil
 }
 
 // findConcerned returns one of the unread kinds, which can't be listed in all namespaces, whose copies the change may take away; "" if there

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 func TestMayRemove(t *testing.T) {
@@ -18,9 +19,9 @@ func TestMayRemove(t *testing.T) {
 		"BILL-72 a label that pays": {func(c *config.OperatorConfiguration) { c.Billing.NamespaceLabels.Owner = "example.com/owner" }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := config.Default()
+			now := configfile.Default()
 			test.change(now)
-			if got := mayRemove(config.Default(), now); got != test.want {
+			if got := mayRemove(configfile.Default(), now); got != test.want {
 				t.Errorf("%t, want %t", got, test.want)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
@@ -23,7 +24,7 @@ func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest
 		ProtectedName:     func(name string) bool { return c.Protected(name, operatorNamespace) },
 		ReservedName:      c.Tenants.ReservedNames.Match,
 		AllowCascading:    c.SubNamespaces.AllowCascadingDeletion,
-		CheckName:         c.SubNamespaces.CheckName,
+		CheckName:         func(root, name string) error { return configfile.CheckName(c.SubNamespaces.NamingPolicies, root, name) },
 		Limits:            c.SubNamespaces.Limits,
 		Billing:           forest.BillingKeys{CostCenter: c.Billing.NamespaceLabels.CostCenter, Owner: c.Billing.NamespaceLabels.Owner},
 	}

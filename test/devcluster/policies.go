@@ -18,15 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // KindsOf returns the policies and the role that list the kinds of a configuration, as `manager manifests` prints them.
 func KindsOf(configuration string) (Manifests, error) {
-	c, err := config.Parse("config.yaml", []byte(configuration))
+	c, err := configfile.Parse("config.yaml", []byte(configuration))
 	if err != nil {
 		return nil, err
 	}

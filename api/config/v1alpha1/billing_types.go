@@ -103,7 +103,7 @@ type BillingNamespaceLabels struct {
 	Owner string `json:"owner"`
 }
 
-// Has says whether key is one of them.
+// Has reports whether key is one of them.
 func (l BillingNamespaceLabels) Has(key string) bool {
 	return key != "" && (key == l.CostCenter || key == l.Owner)
 }

@@ -1,12 +1,6 @@
 package v1alpha1
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-)
+import "slices"
 
 // The controllers that the key controllers can name.
 const (
@@ -19,7 +13,8 @@ const (
 	ControllerBilling      = "billing"
 )
 
-const everyController = "*"
+// EveryController stands for the controllers that no entry names.
+const EveryController = "*"
 
 // ControllerNames returns the names of all controllers.
 func ControllerNames() []string {
@@ -29,7 +24,7 @@ func ControllerNames() []string {
 	}
 }
 
-// Enabled says whether the controller of this name runs: as in kube-controller-manager, the first entry that names it
+// Enabled reports whether the controller of this name runs: as in kube-controller-manager, the first entry that names it
 // decides, and "*" speaks for those that none names.
 func (c *OperatorConfiguration) Enabled(controller string) bool {
 	for _, entry := range c.Controllers {
@@ -40,16 +35,5 @@ func (c *OperatorConfiguration) Enabled(controller string) bool {
 			return false
 		}
 	}
-	return slices.Contains(c.Controllers, everyController)
-}
-
-func validateControllers(at *field.Path, entries []string) field.ErrorList {
-	var problems field.ErrorList
-	for i, entry := range entries {
-		if entry != everyController && !slices.Contains(ControllerNames(), strings.TrimPrefix(entry, "-")) {
-			problems = append(problems, field.Invalid(at.Index(i), entry,
-				fmt.Sprintf("must be *, a controller's name, or -name: %s", strings.Join(ControllerNames(), ", "))))
-		}
-	}
-	return problems
+	return slices.Contains(c.Controllers, EveryController)
 }

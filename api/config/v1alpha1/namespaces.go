@@ -2,7 +2,7 @@ package v1alpha1
 
 import "strings"
 
-// Protected says whether a namespace of this name is never in the forest: default, kube-*, the operator's own, and
+// Protected reports whether a namespace of this name is never in the forest: default, kube-*, the operator's own, and
 // protectedNamespaces of the file. Namespaces with the label protected are, too; a name can't tell.
 func (c *OperatorConfiguration) Protected(name, operatorNamespace string) bool {
 	return name == "default" || c.ProtectedFromDistribution(name, operatorNamespace)
@@ -13,7 +13,7 @@ func (c *OperatorConfiguration) ProtectedFromDistribution(name, operatorNamespac
 	return strings.HasPrefix(name, "kube-") || name == operatorNamespace || c.ProtectedNamespaces.Match(name)
 }
 
-// Reserved says whether a new LNamespace may not have this name: what is protected, and tenants.reservedNames.
+// Reserved reports whether a new LNamespace may not have this name: what is protected, and tenants.reservedNames.
 func (c *OperatorConfiguration) Reserved(name, operatorNamespace string) bool {
 	return c.Protected(name, operatorNamespace) || c.Tenants.ReservedNames.Match(name)
 }

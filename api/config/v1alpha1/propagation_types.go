@@ -54,6 +54,16 @@ func (k PropagatedKind) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: k.Group, Kind: k.Kind}
 }
 
+// Propagated returns how a kind is propagated, nil if it is not.
+func (c *OperatorConfiguration) Propagated(kind schema.GroupKind) *PropagatedKind {
+	for i := range c.Propagation.Kinds {
+		if c.Propagation.Kinds[i].GroupKind() == kind {
+			return &c.Propagation.Kinds[i]
+		}
+	}
+	return nil
+}
+
 // KindMode says which objects of a kind are sources.
 type KindMode string
 

@@ -15,6 +15,8 @@ const (
 // OperatorConfiguration is the configuration file: YAML or JSON, one document. Every key of the product stands here and
 // in docs/reference/configuration.md. A key that is absent or null has its default; a list that is given, even an empty one, replaces its
 // default.
+//
+// +kubebuilder:object:root=true
 type OperatorConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -78,6 +80,15 @@ type SubNamespaces struct {
 	AllowCascadingDeletion bool `json:"allowCascadingDeletion"`
 }
 
+// NamingPolicy judges the names of new sub-namespaces. It applies to the trees whose root's name Root matches. Both
+// fields are Go regexps, unanchored as in Accurate, whose files are taken over as they are.
+type NamingPolicy struct {
+	Root string `json:"root"`
+
+	// Match may refer to groups of Root by ${name}, $name and $1; $$ is a dollar.
+	Match string `json:"match"`
+}
+
 // Tenants says what LNamespaces may be called and how many a user may make.
 type Tenants struct {
 	// ReservedNames are refused when an LNamespace is created, on top of what is protected: see Reserved.
@@ -130,3 +141,9 @@ type ClientConnection struct {
 	// Burst is the number of requests that may exceed QPS at once. Default 0.
 	Burst int `json:"burst"`
 }
+
+// PropagateGenerated lets controlled objects of annotated generators become sources.
+const PropagateGenerated = "PropagateGenerated"
+
+// FeatureEnabled reports whether the gate is open; one that is not known is not.
+func (c *OperatorConfiguration) FeatureEnabled(gate string) bool { return c.FeatureGates[gate] }

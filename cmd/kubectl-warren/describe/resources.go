@@ -17,13 +17,13 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -46,7 +46,7 @@ func propagableKinds(inv *invocation.Invocation) ([]schema.GroupVersionKind, err
 		}
 		for _, resource := range list.APIResources {
 			kind := version.WithKind(resource.Kind)
-			if resource.Namespaced && config.CanBePropagated(kind.GroupKind()) {
+			if resource.Namespaced && configfile.CanBePropagated(kind.GroupKind()) {
 				kinds = append(kinds, kind)
 			}
 		}

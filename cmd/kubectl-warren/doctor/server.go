@@ -9,6 +9,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // Minor versions of Kubernetes 1: the oldest that Warren knows, and the first that can constrain impersonation.
@@ -30,7 +31,7 @@ func (p Patient) readConfiguration(ctx context.Context) file {
 	if err != nil {
 		return file{unknown: err}
 	}
-	c, err := config.Parse(name, []byte(text))
+	c, err := configfile.Parse(name, []byte(text))
 	return file{text: text, config: c, unknown: err}
 }
 

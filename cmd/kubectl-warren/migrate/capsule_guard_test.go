@@ -10,8 +10,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // lnamespaceBy is an LNamespace that somebody made, with the label of a migration, which anybody may write.
@@ -155,7 +155,7 @@ func TestProvisionersRoleIsNotKept(t *testing.T) {
 	})
 	withheld := ownedBy(object(roleBindings, "oil-dev", "promoted", capsuleBinding, "x"), "oil")
 	found := Capsule{Tenants: []unstructured.Unstructured{oil}, Replicas: []unstructured.Unstructured{bindingObject(withheld, bindingOfCapsule{ClusterRoleName: "makers"})}}
-	e := EstateOfCapsule(found, s.Cluster, ourRules{config.Default(), "warren-system"})
+	e := EstateOfCapsule(found, s.Cluster, ourRules{configfile.Default(), "warren-system"})
 	if len(e.Made) > 0 || len(e.Copies) > 0 {
 		t.Errorf("sources %v, copies %v", e.Made, e.Copies)
 	}

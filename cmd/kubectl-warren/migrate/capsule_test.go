@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
@@ -138,7 +138,7 @@ func capsuleSite() *site {
 				found.Replicas = append(found.Replicas, bindingObject(o, gives[o.Name]))
 			}
 		}
-		return EstateOfCapsule(found, c, ourRules{config.Default(), "warren-system"})
+		return EstateOfCapsule(found, c, ourRules{configfile.Default(), "warren-system"})
 	}
 	return s
 }
@@ -310,7 +310,7 @@ func TestTenantsThatCannotMove(t *testing.T) {
 			if c.change != nil {
 				c.change(s)
 			}
-			e := EstateOfCapsule(Capsule{Tenants: []unstructured.Unstructured{tenantObject(c.tenant, nil)}}, s.Cluster, ourRules{config.Default(), "warren-system"})
+			e := EstateOfCapsule(Capsule{Tenants: []unstructured.Unstructured{tenantObject(c.tenant, nil)}}, s.Cluster, ourRules{configfile.Default(), "warren-system"})
 			_, moves := e.Tenants[c.tenant]
 			if c.want == "" && !moves || c.want != "" && (moves || len(e.Gaps) != 2 || !strings.Contains(e.Gaps[1].Instead, c.want)) {
 				t.Errorf("Tenant %s moves: %t, gaps %+v", c.tenant, moves, e.Gaps)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // Commands is the group of commands "migrate …", one for each operator from which a cluster can move.
@@ -124,7 +124,7 @@ func (o *options) connect(ctx context.Context, inv *invocation.Invocation, p pee
 	if err != nil {
 		return nil, fmt.Errorf("the configuration of Warren, which says which kinds are copied, can't be read; name a file with --config, or the operator's namespace with --operator-namespace: %w", err)
 	}
-	if r.configuration, err = config.Parse(name, []byte(text)); err != nil {
+	if r.configuration, err = configfile.Parse(name, []byte(text)); err != nil {
 		return nil, invocation.Problems(strings.Split(err.Error(), "\n"))
 	}
 	return r, nil

@@ -16,6 +16,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/propagate"
 )
@@ -325,7 +326,7 @@ func accurateSite() *site {
 	)
 	sub := hncObject("SubNamespace", "root", "sub", map[string]any{"labels": map[string]any{"team": "a", "tier": "web"}})
 	s.estate = func(c Cluster) *Estate {
-		ours := config.Default()
+		ours := configfile.Default()
 		ours.SubNamespaces.Labels = config.Globs{"team"}
 		file := "labelKeys: [team]\nwatches: [{kind: Secret, version: v1}, {group: apps, kind: Deployment, version: v1}]\nnamingPolicies: [{root: '^a', match: '^b'}]\n"
 		e, err := EstateOfAccurate([]unstructured.Unstructured{sub, hncObject("SubNamespace", "sub", "deep", nil)}, []byte(file), c, ours)

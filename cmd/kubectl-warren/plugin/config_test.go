@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 const head = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
@@ -54,7 +54,7 @@ func TestConfigValidatePrints(t *testing.T) {
 	}
 	for _, format := range []string{"yaml", "json"} {
 		got := run(t, "kubectl-warren", "config", "validate", file, "-o", format)
-		want, err := yaml.Marshal(config.Default())
+		want, err := yaml.Marshal(configfile.Default())
 		if err != nil {
 			t.Fatal(err)
 		}

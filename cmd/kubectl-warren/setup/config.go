@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // ConfigCommands is the group of commands "config …".
@@ -49,11 +49,11 @@ func validateCommand(inv *invocation.Invocation) *cobra.Command {
 
 // printValidity prints text if a file's content is valid, or all that it says.
 func printValidity(inv *invocation.Invocation, name string, data []byte, format, text string) error {
-	c, err := config.Parse(name, data)
+	c, err := configfile.Parse(name, data)
 	if err != nil {
 		return invocation.Problems(strings.Split(err.Error(), "\n"))
 	}
-	for _, warning := range c.Warnings() {
+	for _, warning := range configfile.Warnings(c) {
 		terminal.Fprintf(inv.Streams.ErrOut, "Warning: %s: %s\n", name, warning)
 	}
 	if format != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
@@ -47,7 +48,7 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c, err := config.Parse(args[0], data)
+		c, err := configfile.Parse(args[0], data)
 		if err != nil {
 			return invocation.Problems(strings.Split(err.Error(), "\n"))
 		}
@@ -61,7 +62,7 @@ func diffCommand(inv *invocation.Invocation) *cobra.Command {
 			return inv.PrintReport("", report{plan.WriteTable, heldBack}, nil)
 		}
 		return inv.PrintReport(output.Value, report{plan.WriteCounts, heldBack},
-			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), heldBack, c.RemovalsHash(), plan})
+			diffDocument{invocation.DocumentOf("ConfigurationDiff"), plan.Counts(), heldBack, configfile.RemovalsHash(c), plan})
 	}
 	return cmd
 }
@@ -76,7 +77,7 @@ func makePlan(ctx context.Context, inv *invocation.Invocation, c *config.Operato
 		return nil, "", err
 	}
 	_, text, err := gather.ReadStoredConfig(ctx, api, operatorNamespace)
-	if inForce := config.ParseRecorded([]byte(text)); err == nil && inForce != nil {
+	if inForce := configfile.ParseRecorded([]byte(text)); err == nil && inForce != nil {
 		heldBack, err = preview.Refusal(ctx, api, inForce, c, operatorNamespace)
 	}
 	return plan, heldBack, client.IgnoreNotFound(err)

@@ -11,11 +11,11 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/rolevetting"
 	"github.com/warren-tenancy/warren/internal/userrole"
 )
@@ -117,7 +117,7 @@ func userClusterRole(ctx context.Context, inv *invocation.Invocation, api client
 	if err != nil {
 		return "", err
 	}
-	c, err := config.Parse(name, []byte(text))
+	c, err := configfile.Parse(name, []byte(text))
 	if err != nil {
 		return "", err
 	}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/failure"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
@@ -70,7 +70,7 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 		return nil, err
 	}
 	kind := mapping.GroupVersionKind
-	if mapping.Scope.Name() != meta.RESTScopeNameNamespace || !config.CanBePropagated(kind.GroupKind()) {
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace || !configfile.CanBePropagated(kind.GroupKind()) {
 		return nil, fmt.Errorf("%s are never propagated", mapping.Resource.GroupResource())
 	}
 	api, err := inv.Connect()
@@ -107,7 +107,7 @@ func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operato
 	if err != nil {
 		return err
 	}
-	parsed, err := config.Parse(name, []byte(text))
+	parsed, err := configfile.Parse(name, []byte(text))
 	if err != nil {
 		return invocation.Problems(strings.Split(err.Error(), "\n"))
 	}

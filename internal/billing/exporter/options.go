@@ -24,6 +24,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 // DefaultNamespace is the operator's own namespace, unless it was deployed into another.
@@ -71,10 +72,7 @@ func Run(ctx context.Context, version string, args []string, out io.Writer) erro
 
 // LoadConfig returns the operator's configuration from the file, or the defaults for an empty path.
 func LoadConfig(path string) (*config.OperatorConfiguration, error) {
-	if path == "" {
-		return config.Default(), nil
-	}
-	return config.Load(path)
+	return configfile.Load(path)
 }
 
 func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {

@@ -13,8 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster"
@@ -225,9 +225,9 @@ inheritance: {labels: ["*", "*/*"], annotations: ["*", "*/*"]}
 // accepting returns the file with the line that accepts what it takes away.
 func accepting(text string) string {
 	GinkgoHelper()
-	c, err := config.Parse("config.yaml", []byte(text))
+	c, err := configfile.Parse("config.yaml", []byte(text))
 	Expect(err).NotTo(HaveOccurred())
-	return text + "acceptRemovals: " + strconv.Quote(c.RemovalsHash()) + "\n"
+	return text + "acceptRemovals: " + strconv.Quote(configfile.RemovalsHash(c)) + "\n"
 }
 
 // everythingFlows expects that children of a root get what is ordinary, and nothing that would harm.

@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"slices"
@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 func TestWarnings(t *testing.T) {
-	c, err := config.Parse("f", []byte(header+`inheritance: {labels: [team]}
+	c, err := configfile.Parse("f", []byte(header+`inheritance: {labels: [team]}
 subNamespaces:
   labels: [team, "pod-security.kubernetes.io/*", "*/*"]
   namingPolicies: [{root: a, match: "^x"}, {root: a, match: "-x$"}, {root: a, match: "(?:^x)-$0"}, {root: a, match: "^a|b"}]
@@ -29,10 +29,10 @@ controllers: ["-billing"]
 		`propagation.bindOwnRole: true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in the whole cluster`,
 		`controllers: no controller runs: add "*" to run those that are not named`,
 	}
-	if diff := cmp.Diff(want, c.Warnings()); diff != "" {
+	if diff := cmp.Diff(want, configfile.Warnings(c)); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
-	if got := config.Default().Warnings(); got != nil {
+	if got := configfile.Warnings(configfile.Default()); got != nil {
 		t.Errorf("the defaults warn of nothing, got %v", got)
 	}
 }
@@ -43,14 +43,14 @@ func TestNamingPolicyThatNothingMeets(t *testing.T) {
 		"^(_|b)?a": true, "^(_|b)a": true, "^(?i:A)": true, "^[^b].[[:alnum:]]_*": true, "^(?:a_){0,3}$": true, "^a-[0-9]+$": true,
 	} {
 		t.Run("SUB-F11 "+match, func(t *testing.T) {
-			c, err := config.Parse("f", []byte(header+"subNamespaces: {namingPolicies: [{root: a, match: '"+match+"'}]}\n"))
+			c, err := configfile.Parse("f", []byte(header+"subNamespaces: {namingPolicies: [{root: a, match: '"+match+"'}]}\n"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			const text = " matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees"
-			warned := slices.Contains(c.Warnings(), `subNamespaces.namingPolicies[0].match: "`+match+`"`+text)
+			warned := slices.Contains(configfile.Warnings(c), `subNamespaces.namingPolicies[0].match: "`+match+`"`+text)
 			if warned == met {
-				t.Errorf("warnings: %q", c.Warnings())
+				t.Errorf("warnings: %q", configfile.Warnings(c))
 			}
 		})
 	}

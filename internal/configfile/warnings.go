@@ -1,17 +1,19 @@
-package v1alpha1
+package configfile
 
 import (
 	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
 // podSecurityEnforce decides what pods may do in a namespace.
 const podSecurityEnforce = "pod-security.kubernetes.io/enforce"
 
 // Warnings returns what is valid and probably not meant, one "path: sentence" each.
-func (c *OperatorConfiguration) Warnings() []string {
+func Warnings(c *config.OperatorConfiguration) []string {
 	var warnings []string
 	warn := func(at *field.Path, format string, args ...any) {
 		warnings = append(warnings, at.String()+": "+fmt.Sprintf(format, args...))
@@ -21,23 +23,23 @@ func (c *OperatorConfiguration) Warnings() []string {
 	}
 	at := field.NewPath("subNamespaces")
 	for i, pattern := range c.SubNamespaces.Labels {
-		if (Globs{pattern}).Match(podSecurityEnforce) {
+		if (config.Globs{pattern}).Match(podSecurityEnforce) {
 			warn(at.Child("labels").Index(i), "%q matches %s: a tenant may choose the level of pod security of its sub-namespaces, if none comes from above", pattern, podSecurityEnforce)
 		}
 	}
 	for i, policy := range c.SubNamespaces.NamingPolicies {
-		if !policy.canBeMet() {
+		if !canBeMet(policy.Match) {
 			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q matches no name of a namespace, which has a-z, 0-9 and - only: no sub-namespace can be made in these trees", policy.Match)
 		}
-		if !policy.anchored() {
+		if !isAnchored(policy.Match) {
 			warn(at.Child("namingPolicies").Index(i).Child("match"), "%q does not begin with ^: it matches anywhere in a name", policy.Match)
 		}
 	}
-	narrow := func(k PropagatedKind) bool { return k.Scope != ScopeCluster }
+	narrow := func(k config.PropagatedKind) bool { return k.Scope != config.ScopeCluster }
 	if c.Propagation.BindOwnRole && !slices.ContainsFunc(c.Propagation.Kinds, narrow) {
 		warn(field.NewPath("propagation", "bindOwnRole"), "true has no use, for every kind has scope Cluster: give scope Namespaces or Auto to the kinds that the operator may not watch in the whole cluster")
 	}
-	if !slices.ContainsFunc(ControllerNames(), c.Enabled) {
+	if !slices.ContainsFunc(config.ControllerNames(), c.Enabled) {
 		warn(field.NewPath("controllers"), "no controller runs: add \"*\" to run those that are not named")
 	}
 	return warnings

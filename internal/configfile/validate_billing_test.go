@@ -1,10 +1,11 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"strings"
 	"testing"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 func TestValidateBilling(t *testing.T) {
@@ -121,7 +122,7 @@ func TestValidateBilling(t *testing.T) {
 
 func TestBillingSample(t *testing.T) {
 	t.Run("BILL-73 the sample's configuration is accepted, and switches labels on", func(t *testing.T) {
-		c, err := config.Load("../../../config/samples/billing/config.yaml")
+		c, err := configfile.Load("../../config/samples/billing/config.yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

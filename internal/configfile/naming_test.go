@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 func TestCheckName(t *testing.T) {
@@ -63,9 +64,8 @@ func TestCheckName(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := config.SubNamespaces{NamingPolicies: tc.policies}
 			got := ""
-			if err := s.CheckName(tc.root, tc.name); err != nil {
+			if err := configfile.CheckName(tc.policies, tc.root, tc.name); err != nil {
 				got = err.Error()
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
@@ -88,8 +88,8 @@ func TestGlobs(t *testing.T) {
 		"StopsAt/":       {reason: "* stops at /", globs: config.Globs{"*"}, key: "x/team"},
 		"Subdomain":      {reason: "a subdomain", globs: config.Globs{"*.glob/*"}, key: "foo.glob/a", want: true},
 		"OtherSubdomain": {reason: "another subdomain", globs: config.Globs{"*.glob/*"}, key: "x.y/glob.z"},
-		"Undelegated":    {reason: "the default list has the domain and what is below it", globs: config.Default().Inheritance.Undelegated, key: "pod-security.kubernetes.io/enforce", want: true},
-		"Excluded":       {reason: "the default list has the domain and what ends in it", globs: config.Default().Propagation.ExcludedLabels, key: "app.kubernetes.io/instance", want: true},
+		"Undelegated":    {reason: "the default list has the domain and what is below it", globs: configfile.Default().Inheritance.Undelegated, key: "pod-security.kubernetes.io/enforce", want: true},
+		"Excluded":       {reason: "the default list has the domain and what ends in it", globs: configfile.Default().Propagation.ExcludedLabels, key: "app.kubernetes.io/instance", want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestGlobs(t *testing.T) {
 }
 
 func TestNamespaceNames(t *testing.T) {
-	c := config.Default()
+	c := configfile.Default()
 	c.ProtectedNamespaces = config.Globs{"pay-*"}
 	type verdict struct{ Protected, FromDistribution, Reserved bool }
 	cases := map[string]struct {

@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"testing"
@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 func TestFeatureGates(t *testing.T) {
@@ -22,7 +23,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := config.ParseFeatureGates(tc.flag)
+			got, err := configfile.ParseFeatureGates(tc.flag)
 			message := ""
 			if err != nil {
 				message = err.Error()
@@ -37,7 +38,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 
 	t.Run("the flag wins over the file", func(t *testing.T) {
-		c, err := config.Parse("f", []byte(header+"featureGates: {PropagateGenerated: true}\n"), config.WithFeatureGates(map[string]bool{config.PropagateGenerated: false}))
+		c, err := configfile.Parse("f", []byte(header+"featureGates: {PropagateGenerated: true}\n"), configfile.WithFeatureGates(map[string]bool{config.PropagateGenerated: false}))
 		if err != nil || c.FeatureEnabled(config.PropagateGenerated) {
 			t.Errorf("the flag closes what the file opens, got %v, %v", c, err)
 		}
@@ -45,10 +46,10 @@ func TestFeatureGates(t *testing.T) {
 }
 
 func TestKnownGates(t *testing.T) {
-	if got := config.KnownGates(); got != "PropagateGenerated=false" {
+	if got := configfile.KnownGates(); got != "PropagateGenerated=false" {
 		t.Errorf("SUB-F11 --help lists %q", got)
 	}
-	if gates, err := config.ParseFeatureGates(config.KnownGates()); err != nil || len(gates) == 0 {
+	if gates, err := configfile.ParseFeatureGates(configfile.KnownGates()); err != nil || len(gates) == 0 {
 		t.Errorf("SUB-F11 the flag takes %v: %v", gates, err)
 	}
 }

@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"maps"
@@ -9,20 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-func (p *Propagation) validate(at *field.Path) field.ErrorList {
+func validatePropagation(at *field.Path, p *config.Propagation) field.ErrorList {
 	problems := validatePropagatedKinds(at.Child("kinds"), p.Kinds)
 	problems = append(problems, validateGlobs(at.Child("excludedLabels"), p.ExcludedLabels)...)
 	problems = append(problems, validateGlobs(at.Child("excludedAnnotations"), p.ExcludedAnnotations)...)
-	for i, excluded := range p.NeverPropagate {
-		problems = append(problems, excluded.validate(at.Child("neverPropagate").Index(i))...)
+	for i := range p.NeverPropagate {
+		problems = append(problems, validateNeverPropagate(at.Child("neverPropagate").Index(i), &p.NeverPropagate[i])...)
 	}
-	problems = append(problems, p.Scrub.validate(at.Child("scrub"))...)
-	return append(problems, p.Retry.validate(at.Child("retry"))...)
+	problems = append(problems, validateScrub(at.Child("scrub"), &p.Scrub)...)
+	return append(problems, validateRetry(at.Child("retry"), &p.Retry)...)
 }
 
-func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.ErrorList {
+func validatePropagatedKinds(at *field.Path, kinds []config.PropagatedKind) field.ErrorList {
 	var problems field.ErrorList
 	seen := map[schema.GroupKind]bool{}
 	for i, k := range kinds {
@@ -38,20 +40,20 @@ func validatePropagatedKinds(at *field.Path, kinds []PropagatedKind) field.Error
 		}
 		seen[kind] = true
 
-		modes := []KindMode{ModeOptIn, ModeAll, ModeRemove}
+		modes := []config.KindMode{config.ModeOptIn, config.ModeAll, config.ModeRemove}
 		if kind == roleBinding {
 			modes = modes[:2] // without it a tenant's users would lose their rights in the tree
 		}
 		problems = append(problems, oneOf(at.Child("mode"), k.Mode, modes...)...)
-		problems = append(problems, oneOf(at.Child("scope"), k.Scope, ScopeAuto, ScopeCluster, ScopeNamespaces)...)
-		if (k.Scope == ScopeAuto || k.Scope == ScopeNamespaces) && kind.Group == roleBinding.Group {
+		problems = append(problems, oneOf(at.Child("scope"), k.Scope, config.ScopeAuto, config.ScopeCluster, config.ScopeNamespaces)...)
+		if (k.Scope == config.ScopeAuto || k.Scope == config.ScopeNamespaces) && kind.Group == roleBinding.Group {
 			problems = append(problems, field.Invalid(at.Child("scope"), string(k.Scope), "must be Cluster for kinds of "+kind.Group+": rights must end where they were given, whatever may be watched there"))
 		}
 	}
 	return problems
 }
 
-func (n *NeverPropagate) validate(at *field.Path) field.ErrorList {
+func validateNeverPropagate(at *field.Path, n *config.NeverPropagate) field.ErrorList {
 	var problems field.ErrorList
 	if n.Name == "" && n.Type == "" && len(n.Labels) == 0 {
 		problems = append(problems, field.Required(at, "at least one of name, type and labels"))
@@ -82,7 +84,7 @@ func validateLabels(at *field.Path, labels map[string]string) field.ErrorList {
 }
 
 // validateGenerators wants the gate open: whoever relied on a generator behind a closed one would wait for copies that never come.
-func validateGenerators(at *field.Path, generators []Generator, open bool) field.ErrorList {
+func validateGenerators(at *field.Path, generators []config.Generator, open bool) field.ErrorList {
 	if len(generators) > 0 && !open {
 		return field.ErrorList{field.Forbidden(at, "needs featureGates.PropagateGenerated: true, with which the operator may label what is generated")}
 	}
@@ -96,7 +98,7 @@ func validateGenerators(at *field.Path, generators []Generator, open bool) field
 	return problems
 }
 
-func (s *Scrub) validate(at *field.Path) field.ErrorList {
+func validateScrub(at *field.Path, s *config.Scrub) field.ErrorList {
 	var problems field.ErrorList
 	if s.Interval.Duration != 0 {
 		problems = append(problems, durationAtLeast(at.Child("interval"), s.Interval, 10*time.Second)...)
@@ -104,7 +106,7 @@ func (s *Scrub) validate(at *field.Path) field.ErrorList {
 	return append(problems, between(at.Child("objectsPerSecond"), s.ObjectsPerSecond, 1, 10000)...)
 }
 
-func (r *Retry) validate(at *field.Path) field.ErrorList {
+func validateRetry(at *field.Path, r *config.Retry) field.ErrorList {
 	problems := durationBetween(at.Child("min"), r.Min, 100*time.Millisecond, time.Hour)
 	problems = append(problems, durationBetween(at.Child("max"), r.Max, 100*time.Millisecond, time.Hour)...)
 	if r.Min.Duration > r.Max.Duration {

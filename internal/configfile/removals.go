@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,8 @@ import (
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
 // removalsHashSize is the length of RemovalsHash in hexadecimal digits.
@@ -14,9 +16,9 @@ const removalsHashSize = 12
 
 var removalsHash = regexp.MustCompile(`^[0-9a-f]{12}$`)
 
-// RemovalsHash identifies what the file says, but for AcceptRemovals itself: two files that say the same have the same. Feature gates,
+// RemovalsHash identifies the content of the file without AcceptRemovals: two files with the same settings have the same hash. Feature gates,
 // which take effect at a start alone and may come from a flag, don't count.
-func (c *OperatorConfiguration) RemovalsHash() string {
+func RemovalsHash(c *config.OperatorConfiguration) string {
 	same := *c
 	same.AcceptRemovals, same.FeatureGates = "", nil
 	data, err := json.Marshal(same)

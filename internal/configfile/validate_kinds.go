@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
 var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -46,7 +48,7 @@ func mustNotBe(at *field.Path, kind schema.GroupKind, refused map[string][]strin
 	return nil
 }
 
-func (d *Distribution) validate(at *field.Path) field.ErrorList {
+func validateDistribution(at *field.Path, d *config.Distribution) field.ErrorList {
 	var problems field.ErrorList
 	for i, k := range d.Kinds {
 		at := at.Child("kinds").Index(i)

@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"errors"
@@ -9,14 +9,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// PropagateGenerated lets controlled objects of annotated generators become sources.
-const PropagateGenerated = "PropagateGenerated"
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
 
 // knownGates are all feature gates with their defaults.
 var knownGates = map[string]bool{
-	PropagateGenerated: false,
+	config.PropagateGenerated: false,
 }
 
 func defaultFeatureGates() map[string]bool { return maps.Clone(knownGates) }
@@ -29,9 +28,6 @@ func KnownGates() string {
 	}
 	return strings.Join(gates, ",")
 }
-
-// FeatureEnabled says whether the gate is open; one that is not known is not.
-func (c *OperatorConfiguration) FeatureEnabled(gate string) bool { return c.FeatureGates[gate] }
 
 // ParseFeatureGates reads the flag --feature-gates, "A=true,B=false". Use WithFeatureGates to set the result over a file's
 // gates. All problems are reported together, one per line.

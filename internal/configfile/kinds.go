@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
@@ -68,7 +69,7 @@ var neverPropagated = map[string][]string{
 	"events.k8s.io":       {"Event"},
 }
 
-// CanBePropagated says whether a namespaced kind may be among propagation.kinds.
+// CanBePropagated reports whether a namespaced kind may be among propagation.kinds.
 func CanBePropagated(kind schema.GroupKind) bool {
 	return !isOurs(kind.Group) && !slices.Contains(neverPropagated[kind.Group], kind.Kind)
 }
@@ -79,29 +80,19 @@ var neverDistributed = map[string][]string{
 	"events.k8s.io": {"Event"},
 }
 
-// isOurs says whether the group is the operator's own, or one below it.
+// isOurs reports whether the group is the operator's own, or one below it.
 func isOurs(group string) bool {
 	return group == tenancy.Domain || strings.HasSuffix(group, "."+tenancy.Domain)
 }
 
 // LabelledKinds are the propagated kinds of whose generated objects sources are made, by gate PropagateGenerated: none of RBAC, which
 // would hand out rights of somebody else's.
-func (c *OperatorConfiguration) LabelledKinds() []PropagatedKind {
-	var kinds []PropagatedKind
+func LabelledKinds(c *config.OperatorConfiguration) []config.PropagatedKind {
+	var kinds []config.PropagatedKind
 	for _, kind := range c.Propagation.Kinds {
-		if kind.Mode != ModeRemove && withBuiltInGroup(kind.GroupKind()).Group != rbacGroup {
+		if kind.Mode != config.ModeRemove && withBuiltInGroup(kind.GroupKind()).Group != rbacGroup {
 			kinds = append(kinds, kind)
 		}
 	}
 	return kinds
-}
-
-// Propagated returns how a kind is propagated, nil if it is not.
-func (c *OperatorConfiguration) Propagated(kind schema.GroupKind) *PropagatedKind {
-	for i := range c.Propagation.Kinds {
-		if c.Propagation.Kinds[i].GroupKind() == kind {
-			return &c.Propagation.Kinds[i]
-		}
-	}
-	return nil
 }

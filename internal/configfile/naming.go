@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"errors"
@@ -11,30 +11,23 @@ import (
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 )
 
-// NamingPolicy judges the names of new sub-namespaces. It applies to the trees whose root's name Root matches. Both
-// fields are Go regexps, unanchored as in Accurate, whose files are taken over as they are.
-type NamingPolicy struct {
-	Root string `json:"root"`
-
-	// Match may refer to groups of Root by ${name}, $name and $1; $$ is a dollar.
-	Match string `json:"match"`
-}
-
-// CheckName says why name may not be the name of a new sub-namespace in the tree of root: one error for each naming
+// CheckName returns why name may not be the name of a new sub-namespace in the tree of root: one error for each naming
 // policy that it breaks, joined; nil if it breaks none.
-func (s *SubNamespaces) CheckName(root, name string) error {
+func CheckName(policies []config.NamingPolicy, root, name string) error {
 	var broken []error
-	for _, policy := range s.NamingPolicies {
-		broken = append(broken, policy.Check(root, name))
+	for _, policy := range policies {
+		broken = append(broken, checkPolicy(policy, root, name))
 	}
 	return errors.Join(broken...)
 }
 
-// Check says why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
+// checkPolicy returns why name breaks the policy in the tree of root; nil if it doesn't, or if the policy doesn't apply there.
 // The leftmost match of Root decides what its groups stand for.
-func (p NamingPolicy) Check(root, name string) error {
+func checkPolicy(p config.NamingPolicy, root, name string) error {
 	rootPattern, err := regexp.Compile(p.Root)
 	if err != nil {
 		return fmt.Errorf("naming policy: root: %w", err)
@@ -83,23 +76,23 @@ func groupIndex(pattern *regexp.Regexp, reference string) int {
 	return pattern.SubexpIndex(reference)
 }
 
-// parseMatch returns Match with x for each reference; it is valid.
-func (p NamingPolicy) parseMatch() *syntax.Regexp {
-	parsed, err := syntax.Parse(expandGroups(p.Match, func(string) string { return "x" }), syntax.Perl)
+// parseMatch returns match with x for each reference; it is valid.
+func parseMatch(match string) *syntax.Regexp {
+	parsed, err := syntax.Parse(expandGroups(match, func(string) string { return "x" }), syntax.Perl)
 	if err != nil {
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch}
 	}
 	return parsed.Simplify()
 }
 
-// anchored reports whether Match can match at the start of a name only.
-func (p NamingPolicy) anchored() bool {
-	program, err := syntax.Compile(p.parseMatch())
+// isAnchored reports whether match can match at the start of a name only.
+func isAnchored(match string) bool {
+	program, err := syntax.Compile(parseMatch(match))
 	return err == nil && program.StartCond()&syntax.EmptyBeginText != 0
 }
 
-// canBeMet reports whether Match asks for no character that a Namespace's name can't have.
-func (p NamingPolicy) canBeMet() bool { return matchesLabelText(p.parseMatch()) }
+// canBeMet reports whether match asks for no character that a Namespace's name can't have.
+func canBeMet(match string) bool { return matchesLabelText(parseMatch(match)) }
 
 // labelCharacters are those of a DNS label.
 const labelCharacters = "-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -128,15 +121,15 @@ func matchesLabelText(pattern *syntax.Regexp) bool {
 	return true // what may be left out, and what matches any character or none
 }
 
-func validateNamingPolicies(at *field.Path, policies []NamingPolicy) field.ErrorList {
+func validateNamingPolicies(at *field.Path, policies []config.NamingPolicy) field.ErrorList {
 	var problems field.ErrorList
 	for i, policy := range policies {
-		problems = append(problems, policy.validate(at.Index(i))...)
+		problems = append(problems, validateNamingPolicy(at.Index(i), policy)...)
 	}
 	return problems
 }
 
-func (p NamingPolicy) validate(at *field.Path) field.ErrorList {
+func validateNamingPolicy(at *field.Path, p config.NamingPolicy) field.ErrorList {
 	var problems field.ErrorList
 	var root *regexp.Regexp
 	if p.Root == "" {

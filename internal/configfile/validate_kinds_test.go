@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import "testing"
 

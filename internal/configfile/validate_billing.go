@@ -1,4 +1,4 @@
-package v1alpha1
+package configfile
 
 import (
 	"fmt"
@@ -13,26 +13,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 var tablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-func (b *Billing) validate(at *field.Path) field.ErrorList {
-	problems := oneOf(at.Child("driver"), b.Driver, DriverNone, DriverSQLite, DriverPostgres, DriverBigQuery)
-	problems = append(problems, b.validateDriver(at)...)
+func validateBilling(at *field.Path, b *config.Billing) field.ErrorList {
+	problems := oneOf(at.Child("driver"), b.Driver, config.DriverNone, config.DriverSQLite, config.DriverPostgres, config.DriverBigQuery)
+	problems = append(problems, validateDriver(at, b)...)
 	if !tablePattern.MatchString(b.Table) { // it becomes part of SQL statements
 		problems = append(problems, field.Invalid(at.Child("table"), b.Table, "must match "+tablePattern.String()))
 	}
-	problems = append(problems, oneOf(at.Child("schema"), b.Schema, SchemaManage, SchemaVerify)...)
-	problems = append(problems, b.validateSizes(at)...)
-	problems = append(problems, b.BigQuery.validate(at.Child("bigquery"))...)
-	problems = append(problems, b.NamespaceLabels.validate(at.Child("namespaceLabels"))...)
-	for i, d := range b.Defaults {
-		problems = append(problems, d.validate(at.Child("defaults").Index(i))...)
+	problems = append(problems, oneOf(at.Child("schema"), b.Schema, config.SchemaManage, config.SchemaVerify)...)
+	problems = append(problems, validateSizes(at, b)...)
+	problems = append(problems, validateBigQuery(at.Child("bigquery"), &b.BigQuery)...)
+	problems = append(problems, validateNamespaceLabels(at.Child("namespaceLabels"), b.NamespaceLabels)...)
+	for i := range b.Defaults {
+		problems = append(problems, validateBillingDefault(at.Child("defaults").Index(i), &b.Defaults[i])...)
 	}
 	for i, required := range b.Required {
-		problems = append(problems, oneOf(at.Child("required").Index(i), required, RequireCostCenter, RequireOwner)...)
+		problems = append(problems, oneOf(at.Child("required").Index(i), required, config.RequireCostCenter, config.RequireOwner)...)
 	}
 	if _, err := regexp.Compile(b.CostCenterPattern); err != nil {
 		problems = append(problems, notARegexp(at.Child("costCenterPattern"), b.CostCenterPattern, err))
@@ -41,7 +42,7 @@ func (b *Billing) validate(at *field.Path) field.ErrorList {
 }
 
 // validateDriver asks for what the chosen driver can't do without.
-func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
+func validateDriver(at *field.Path, b *config.Billing) field.ErrorList {
 	var problems field.ErrorList
 	require := func(value, section, name string) {
 		at := at
@@ -53,12 +54,12 @@ func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
 		}
 	}
 	switch b.Driver {
-	case DriverSQLite: // one replica and its own file: no cluster to tell from another, no outbox
+	case config.DriverSQLite: // one replica and its own file: no cluster to tell from another, no outbox
 		require(b.SQLite.Path, "sqlite", "path")
 		return problems
-	case DriverPostgres:
+	case config.DriverPostgres:
 		require(b.Postgres.DSNFile, "postgres", "dsnFile")
-	case DriverBigQuery:
+	case config.DriverBigQuery:
 		require(b.BigQuery.Project, "bigquery", "project")
 		require(b.BigQuery.Dataset, "bigquery", "dataset")
 		require(b.BigQuery.Location, "bigquery", "location")
@@ -70,8 +71,8 @@ func (b *Billing) validateDriver(at *field.Path) field.ErrorList {
 	return problems
 }
 
-// validate refuses keys that no label can have, and those that others give a meaning to.
-func (l BillingNamespaceLabels) validate(at *field.Path) field.ErrorList {
+// validateNamespaceLabels refuses keys that no label can have, and those that others give a meaning to.
+func validateNamespaceLabels(at *field.Path, l config.BillingNamespaceLabels) field.ErrorList {
 	var problems field.ErrorList
 	for _, f := range []struct{ name, key string }{{"costCenter", l.CostCenter}, {"owner", l.Owner}} {
 		domain, _, _ := strings.Cut(f.key, "/")
@@ -97,7 +98,7 @@ func isKubernetesDomain(domain string) bool {
 	})
 }
 
-func (b *Billing) validateSizes(at *field.Path) field.ErrorList {
+func validateSizes(at *field.Path, b *config.Billing) field.ErrorList {
 	problems := durationAtLeast(at.Child("flushInterval"), b.FlushInterval, time.Second)
 	problems = append(problems, durationAtLeast(at.Child("resyncInterval"), b.ResyncInterval, time.Minute)...)
 	problems = append(problems, atLeast(at.Child("batch", "maxRows"), b.Batch.MaxRows, 1)...)
@@ -112,7 +113,7 @@ var (
 	locationPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]*$`)
 )
 
-func (b *BillingBigQuery) validate(at *field.Path) field.ErrorList {
+func validateBigQuery(at *field.Path, b *config.BillingBigQuery) field.ErrorList {
 	var problems field.ErrorList
 	for _, f := range []struct {
 		name, value string
@@ -141,8 +142,8 @@ func isSafeAddress(address string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && ip != nil && ip.IsLoopback()
 }
 
-// validate refuses what no LNamespace could hold, or what nobody could match.
-func (d *BillingDefault) validate(at *field.Path) field.ErrorList {
+// validateBillingDefault refuses what no LNamespace could hold, or what nobody could match.
+func validateBillingDefault(at *field.Path, d *config.BillingDefault) field.ErrorList {
 	var problems field.ErrorList
 	if d.User != "" && d.Group != "" {
 		problems = append(problems, field.Forbidden(at, "names a user and a group: write two entries"))

@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"testing"
@@ -84,7 +84,7 @@ tenants: {maxPerCreator: -1}
 propagation: {scrub: {interval: 9s, objectsPerSecond: 10001}, retry: {min: 99ms, max: 61m}}
 distribution: {maxObjectBytes: 1023, maxTotalBytes: -1}
 informers: {verifyInterval: -1s, idleGrace: -1s, degradedAfter: 999ms, maxInformers: 0, maxNamespaces: 0}
-clientConnection: {qps: .nan, burst: -1}
+clientConnection: {qps: -0.5, burst: -1}
 concurrency: 257
 `,
 			want: []string{
@@ -105,7 +105,7 @@ concurrency: 257
 				`informers.maxInformers: Invalid value: 0: must be at least 1`,
 				`informers.maxNamespaces: Invalid value: 0: must be at least 1`,
 				`clientConnection.burst: Invalid value: -1: must be at least 0`,
-				`clientConnection.qps: Invalid value: NaN: must be a number of at least 0`,
+				`clientConnection.qps: Invalid value: -0.5: must be a number of at least 0`,
 				`concurrency: Invalid value: 257: must be from 1 to 256`,
 			},
 		},

@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"os"
@@ -9,19 +9,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 )
 
 const header = "apiVersion: config.tenancy.warren.dev/v1alpha1\nkind: OperatorConfiguration\n"
 
 // problems parses header and body as file f and returns the lines of the error without "f: ".
-func problems(t *testing.T, body string, options ...config.Option) []string {
+func problems(t *testing.T, body string, options ...configfile.Option) []string {
 	t.Helper()
 	return problemsOf(t, header+body, options...)
 }
 
-func problemsOf(t *testing.T, content string, options ...config.Option) []string {
+func problemsOf(t *testing.T, content string, options ...configfile.Option) []string {
 	t.Helper()
-	c, err := config.Parse("f", []byte(content), options...)
+	c, err := configfile.Parse("f", []byte(content), options...)
 	if err == nil {
 		return nil
 	}
@@ -92,9 +93,9 @@ func TestParseFillsInDefaults(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := config.Default()
+			want := configfile.Default()
 			tc.want(want)
-			got, err := config.Parse("f", []byte(tc.file))
+			got, err := configfile.Parse("f", []byte(tc.file))
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -167,7 +168,7 @@ func TestParseIsStrict(t *testing.T) {
 			reason: "all at once, each with its path, and without a second sentence about the value that was not read",
 			file: header + "inheritance: {labels: team, annotations: [1, ~]}\nconcurrency: \"5\"\ntenants: {maxPerCreator: 1.5}\n" +
 				"distribution: {allowOverwrite: yes, maxTotalBytes: 1 GiB, maxObjectBytes: 99999999999999999999}\n" +
-				"propagation: {retry: {min: 5}, kinds: [{kind: 7, mode: all}, 3]}\nclientConnection: {qps: fast}\n" +
+				"propagation: {retry: {min: 5}, kinds: [{kind: 7, mode: all}, 3]}\nclientConnection: {qps: fast, burst: .nan}\n" +
 				"billing: {defaults: [{costCenter: 4711, labels: {a: 1}}]}\nfeatureGates: {PropagateGenerated: }\n" +
 				"subNamespaces: {limits: {depth: [1]}, namingPolicies: {root: a, match: b}}\n",
 			want: []string{
@@ -182,7 +183,8 @@ func TestParseIsStrict(t *testing.T) {
 				`propagation.retry.min: must be a duration such as 30s, 5m or 24h, is the number 5`,
 				`propagation.kinds[0].kind: must be a string, is the number 7`,
 				`propagation.kinds[1]: must be a mapping, is the number 3`,
-				`clientConnection.qps: must be a number, is the string "fast"`,
+				`clientConnection.qps: must be a finite number, is the string "fast"`,
+				`clientConnection.burst: must be a whole number, is the number .nan`,
 				`billing.defaults[0].costCenter: must be a string, is the number 4711`,
 				`billing.defaults[0].labels[a]: must be a string, is the number 1`,
 				`featureGates[PropagateGenerated]: must be given, is null`,
@@ -190,6 +192,27 @@ func TestParseIsStrict(t *testing.T) {
 				`subNamespaces.namingPolicies: must be a list, is a mapping`,
 				`propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
 			},
+		},
+		"Numbers": {
+			reason: "JSON has no number that isn't finite",
+			file:   header + "clientConnection: {qps: .inf}\n",
+			want:   []string{`clientConnection.qps: must be a finite number, is the number .inf`},
+		},
+		"IndexesStay": {
+			reason: "an item that was not read leaves the paths of its neighbours as they are, and its section has no second sentence",
+			file:   header + "propagation: {neverPropagate: [3, {name: [x]}, {}], kinds: [~, {kind: secret}]}\n",
+			want: []string{
+				`propagation.neverPropagate[0]: must be a mapping, is the number 3`,
+				`propagation.neverPropagate[1].name: must be a string, is a list`,
+				`propagation.kinds[0]: must be given, is null`,
+				`propagation.kinds[1].kind: Invalid value: "secret": must be written as in manifests, such as Secret or ConfigMap`,
+				`propagation.neverPropagate[2]: Required value: at least one of name, type and labels`,
+			},
+		},
+		"APIVersionOfManyParts": {
+			reason: "the serializer leaves it to the rules",
+			file:   "apiVersion: a/b/c\nkind: OperatorConfiguration\n",
+			want:   []string{`apiVersion: Invalid value: "a/b/c": must be config.tenancy.warren.dev/v1alpha1`},
 		},
 		"Duplicates": {
 			reason: "nobody knows which is meant: the problems of both values are told, every one once",
@@ -227,8 +250,8 @@ propagation:
 featureGates: {Foo: true}
 `
 	want := []string{
-		`inheritance.labels: key "labels" already set`,
 		`inheritance.lables: unknown field "inheritance.lables" (known here: annotations, labels, undelegated)`,
+		`inheritance.labels: key "labels" already set`,
 		"subNamespaces.namingPolicies[0].match: Invalid value: \"(\": must be a Go regexp: error parsing regexp: missing closing ): `(`",
 		`propagation.kinds[0].mode: Invalid value: "all": must be OptIn, All or Remove`,
 		`featureGates[Foo]: Invalid value: "Foo": unknown feature gate: known are PropagateGenerated`,
@@ -258,7 +281,7 @@ func TestLoad(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Load(tc.path)
+			_, err := configfile.Load(tc.path)
 			if err == nil {
 				t.Fatalf("%s: no error", tc.reason)
 			}
@@ -274,7 +297,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(header + "inheritance: {labels: &a [*a]}\n<<: *a\n")
 	f.Add("---\n...\n---\n[")
 	f.Fuzz(func(t *testing.T, content string) {
-		c, err := config.Parse("f", []byte(content))
+		c, err := configfile.Parse("f", []byte(content))
 		if (c == nil) == (err == nil) {
 			t.Errorf("configuration %v, error %v: want one of the two", c, err)
 		}

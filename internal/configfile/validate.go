@@ -1,36 +1,38 @@
-package v1alpha1
+package configfile
 
 import (
-	"math"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // validate reports all problems of a decoded file whose defaults are filled in.
-func (c *OperatorConfiguration) validate() field.ErrorList {
+func validate(c *config.OperatorConfiguration) field.ErrorList {
 	var problems field.ErrorList
 	for _, found := range []field.ErrorList{
-		mustBe(field.NewPath("apiVersion"), c.APIVersion, APIVersion),
-		mustBe(field.NewPath("kind"), c.Kind, Kind),
-		c.Inheritance.validate(field.NewPath("inheritance")),
-		c.SubNamespaces.validate(field.NewPath("subNamespaces")),
+		mustBe(field.NewPath("apiVersion"), c.APIVersion, config.APIVersion),
+		mustBe(field.NewPath("kind"), c.Kind, config.Kind),
+		validateInheritance(field.NewPath("inheritance"), &c.Inheritance),
+		validateSubNamespaces(field.NewPath("subNamespaces"), &c.SubNamespaces),
 		validateGlobs(field.NewPath("protectedNamespaces"), c.ProtectedNamespaces),
 		validateRemovals(field.NewPath("acceptRemovals"), c.AcceptRemovals),
-		c.Tenants.validate(field.NewPath("tenants")),
-		c.Access.validate(field.NewPath("access")),
-		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, SudoAuto),
-		c.Propagation.validate(field.NewPath("propagation")),
-		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(PropagateGenerated)),
-		c.Distribution.validate(field.NewPath("distribution")),
-		c.Informers.validate(field.NewPath("informers")),
-		c.Billing.validate(field.NewPath("billing")),
+		validateTenants(field.NewPath("tenants"), &c.Tenants),
+		validateAccess(field.NewPath("access"), &c.Access),
+		oneOf(field.NewPath("sudo", "mode"), c.Sudo.Mode, tenancy.SudoLegacy, tenancy.SudoConstrained, config.SudoAuto),
+		validatePropagation(field.NewPath("propagation"), &c.Propagation),
+		validateGenerators(field.NewPath("propagation", "generators"), c.Propagation.Generators, c.FeatureEnabled(config.PropagateGenerated)),
+		validateDistribution(field.NewPath("distribution"), &c.Distribution),
+		validateInformers(field.NewPath("informers"), &c.Informers),
+		validateBilling(field.NewPath("billing"), &c.Billing),
 		validateControllers(field.NewPath("controllers"), c.Controllers),
-		c.ClientConnection.validate(field.NewPath("clientConnection")),
+		validateClientConnection(field.NewPath("clientConnection"), &c.ClientConnection),
 		between(field.NewPath("concurrency"), c.Concurrency, 1, 256),
 		validateFeatureGates(field.NewPath("featureGates"), c.FeatureGates),
 	} {
@@ -39,13 +41,13 @@ func (c *OperatorConfiguration) validate() field.ErrorList {
 	return problems
 }
 
-func (i *Inheritance) validate(at *field.Path) field.ErrorList {
+func validateInheritance(at *field.Path, i *config.Inheritance) field.ErrorList {
 	problems := validateKeyGlobs(at.Child("labels"), i.Labels)
 	problems = append(problems, validateKeyGlobs(at.Child("annotations"), i.Annotations)...)
 	return append(problems, validateKeyGlobs(at.Child("undelegated"), i.Undelegated)...)
 }
 
-func (s *SubNamespaces) validate(at *field.Path) field.ErrorList {
+func validateSubNamespaces(at *field.Path, s *config.SubNamespaces) field.ErrorList {
 	problems := validateKeyGlobs(at.Child("labels"), s.Labels)
 	problems = append(problems, validateKeyGlobs(at.Child("annotations"), s.Annotations)...)
 	problems = append(problems, validateNamingPolicies(at.Child("namingPolicies"), s.NamingPolicies)...)
@@ -64,12 +66,12 @@ func (s *SubNamespaces) validate(at *field.Path) field.ErrorList {
 	return problems
 }
 
-func (t *Tenants) validate(at *field.Path) field.ErrorList {
+func validateTenants(at *field.Path, t *config.Tenants) field.ErrorList {
 	problems := validateGlobs(at.Child("reservedNames"), t.ReservedNames)
 	return append(problems, atLeast(at.Child("maxPerCreator"), t.MaxPerCreator, 0)...)
 }
 
-func (a *Access) validate(at *field.Path) field.ErrorList {
+func validateAccess(at *field.Path, a *config.Access) field.ErrorList {
 	at = at.Child("userClusterRole")
 	switch invalid := content.IsPathSegmentName(a.UserClusterRole); {
 	case a.UserClusterRole == "":
@@ -82,7 +84,7 @@ func (a *Access) validate(at *field.Path) field.ErrorList {
 	return nil
 }
 
-func (i *Informers) validate(at *field.Path) field.ErrorList {
+func validateInformers(at *field.Path, i *config.Informers) field.ErrorList {
 	problems := durationAtLeast(at.Child("verifyInterval"), i.VerifyInterval, 0)
 	problems = append(problems, durationAtLeast(at.Child("idleGrace"), i.IdleGrace, 0)...)
 	problems = append(problems, durationAtLeast(at.Child("degradedAfter"), i.DegradedAfter, time.Second)...)
@@ -90,10 +92,21 @@ func (i *Informers) validate(at *field.Path) field.ErrorList {
 	return append(problems, atLeast(at.Child("maxNamespaces"), i.MaxNamespaces, 1)...)
 }
 
-func (c *ClientConnection) validate(at *field.Path) field.ErrorList {
+func validateClientConnection(at *field.Path, c *config.ClientConnection) field.ErrorList {
 	problems := atLeast(at.Child("burst"), c.Burst, 0)
-	if !(c.QPS >= 0 && c.QPS <= math.MaxFloat32) { // also says no to .nan and .inf
+	if c.QPS < 0 {
 		problems = append(problems, field.Invalid(at.Child("qps"), float64(c.QPS), "must be a number of at least 0"))
+	}
+	return problems
+}
+
+func validateControllers(at *field.Path, entries []string) field.ErrorList {
+	var problems field.ErrorList
+	for i, entry := range entries {
+		if entry != config.EveryController && !slices.Contains(config.ControllerNames(), strings.TrimPrefix(entry, "-")) {
+			problems = append(problems, field.Invalid(at.Index(i), entry,
+				fmt.Sprintf("must be *, a controller's name, or -name: %s", strings.Join(config.ControllerNames(), ", "))))
+		}
 	}
 	return problems
 }

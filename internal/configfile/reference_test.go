@@ -1,4 +1,4 @@
-package v1alpha1_test
+package configfile_test
 
 import (
 	"os"
@@ -17,7 +17,7 @@ import (
 // readReference returns, by key, the column "acts" of the table in docs/reference/configuration.md.
 func readReference(t *testing.T) map[string]string {
 	t.Helper()
-	page, err := os.ReadFile("../../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

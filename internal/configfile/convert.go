@@ -1,0 +1,179 @@
+package configfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// keyOrder is the order in which the keys of a mapping are written. The decoder takes the last value of a key that is given twice.
+type keyOrder bool
+
+const (
+	forward  keyOrder = false
+	backward keyOrder = true
+)
+
+// converter turns YAML into the JSON that the strict serializer decodes. A serializer stops at the first value of a wrong type, without
+// the index of a list in its path; so the converter reports these, and leaves them out. It also leaves out keys without a value.
+type converter struct {
+	order    keyOrder
+	problems []problem
+	mistyped []string
+	keys     map[string]keyPlace // by the path that the serializer gives to a key
+}
+
+// keyPlace tells where a key of a mapping stands.
+type keyPlace struct {
+	path, key string
+	known     []string // where the key is unknown: the keys that are known in its place
+}
+
+func (c *converter) document(n *yaml.Node) []byte {
+	return c.value(nil, n, reflect.TypeFor[config.OperatorConfiguration]())
+}
+
+// value returns n as JSON that decodes into type t, or nil. The path of the root is nil.
+func (c *converter) value(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	n = resolveAlias(n)
+	switch {
+	case t.Kind() == reflect.Pointer:
+		return c.value(at, n, t.Elem())
+	case isScalar(t):
+		if data, err := marshalScalar(n); err == nil && json.Unmarshal(data, reflect.New(t).Interface()) == nil {
+			return data
+		}
+	case t.Kind() == reflect.Slice && n.Kind == yaml.SequenceNode:
+		return c.list(at, n, t.Elem())
+	case t.Kind() != reflect.Slice && n.Kind == yaml.MappingNode:
+		return c.mapping(at, n, t)
+	}
+	c.mistype(at, n, describeType(t))
+	return nil
+}
+
+// marshalScalar returns a string, a number or a truth value as JSON, which has no .nan and no .inf.
+func marshalScalar(n *yaml.Node) ([]byte, error) {
+	if n.Kind != yaml.ScalarNode || !slices.Contains([]string{"!!str", "!!bool", "!!int", "!!float"}, n.ShortTag()) {
+		return nil, errors.New("no scalar of JSON")
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+func (c *converter) list(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	var items [][]byte
+	for i, item := range n.Content {
+		data := c.item(at.Index(i), item, t)
+		if data == nil {
+			data = []byte("null") // it keeps the index of those that follow
+		}
+		items = append(items, data)
+	}
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
+}
+
+// item converts an item of a list or map, where null has no default to stand for.
+func (c *converter) item(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	if isNull(resolveAlias(n)) {
+		c.mistype(at, n, "given")
+		return nil
+	}
+	return c.value(at, n, t)
+}
+
+func (c *converter) mapping(at *field.Path, n *yaml.Node, t reflect.Type) []byte {
+	var pairs [][]byte
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := resolveAlias(n.Content[i]).Value
+		if value := c.keyed(at, key, n.Content[i+1], t); value != nil {
+			name, _ := json.Marshal(key) // no string is refused
+			pairs = append(pairs, slices.Concat(name, []byte(":"), value))
+		}
+	}
+	if c.order == backward {
+		slices.Reverse(pairs)
+	}
+	return slices.Concat([]byte("{"), bytes.Join(pairs, []byte(",")), []byte("}"))
+}
+
+// keyed converts the value of a key in a mapping of type t. It returns nil for one that is left out.
+func (c *converter) keyed(at *field.Path, key string, n *yaml.Node, t reflect.Type) (value []byte) {
+	path := at.Child(key)
+	place := keyPlace{path: path.String(), key: key}
+	if t.Kind() == reflect.Map {
+		place.path = at.Key(key).String()
+		value = c.item(at.Key(key), n, t.Elem())
+	} else if fields := fieldsOf(t); fields[key] == nil {
+		place.known = slices.Sorted(maps.Keys(fields))
+		value = []byte("null")
+	} else if !isNull(resolveAlias(n)) {
+		value = c.value(path, n, fields[key])
+	}
+	c.keys[path.String()] = place
+	return value
+}
+
+func (c *converter) mistype(at *field.Path, n *yaml.Node, want string) {
+	c.mistyped = append(c.mistyped, at.String())
+	c.problems = append(c.problems, problem{path: at.String(), text: fmt.Sprintf("must be %s, is %s", want, describeNode(resolveAlias(n)))})
+}
+
+// fieldsOf returns the types of the fields of a struct, by their keys.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields[name] = f.Type
+		}
+	}
+	return fields
+}
+
+// isScalar reports whether values of type t are strings, numbers or truth values in a file.
+func isScalar(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Pointer:
+		return false
+	case reflect.Struct:
+		return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	}
+	return true
+}
+
+func describeType(t reflect.Type) string {
+	switch t {
+	case reflect.TypeFor[metav1.Duration]():
+		return "a duration such as 30s, 5m or 24h"
+	case reflect.TypeFor[resource.Quantity]():
+		return "a number of bytes such as 1048576, 1Mi or 1Gi"
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32:
+		return "a finite number"
+	}
+	return "a whole number"
+}

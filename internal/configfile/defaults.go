@@ -1,0 +1,114 @@
+package configfile
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// Default returns the configuration that holds where there is no file. The caller may change it.
+func Default() *config.OperatorConfiguration {
+	c := defaultsBeforeFile()
+	fillIn(c)
+	return c
+}
+
+// defaultsBeforeFile are the defaults over which a file is decoded: all but those that depend on other keys, and lists of mappings, whose
+// items the decoder would fill into the default's items.
+func defaultsBeforeFile() *config.OperatorConfiguration {
+	return &config.OperatorConfiguration{
+		TypeMeta: metav1.TypeMeta{APIVersion: config.APIVersion, Kind: config.Kind},
+		Inheritance: config.Inheritance{
+			Labels:      config.Globs{"pod-security.kubernetes.io/*"},
+			Annotations: config.Globs{},
+			Undelegated: config.Globs{"kubernetes.io/*", "*.kubernetes.io/*", "k8s.io/*", "*.k8s.io/*"},
+		},
+		SubNamespaces:       config.SubNamespaces{Labels: config.Globs{}, Annotations: config.Globs{}, NamingPolicies: []config.NamingPolicy{}},
+		ProtectedNamespaces: config.Globs{},
+		Tenants:             config.Tenants{ReservedNames: config.Globs{"*-system", "accurate"}},
+		Access:              config.Access{UserClusterRole: "admin"},
+		Sudo:                config.Sudo{Mode: tenancy.SudoLegacy},
+		Propagation:         defaultPropagation(),
+		Distribution: config.Distribution{
+			MaxObjectBytes: 1500000,
+			MaxTotalBytes:  resource.MustParse("1Gi"),
+		},
+		Informers:    defaultInformers(),
+		Billing:      defaultBilling(),
+		Controllers:  []string{config.EveryController},
+		Concurrency:  16,
+		FeatureGates: defaultFeatureGates(),
+	}
+}
+
+func defaultPropagation() config.Propagation {
+	toolKeys := config.Globs{"*kubernetes.io/*", "argocd.argoproj.io/*", "meta.helm.sh/*", "*.toolkit.fluxcd.io/*"}
+	return config.Propagation{
+		ExcludedLabels:      toolKeys,
+		ExcludedAnnotations: slices.Clone(toolKeys),
+		NeverPropagate:      []config.NeverPropagate{},
+		Scrub:               config.Scrub{Interval: metav1.Duration{Duration: 24 * time.Hour}, ObjectsPerSecond: 200},
+		Retry: config.Retry{
+			Min: metav1.Duration{Duration: time.Second},
+			Max: metav1.Duration{Duration: 5 * time.Minute},
+		},
+		Generators: []config.Generator{},
+	}
+}
+
+func defaultInformers() config.Informers {
+	return config.Informers{
+		VerifyInterval: metav1.Duration{Duration: 5 * time.Minute},
+		IdleGrace:      metav1.Duration{Duration: 30 * time.Second},
+		DegradedAfter:  metav1.Duration{Duration: 30 * time.Second},
+		MaxInformers:   10000,
+		MaxNamespaces:  5000,
+	}
+}
+
+func defaultBilling() config.Billing {
+	return config.Billing{
+		Driver:         config.DriverNone,
+		Table:          "tenant_billing",
+		Schema:         config.SchemaManage,
+		FlushInterval:  metav1.Duration{Duration: time.Minute},
+		ResyncInterval: metav1.Duration{Duration: time.Hour},
+		Batch:          config.BillingBatch{MaxRows: 500, MaxBytes: resource.MustParse("1Mi")},
+		Outbox:         config.BillingOutbox{Path: "/var/lib/warren/outbox.db", MaxRows: 1000000},
+		SQLite:         config.BillingSQLite{Path: "/var/lib/warren/billing.db"},
+		BigQuery:       config.BillingBigQuery{StatementTimeout: metav1.Duration{Duration: 2 * time.Minute}, MaximumBytesBilled: resource.MustParse("1Gi")},
+		Defaults:       []config.BillingDefault{},
+		Required:       []config.BillingField{},
+	}
+}
+
+// fillIn sets what depends on other keys, and what list items leave out.
+func fillIn(c *config.OperatorConfiguration) {
+	if c.Distribution.Kinds == nil {
+		c.Distribution.Kinds = []config.DistributedKind{{Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "ConfigMap"}}
+	}
+	if c.Propagation.Kinds == nil {
+		c.Propagation.Kinds = []config.PropagatedKind{
+			{Group: rbacGroup, Kind: "Role"}, {Group: rbacGroup, Kind: "RoleBinding"}, {Kind: "Secret"}, {Kind: "ConfigMap"},
+		}
+	}
+	// A tenant's own bindings must reach its tree whatever the file says (SUB-F7).
+	isRoleBinding := func(k config.PropagatedKind) bool { return withBuiltInGroup(k.GroupKind()) == roleBinding }
+	if !slices.ContainsFunc(c.Propagation.Kinds, isRoleBinding) {
+		c.Propagation.Kinds = append(c.Propagation.Kinds, config.PropagatedKind{Group: roleBinding.Group, Kind: roleBinding.Kind})
+	}
+	for i := range c.Propagation.Kinds {
+		kind := &c.Propagation.Kinds[i]
+		if kind.Mode == "" {
+			kind.Mode = config.ModeOptIn
+		}
+		if kind.Scope == "" {
+			kind.Scope = config.ScopeCluster
+		}
+	}
+}

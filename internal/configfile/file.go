@@ -1,0 +1,121 @@
+// Package configfile reads the operator's configuration file: decoding, defaults and validation.
+//
+// Load and Parse report every problem of a file together, one per line, as "FILE: path: problem". What they return is complete: defaults
+// are filled in, enums hold known values, patterns compile. Whatever needs a cluster (is a kind served, is it namespaced, does a
+// ClusterRole exist) is judged elsewhere, so that a file can be validated offline.
+package configfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+)
+
+// Option changes how a file is loaded.
+type Option func(*config.OperatorConfiguration)
+
+// WithFeatureGates sets gates over those of the file, as the flag --feature-gates does.
+func WithFeatureGates(gates map[string]bool) Option {
+	return func(c *config.OperatorConfiguration) { maps.Copy(c.FeatureGates, gates) }
+}
+
+// Load reads, decodes, defaults and validates the file at path. Without a path it returns the defaults.
+func Load(path string) (*config.OperatorConfiguration, error) {
+	if path == "" {
+		return Default(), nil
+	}
+	data, err := Read(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Read returns the content of the file at path, or an error "FILE: problem" that says what to do.
+func Read(path string) ([]byte, error) {
+	data, err := os.ReadFile(path)
+	var cause *fs.PathError
+	switch {
+	case err == nil:
+		return data, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file: create it, or leave out --config to run with the defaults", path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%s: the file may not be read: grant this process read access to it", path)
+	case errors.As(err, &cause):
+		return nil, fmt.Errorf("%s: the file can't be read: %w", path, cause.Err)
+	}
+	return nil, fmt.Errorf("%s: the file can't be read: %w", path, err)
+}
+
+// Parse decodes, defaults and validates a file's content. The error has one line for each problem, "NAME: path: problem",
+// or "NAME: problem" for what concerns the file as a whole.
+func Parse(name string, data []byte, options ...Option) (*config.OperatorConfiguration, error) {
+	document, problems := readDocument(data)
+	if document == nil {
+		return nil, inFile(name, problems)
+	}
+	last := decode(document, forward)
+	problems = append(problems, last.complete(options)...)
+	if last.duplicates {
+		// Nobody knows which of two values is meant: the problems of both are reported.
+		first := decode(document, backward)
+		problems = append(problems, first.complete(options)...)
+	}
+	if len(problems) > 0 {
+		return nil, inFile(name, problems)
+	}
+	return last.config, nil
+}
+
+// ParseRecorded decodes and defaults a file that an operator has accepted before, perhaps one of another version: it passes over what this
+// version doesn't know, or wouldn't accept. It returns nil for what is no file at all.
+func ParseRecorded(data []byte) *config.OperatorConfiguration {
+	document, _ := readDocument(data)
+	if document == nil {
+		return nil
+	}
+	d := decode(document, forward)
+	d.complete(nil)
+	return d.config
+}
+
+// complete fills in what depends on other keys, and returns all problems of the file.
+func (d *decoding) complete(options []Option) []problem {
+	for _, option := range options {
+		option(d.config)
+	}
+	fillIn(d.config)
+	problems := d.problems
+	for _, e := range validate(d.config) {
+		if !d.isMistyped(e.Field) { // its value is not the file's
+			problems = append(problems, problem{path: e.Field, text: e.ErrorBody()})
+		}
+	}
+	return problems
+}
+
+// problem is a sentence about the value at path, or about the file as a whole where path is empty.
+type problem struct{ path, text string }
+
+// inFile makes one error of the problems, one line each, every line once.
+func inFile(name string, problems []problem) error {
+	var lines []string
+	for _, p := range problems {
+		line := name + ": " + p.text
+		if p.path != "" {
+			line = name + ": " + p.path + ": " + p.text
+		}
+		line = strings.ReplaceAll(line, "\n", " ")
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}

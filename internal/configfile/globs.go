@@ -1,0 +1,55 @@
+package configfile
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	tenancy "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+func validateGlobs(at *field.Path, globs config.Globs) field.ErrorList {
+	var problems field.ErrorList
+	for i, pattern := range globs {
+		problems = append(problems, validateGlob(at.Index(i), pattern)...)
+	}
+	return problems
+}
+
+func validateGlob(at *field.Path, pattern string) field.ErrorList {
+	if pattern == "" {
+		return field.ErrorList{field.Required(at, "an empty pattern matches nothing")}
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return field.ErrorList{field.Invalid(at, pattern, "must be a pattern of path.Match: "+err.Error())}
+	}
+	return nil
+}
+
+// validateKeyGlobs judges patterns of keys that flow from namespace to namespace: never the operator's own.
+func validateKeyGlobs(at *field.Path, globs config.Globs) field.ErrorList {
+	problems := validateGlobs(at, globs)
+	for i, pattern := range globs {
+		if inOwnDomain(pattern) {
+			problems = append(problems, field.Forbidden(at.Index(i), `"`+pattern+`" can't be inherited: keys of `+tenancy.Domain+` belong to the operator`))
+		}
+		if slices.Contains(globs[:i], pattern) {
+			problems = append(problems, field.Duplicate(at.Index(i), pattern))
+		}
+	}
+	return problems
+}
+
+// inOwnDomain reports whether what stands before the first metacharacter of the pattern is a prefix of our domain or of a
+// subdomain. A wider pattern, such as */*, may match our keys too: those are passed over when it is used.
+func inOwnDomain(pattern string) bool {
+	literal := pattern
+	if i := strings.IndexAny(pattern, `*?[\`); i >= 0 {
+		literal = pattern[:i]
+	}
+	domain, _, hasPrefix := strings.Cut(literal, "/")
+	return hasPrefix && (domain == tenancy.Domain || strings.HasSuffix(domain, "."+tenancy.Domain))
+}
