@@ -105,6 +105,18 @@ func (a *api) open() int {
 	return len(a.streams)
 }
 
+// streaming counts the open watches of a resource.
+func (a *api) streaming(resource string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.streams {
+		if s.resource == resource {
+			n++
+		}
+	}
+	return n
+}
+
 // put makes or changes an object, remove deletes it.
 func (a *api) put(resource, namespace, name string) {
 	a.mu.Lock()

@@ -3,6 +3,7 @@ package watchset
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -24,6 +25,8 @@ type Options struct {
 	// RBACDebounce is the time from the first event of RBAC to the review that it causes; 0 means 250ms.
 	RBACDebounce time.Duration
 	// WatchRBAC says whether the Set watches the kinds of RBAC, WatchCRDs whether it watches CRDs while an informer is NotServed.
+	// WatchRBAC may be WhileForbidden: then a right that is gained shows as soon as else, and one that is lost when the informer's stream
+	// is opened again or its rights are reviewed (VerifyInterval). That spares a Set of few, cluster-wide informers four watches.
 	WatchRBAC, WatchCRDs WatchMode
 	// IdleGrace is how long an informer without leases lives on; nil means 30s, a pointer to 0 not at all.
 	IdleGrace *time.Duration
@@ -56,10 +59,11 @@ type Backoff struct{ Initial, Max time.Duration }
 // WatchMode says whether the Set watches a kind in order to notice changes of rights or resources.
 type WatchMode string
 
-// Modes of watching. The empty one is WhereAllowed.
+// Modes of watching. The empty one is WhereAllowed. WhileForbidden is WhereAllowed while an informer is Forbidden, else Off.
 const (
-	WhereAllowed WatchMode = "Auto"
-	Off          WatchMode = "Off"
+	WhereAllowed   WatchMode = "Auto"
+	WhileForbidden WatchMode = "WhileForbidden"
+	Off            WatchMode = "Off"
 )
 
 // withDefaults returns o with its defaults filled in.
@@ -74,10 +78,11 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("option %s is negative", name)
 		}
 	}
-	for name, mode := range map[string]WatchMode{"WatchRBAC": o.WatchRBAC, "WatchCRDs": o.WatchCRDs} {
-		if mode != "" && mode != WhereAllowed && mode != Off {
-			return o, fmt.Errorf("option %s is %q: must be %s or %s", name, mode, WhereAllowed, Off)
-		}
+	if !slices.Contains([]WatchMode{"", WhereAllowed, WhileForbidden, Off}, o.WatchRBAC) {
+		return o, fmt.Errorf("option WatchRBAC is %q: must be %s, %s or %s", o.WatchRBAC, WhereAllowed, WhileForbidden, Off)
+	}
+	if !slices.Contains([]WatchMode{"", WhereAllowed, Off}, o.WatchCRDs) {
+		return o, fmt.Errorf("option WatchCRDs is %q: must be %s or %s", o.WatchCRDs, WhereAllowed, Off)
 	}
 	fill(&o.Backoff.Initial, 5*time.Second)
 	fill(&o.Backoff.Max, 5*time.Minute)

@@ -22,8 +22,8 @@ type ownWatches struct {
 	rbac     []*part // the parts that watch the kinds of RBAC
 	bindings bindings
 	identity identity
-	crds     *part // the part that watches CRDs while some part is NotServed
-	unserved int   // how many parts are NotServed
+	crds     *part         // the part that watches CRDs while some part is NotServed
+	counts   map[State]int // of parts that are Forbidden or NotServed
 }
 
 // halt ends the Set's own parts for good.
@@ -50,10 +50,10 @@ func nameOnly(object client.Object) client.Object {
 	}}
 }
 
-// watchRBAC starts one watch for each kind of RBAC at its first call, which the first informer makes. Each has the same back-off as
-// all parts, and a missing right on one kind doesn't stop the others.
+// watchRBAC starts one watch for each kind of RBAC, unless there are such watches, or none is needed. Each has the same back-off as all
+// parts, and a missing right on one kind doesn't stop the others.
 func (w *ownWatches) watchRBAC() {
-	if w.rbac != nil || w.set.options.WatchRBAC == Off {
+	if w.rbac != nil || !w.needsRBAC() {
 		return
 	}
 	w.rbac = []*part{} // not nil: the parts begun below call watchRBAC again
@@ -113,30 +113,66 @@ func (w *ownWatches) seesBindings() bool {
 	return true
 }
 
-// countUnserved counts a part that enters or leaves NotServed; to is "" for a part that is closed.
-func (w *ownWatches) countUnserved(from, to State) {
-	switch {
-	case (from == NotServed) == (to == NotServed):
+// countState counts a part that changes its state; to is "" for a part that is closed. It begins the watches that the new state calls for.
+func (w *ownWatches) countState(from, to State) {
+	if from == to {
 		return
-	case to == NotServed:
-		w.unserved++
-	default:
-		w.unserved--
 	}
-	w.needCRDs()
+	w.counts[from]--
+	w.counts[to]++
+	if w.set.stopped {
+		return
+	}
+	if from == NotServed || to == NotServed {
+		w.arrangeCRDs()
+	}
+	if from == Forbidden || to == Forbidden {
+		w.arrangeRBAC()
+	}
 }
 
-// needCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
-func (w *ownWatches) needCRDs() {
+// arrangeCRDs starts the watch on CRDs if some part is NotServed, and lets it end after IdleGrace if none is.
+func (w *ownWatches) arrangeCRDs() {
+	needed := w.counts[NotServed] > 0
 	switch {
-	case w.set.options.WatchCRDs == Off || w.set.stopped:
-	case w.unserved > 0 && (w.crds == nil || w.crds.gone):
+	case w.set.options.WatchCRDs == Off:
+	case needed && (w.crds == nil || w.crds.gone):
 		w.crds = w.newOwn(crdKind, Metadata, nameOnly, w.crdsChanged)
 		w.crds.beginRun()
 	case w.crds != nil:
-		w.crds.demand.needed = w.unserved > 0
-		w.crds.expireAfter(*w.set.options.IdleGrace)
+		w.need(w.crds, needed)
 	}
+}
+
+// needsRBAC reports whether the kinds of RBAC are to be watched now.
+func (w *ownWatches) needsRBAC() bool {
+	mode := w.set.options.WatchRBAC
+	return mode != Off && (mode != WhileForbidden || w.counts[Forbidden] > 0)
+}
+
+// arrangeRBAC is arrangeCRDs for the kinds of RBAC where WatchRBAC is WhileForbidden.
+func (w *ownWatches) arrangeRBAC() {
+	if slices.ContainsFunc(w.rbac, func(p *part) bool { return p.gone }) { // their grace was over
+		w.haltRBAC()
+	}
+	w.watchRBAC()
+	for _, p := range w.rbac {
+		w.need(p, w.needsRBAC())
+	}
+}
+
+// haltRBAC ends the watches of the kinds of RBAC, and drops what they have shown.
+func (w *ownWatches) haltRBAC() {
+	for _, p := range w.rbac {
+		p.haltStream()
+	}
+	w.rbac, w.bindings = nil, bindings{}
+}
+
+// need keeps one of the Set's own parts, or lets it end after IdleGrace.
+func (w *ownWatches) need(own *part, needed bool) {
+	own.demand.needed = needed
+	own.expireAfter(*w.set.options.IdleGrace)
 }
 
 // crdsChanged pokes the NotServed parts whose resource one of these CRDs defines, or whose kind one of them may define.

@@ -120,7 +120,7 @@ func (p *part) enterState(state State, err error) {
 	}
 }
 
-// count updates the metric of transitions and the number of parts that are NotServed. to is "" for a part that is closed.
+// count updates the metric of transitions and the numbers of parts by state. to is "" for a part that is closed.
 func (p *part) count(from, to State) {
 	if p.selection.isOwn() {
 		return
@@ -128,7 +128,7 @@ func (p *part) count(from, to State) {
 	if to != "" {
 		p.set.metrics.transition(p, from, to)
 	}
-	p.set.own.countUnserved(from, to)
+	p.set.own.countState(from, to)
 }
 
 // logChange writes one log line for a change of the state; for the Set's own parts at verbosity 1.

@@ -33,6 +33,7 @@ type run struct {
 	listed    bool      // the server has answered a list
 	slot      bool      // the run holds a slot: one of the StartConcurrency initial lists that may go on at a time
 	began     time.Time // when the first list began
+	explained time.Time // when the server was last asked why a stream had ended early
 
 	calls inflight
 }
@@ -114,7 +115,7 @@ func (r *run) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface,
 		return nil, err
 	}
 	r.locked(func() { r.noteOpened(initial) })
-	return &stream{Interface: w, closed: sync.OnceFunc(func() { r.locked(r.closed) })}, nil
+	return &stream{Interface: w, closed: sync.OnceFunc(r.noteClosed)}, nil
 }
 
 // locked calls f under the Set's lock unless the run is over.
@@ -142,18 +143,27 @@ func (r *run) noteOpened(initial bool) {
 	r.synced()
 }
 
-// closed notes the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only if the
-// initial objects were not complete.
-func (r *run) closed() {
-	r.open = false
-	if r.part.state == Synced {
-		r.part.lastSync = time.Now()
-	}
-	if r.fresh {
+// noteClosed notes the end of a watch. Servers end watches regularly and the reflector opens the next, so this is an error only if the
+// initial objects were not complete. The server doesn't say why such a stream ends; a list may be told.
+func (r *run) noteClosed() {
+	ask := false
+	r.locked(func() {
+		r.open = false
+		if r.part.state == Synced {
+			r.part.lastSync = time.Now()
+		}
 		r.degradeIfLasting()
-		return
+		if ask = !r.fresh && time.Since(r.explained) > r.part.set.options.DegradedAfter; ask {
+			r.explained = time.Now()
+			r.trouble(errors.New("the stream ended before all objects were there"))
+		}
+	})
+	if ask {
+		_, err := r.part.selection.fetchList(r.ctx, metav1.ListOptions{Limit: 1})
+		if err != nil && !apierrors.IsForbidden(err) && r.ctx.Err() == nil {
+			r.locked(func() { r.trouble(err) })
+		}
 	}
-	r.trouble(errors.New("the stream ended before all objects were there"))
 }
 
 // noteUndecoded notes why an object's last state could not be decoded; nil means that all could.

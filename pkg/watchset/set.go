@@ -59,7 +59,7 @@ func New(cfg *rest.Config, o Options) (*Set, error) {
 	s.catalog = newCatalog(c, s.ended)
 	s.metrics = newMetrics(s)
 	s.reviews = newReviewer(s)
-	s.own.set = s
+	s.own.set, s.own.counts = s, map[State]int{}
 	if o.Registerer != nil {
 		if err := o.Registerer.Register(s.metrics); err != nil {
 			return nil, fmt.Errorf("making a watch set: %w", err)

@@ -51,14 +51,22 @@ var _ = Describe("metadata", func() {
 func plantLarge(ctx context.Context, namespace string, labelled, all int) {
 	GinkgoHelper()
 	content := bytes.Repeat([]byte("x"), 10<<10)
-	var makers errgroup.Group
-	makers.SetLimit(8)
-	for i := range all {
+	makeMany(all, func(i int) error {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("s", i)}, Data: map[string][]byte{"key": content}}
 		if i < labelled {
 			s.Labels = map[string]string{"held": "yes"}
 		}
-		makers.Go(func() error { return admin.Create(ctx, s) })
+		return admin.Create(ctx, s)
+	})
+}
+
+// makeMany calls f for each of n numbers, eight at a time.
+func makeMany(n int, f func(i int) error) {
+	GinkgoHelper()
+	var makers errgroup.Group
+	makers.SetLimit(8)
+	for i := range n {
+		makers.Go(func() error { return f(i) })
 	}
 	Expect(makers.Wait()).To(Succeed())
 }

@@ -163,7 +163,7 @@ var _ = Describe("a resource", func() {
 		becomes(l, watchset.Synced)
 	})
 
-	It("INF-I26 is Degraded while it can't be converted", func(ctx SpecContext) {
+	It("INF-I26 INF-I87 is Degraded while it can't be converted", func(ctx SpecContext) {
 		o := blind()
 		o.DegradedAfter = 5 * time.Second // the server ends a stream after three
 		w := begin(26, o)
@@ -182,10 +182,15 @@ var _ = Describe("a resource", func() {
 		w.grantAll(ctx, "see", rule(gvr, see))
 		create(ctx, crd)
 		soon(ctx, widget(gvr, a, "one"))
-		l := w.lease(watchset.Request{Resource: gvr.GroupResource().WithVersion("v1alpha1")})
+		l, kept := w.lease(watchset.Request{Resource: gvr.GroupResource().WithVersion("v1alpha1")}), &keeper{}
+		w.lease(watchset.Request{Kind: gvr.GroupVersion().WithKind("Widget").GroupKind().WithVersion("v1alpha1"), Sink: kept})
 		becomes(l, watchset.Degraded)
 		stays(l, watchset.Degraded)
-		Expect(text(l.Status().Err)).To(ContainSubstring("the stream ended before all objects were there"), "the server says no more")
+		kept.becomes(watchset.Degraded)
+		for _, err := range []error{l.Status().Err, kept.status().Err} {
+			Expect(err).To(MatchError(ContainSubstring("conversion webhook for")), "the server says so to a list")
+		}
+		Expect(kept.timesReplaced()).To(BeZero())
 		Eventually(func() error {
 			if err := admin.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 				return err
@@ -195,6 +200,7 @@ var _ = Describe("a resource", func() {
 		}).Should(Succeed())
 		becomes(l, watchset.Synced)
 		Expect(l.List("", nil)).To(HaveLen(1))
+		kept.becomes(watchset.Synced, "one")
 	})
 
 	// INF-I27, but that the wire is cut and the API server goes on.

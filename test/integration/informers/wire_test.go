@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -134,6 +135,16 @@ func read(r *http.Request) (request, error) {
 type body struct {
 	io.ReadCloser
 	wire *wire
+	cut  atomic.Bool
+}
+
+// Read implements io.Reader. A stream that was cut ends as one does that the server closes.
+func (b *body) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if b.cut.Load() {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // Close implements io.Closer.
@@ -153,6 +164,7 @@ func (w *wire) cut() {
 	}
 	w.mu.Unlock()
 	for _, b := range streams {
+		b.cut.Store(true)
 		_ = b.ReadCloser.Close()
 	}
 }
