@@ -67,6 +67,9 @@ func (s *sink) Transformer() cache.TransformFunc {
 // prepare is prepareObject, and records in undecoded whether obj could be decoded.
 func (s *sink) prepare(obj any) (client.Object, error) {
 	object, err := s.run.part.selection.prepareObject(obj)
+	if err == nil && len(s.undecoded) == 0 {
+		return object, nil
+	}
 	if raw, ok := obj.(client.Object); ok {
 		key := objectKey(raw)
 		if delete(s.undecoded, key); err != nil {
@@ -97,9 +100,11 @@ func (s *sink) firstUndecoded() error {
 func (s *sink) decode(obj any, c change) (client.Object, error) {
 	before := len(s.undecoded)
 	object, err := s.prepare(obj)
-	if known := s.find(obj); err != nil && c == removed && known != nil {
-		delete(s.undecoded, objectKey(known))
-		object, err = known, nil
+	if err != nil && c == removed {
+		if known := s.find(obj); known != nil {
+			delete(s.undecoded, objectKey(known))
+			object, err = known, nil
+		}
 	}
 	if before > 0 || len(s.undecoded) > 0 {
 		s.run.locked(func() { s.run.noteUndecoded(s.firstUndecoded()) })

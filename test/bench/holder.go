@@ -43,6 +43,7 @@ type holding struct {
 	Namespaces []string
 	Selector   string // of labels; empty: all
 	Objects    int    // how many there are
+	Changes    int    // how many to wait for; only where the objects are passed on
 	Idle       time.Duration
 }
 
@@ -55,6 +56,8 @@ type cost struct {
 	Heap, Resident, Peak float64
 	// Asked is what was asked for while nothing happened, but watches.
 	Asked int64
+	// Started and Changed are CPU time, until all was there and for the changes after that; seconds.
+	Started, Changed float64
 }
 
 // holdInformers is the main function of a process that holds informers, so that its memory is theirs alone.
@@ -63,8 +66,8 @@ func holdInformers(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&h); err != nil {
 		return fmt.Errorf("reading what to hold: %w", err)
 	}
-	m, begin := &meter{}, time.Now()
-	held, err := h.open(ctx, m)
+	m, begin, passed := &meter{}, time.Now(), &ledger{}
+	held, err := h.open(ctx, m, passed)
 	if err != nil {
 		return err
 	}
@@ -77,6 +80,14 @@ func holdInformers(ctx context.Context, in io.Reader, out io.Writer) error {
 		return err
 	}
 	c := cost{Watches: m.watches.Load(), Requests: m.others.Load(), Received: m.received.Load(), Synced: time.Since(begin)}
+	if c.Started, err = readCPUTime(os.Getpid()); err != nil {
+		return err
+	}
+	if h.Changes > 0 {
+		if c.Changed, err = h.awaitChanges(ctx, passed, out); err != nil {
+			return err
+		}
+	}
 	select {
 	case <-time.After(h.Idle):
 	case <-ctx.Done():
@@ -97,7 +108,7 @@ func holdInformers(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 // open begins to hold, and returns what counts the objects; an error where not all can be read yet counts as none.
-func (h holding) open(ctx context.Context, m *meter) (func(context.Context) (int, error), error) {
+func (h holding) open(ctx context.Context, m *meter, passed *ledger) (func(context.Context) (int, error), error) {
 	cfg := m.measured(h.Access.Config(h.User))
 	switch h.How {
 	case holdNothing:
@@ -106,6 +117,10 @@ func (h holding) open(ctx context.Context, m *meter) (func(context.Context) (int
 		return h.openSet(ctx, cfg)
 	case cacheOfCluster, cacheOfNamespaces:
 		return h.openCache(ctx, cfg)
+	case setIntoSink:
+		return passed.count, h.openSink(ctx, cfg, passed)
+	case reflectorIntoSink:
+		return passed.count, h.openReflector(ctx, cfg, passed)
 	}
 	return nil, fmt.Errorf("no way to hold is called %q", h.How)
 }

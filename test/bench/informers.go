@@ -53,6 +53,7 @@ func measureInformers(ctx context.Context, on *bench) ([]result, error) {
 	steps = append(steps,
 		func(ctx context.Context) ([]result, error) { return b.followRights(ctx, largest) },
 		func(ctx context.Context) ([]result, error) { return b.operatorInNamespaces(ctx, largest) },
+		b.compareSinks,
 		b.holdLabelled)
 	passed := true
 	for _, step := range steps {
@@ -180,7 +181,10 @@ func (b informersBench) operatorInNamespaces(ctx context.Context, children int) 
 }
 
 // measure holds in a process of its own, and returns what that took.
-func (h holding) measure(ctx context.Context) (cost, error) {
+func (h holding) measure(ctx context.Context) (cost, error) { return h.measureDuring(ctx, nil) }
+
+// measureDuring is measure; change makes the changes that the holder waits for when it holds all.
+func (h holding) measureDuring(ctx context.Context, change func(context.Context) error) (c cost, err error) {
 	text, err := json.Marshal(h)
 	if err != nil {
 		return cost{}, err
@@ -191,10 +195,31 @@ func (h holding) measure(ctx context.Context) (cost, error) {
 	}
 	holder := exec.CommandContext(ctx, self, "-hold")
 	holder.Stdin, holder.Stderr = bytes.NewReader(text), os.Stderr
-	out, err := holder.Output()
+	out, err := holder.StdoutPipe()
+	if err != nil {
+		return cost{}, err
+	}
+	if err := holder.Start(); err != nil {
+		return cost{}, fmt.Errorf("holding informers in a process of its own: %w", err)
+	}
+	told := json.NewDecoder(out)
+	if change != nil {
+		err = told.Decode(&c)
+		if err == nil {
+			err = change(ctx)
+		}
+	}
+	if err == nil {
+		err = told.Decode(&c)
+	}
+	if err != nil {
+		_ = holder.Process.Kill()
+	}
+	if ended := holder.Wait(); err == nil {
+		err = ended
+	}
 	if err != nil {
 		return cost{}, fmt.Errorf("holding informers in a process of its own: %w", err)
 	}
-	c := cost{}
-	return c, json.Unmarshal(out, &c)
+	return c, nil
 }
