@@ -18,7 +18,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
-	"github.com/warren-tenancy/warren/internal/impersonation"
 )
 
 // Field indexes of the manager's cache.
@@ -86,7 +85,7 @@ func (r *Reconciler) checkComplete(mgr ctrl.Manager) error {
 	r.groups = newGroups(r.View, r.Client, r.Live, r.Timing)
 	if r.Probe == nil {
 		var err error
-		if r.Probe, err = impersonation.NewProbe(mgr.GetConfig()); err != nil {
+		if r.Probe, err = newProbe(mgr.GetConfig()); err != nil {
 			return err
 		}
 	}

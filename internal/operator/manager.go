@@ -28,7 +28,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
-	"github.com/warren-tenancy/warren/internal/keepalive"
+	"github.com/warren-tenancy/warren/internal/connection"
 )
 
 // Options are the flags that say where and how the manager runs.
@@ -131,7 +131,7 @@ func loadAccess(c *config.OperatorConfiguration, userAgent string) (*rest.Config
 	if err != nil {
 		return nil, fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
 	}
-	cfg.UserAgent, cfg.Dial = userAgent, keepalive.Dial
+	cfg.UserAgent, cfg.Dial = userAgent, connection.Dial
 	cfg.QPS, cfg.Burst = c.ClientConnection.QPS, c.ClientConnection.Burst
 	if cfg.QPS == 0 {
 		cfg.QPS = -1 // the API server's own fairness is the limit

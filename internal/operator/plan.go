@@ -18,7 +18,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
-	"github.com/warren-tenancy/warren/internal/kubeconfig"
+	"github.com/warren-tenancy/warren/internal/connection"
 	"github.com/warren-tenancy/warren/internal/preview"
 )
 
@@ -47,7 +47,7 @@ func printPlan(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := kubeconfig.Load(*access)
+	cfg, err := connection.LoadKubeconfig(*access)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Package kubectl finds the kubectl that our plugins run, and hands it the flags that they were given.
+// Package kubectl is what our plugins share with kubectl: the way to the API server, the program itself, which they run, and its flags.
 package kubectl
 
 import (

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/connection"
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
 // nobody is the configuration for no impersonation.
@@ -20,7 +20,7 @@ var nobody = rest.ImpersonationConfig{}
 // connect returns a client for what has to be asked before kubectl runs. It knows the resources of its kinds, so it asks for no
 // discovery.
 func (c *call) connect(as rest.ImpersonationConfig) (client.Client, error) {
-	config, err := connection.Config(c.flags, c.streams.ErrOut, c.agent)
+	config, err := kubectl.Config(c.flags, c.streams.ErrOut, c.agent)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/cmd/internal/connection"
+	"github.com/warren-tenancy/warren/cmd/internal/kubectl"
 )
 
 // fieldOwner is the manager of the fields that the plugin writes.
@@ -30,7 +30,7 @@ const fieldOwner = ProgramName
 
 // RESTConfig is how to reach the API server, as flags and kubeconfig say.
 func (inv *Invocation) RESTConfig() (*rest.Config, error) {
-	return connection.Config(inv.Flags, inv.Streams.ErrOut, ProgramName+"/"+inv.Build.Version)
+	return kubectl.Config(inv.Flags, inv.Streams.ErrOut, ProgramName+"/"+inv.Build.Version)
 }
 
 // Connect returns a client for Warren's kinds and those of Kubernetes that the commands need. It knows their resources, so

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/kubeconfig"
+	"github.com/warren-tenancy/warren/internal/connection"
 )
 
 const releaseHelp = `Takes the operator off a cluster: manager release [--kubeconfig FILE] [--operator-namespace NAME]
@@ -70,7 +70,7 @@ func Run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func newReleaser(path, namespace string, out io.Writer) (*releaser, error) {
-	cfg, err := kubeconfig.Load(path)
+	cfg, err := connection.LoadKubeconfig(path)
 	if err != nil {
 		return nil, err
 	}

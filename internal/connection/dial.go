@@ -1,4 +1,5 @@
-// Package keepalive dials connections to the API server that end when the other side has gone silent.
+// Package connection is how the manager reaches the API server: the kubeconfig, and connections that end when the other side has gone
+// silent.
 //
 // A firewall that forgets a connection, or a node that loses its power, drops packets without a word. A client that only reads, as a
 // watch does, then waits: Go's own probes give up after five minutes, and until then the operator doesn't learn of a right that was
@@ -9,7 +10,7 @@
 //   - Packets are answered, by a proxy whose other side is dead, but no byte comes: the connection ends after 100 s. The API
 //     server sends a bookmark on each watch at least every 75 s, so a watch that is only idle goes on. Shorter watches would
 //     show a dead proxy earlier, but each of them would cost 2 requests a minute for ever.
-package keepalive
+package connection
 
 import (
 	"context"

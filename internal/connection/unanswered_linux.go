@@ -1,4 +1,4 @@
-package keepalive
+package connection
 
 import (
 	"errors"

@@ -1,5 +1,4 @@
-// Package connection is how our kubectl plugins reach the API server.
-package connection
+package kubectl
 
 import (
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 )
 
-// Config is how to reach the API server, as flags and kubeconfig say. The agent, such as kubectl-warren/v1.2.3, is the name under
+// Config is how to reach the API server, as kubectl would with these flags. The agent, such as kubectl-warren/v1.2.3, is the name under
 // which the API server knows the program; warnings of the API server go to errOut, each once.
 func Config(flags *genericclioptions.ConfigFlags, errOut io.Writer, agent string) (*rest.Config, error) {
 	config, err := flags.ToRESTConfig()

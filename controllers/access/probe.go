@@ -1,5 +1,4 @@
-// Package impersonation asks the API server which forms of impersonation it knows.
-package impersonation
+package access
 
 import (
 	"context"
@@ -17,10 +16,10 @@ import (
 // version.
 const probeUser = "warren:probe"
 
-// NewProbe returns a function that asks the API server whether it knows constrained impersonation, which neither its version nor
+// newProbe returns a function that asks the API server whether it knows constrained impersonation, which neither its version nor
 // its feature gates tell. The caller, like the operator, must be allowed to impersonate probeUser in the constrained form and not
 // in the legacy one.
-func NewProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
+func newProbe(cfg *rest.Config) (func(context.Context) grants.Answer, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: probeUser}
 	client, err := discovery.NewDiscoveryClientForConfig(cfg)

@@ -1,5 +1,4 @@
-// Package kubeconfig finds the API server for those subcommands of the manager that people run by hand.
-package kubeconfig
+package connection
 
 import (
 	"fmt"
@@ -8,9 +7,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Load reads the kubeconfig at path; for "", the one that kubectl would read. The client has no rate limit of its own: the API server's
+// LoadKubeconfig reads the kubeconfig at path; for "", the one that kubectl would read. It is for those subcommands of the manager that
+// people run by hand. The client has no rate limit of its own: the API server's
 // priority and fairness limits it.
-func Load(path string) (*rest.Config, error) {
+func LoadKubeconfig(path string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
 	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()

@@ -1,4 +1,4 @@
-package impersonation_test
+package access
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/warren-tenancy/warren/internal/grants"
-	"github.com/warren-tenancy/warren/internal/impersonation"
 )
 
 func TestProbe(t *testing.T) {
@@ -30,7 +29,7 @@ func TestProbe(t *testing.T) {
 				}
 				w.WriteHeader(c.status)
 			}))
-			probe, err := impersonation.NewProbe(&rest.Config{Host: server.URL, BearerToken: "ours"})
+			probe, err := newProbe(&rest.Config{Host: server.URL, BearerToken: "ours"})
 			if err != nil {
 				t.Fatal(err)
 			}
