@@ -21,8 +21,7 @@ type placing struct {
 	mu       sync.Mutex // guards all below; the queue is never called while it is held
 	underWay bool
 	next     string // whose turn it is, and who has been queued for it; "" if nobody has
-	waiting  *fairqueue.Order[string]
-	waits    map[string]bool // the names that wait
+	waiting  fairqueue.Order[string]
 	again    func(namespace string)
 }
 
@@ -30,7 +29,6 @@ type placing struct {
 func (m *placing) listen(_ context.Context, q queue) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.waiting, m.waits = fairqueue.NewOrder[string](nil, nil), map[string]bool{}
 	m.again = func(namespace string) { q.Add(requestNamed(namespace)) }
 	return nil
 }
@@ -40,10 +38,7 @@ func (m *placing) begin(s *forest.Snapshot, name, parent string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.underWay || m.next != "" && m.next != name {
-		if !m.waits[name] {
-			m.waits[name] = true
-			m.waiting.PushTurn(name, fairqueue.Attributes{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
-		}
+		m.waiting.Push(name, fairqueue.Attributes{Tenant: cmp.Or(s.RootOf(name), s.RootOf(parent), name)})
 		return false
 	}
 	m.underWay, m.next = true, ""
@@ -82,7 +77,6 @@ func (m *placing) takeTurn(name string) (next string) {
 	m.next = ""
 	if m.waiting.Len() > 0 {
 		m.next = m.waiting.Pop()
-		delete(m.waits, m.next)
 	}
 	return m.next
 }

@@ -1,190 +1,247 @@
 package fairqueue
 
-import "slices"
+import (
+	"container/list"
+	"slices"
 
-// Order orders keys by their turns. It implements workqueue.Queue, which calls it under its own lock.
+	"k8s.io/client-go/util/workqueue"
+)
+
+const classes = 3
+
+// Order holds keys in the order of their turns. Its zero value is empty. It has no lock.
 type Order[K comparable] struct {
-	turnOf  func(K) Attributes
-	handOut func(K, Attributes) // unless it is nil, it is called with a key that is handed out, and the turn it has waited for
-	touched map[K]bool          // keys that came again while they waited: they are handed out with the turn that they have then
-	hurried func(K) bool        // unless it is nil, it reports whether a key that comes again while it waits takes the place of its new turn
-	tenants ring[string, *tenant[K]]
-	size    int
+	places  map[K]*list.Element // of each key, in its lane
+	tenants ring[*tenant[K]]
+	heavy   ring[*tenant[K]] // the tenants with heavy keys, which take turns of their own
 }
 
 // tenant holds the keys of one tenant.
 type tenant[K comparable] struct {
-	classes [3]ring[string, *lane[K]]
+	name    string
+	lanes   [classes][limits]ring[*lane[K]]
 	size    int
+	heavy   int   // how many of its keys are heavy
+	lastHad limit // of the key that was taken last: keys of one class with different limits take turns
 }
 
-// entry is a key that waits, and what of its turn is asked for again when it is handed out.
-type entry[K any] struct {
+// lane holds the keys that share a lane, a class and a limit.
+type lane[K comparable] struct {
+	tenant      *tenant[K]
+	class       int
+	limit       limit
+	name        string
+	keys        list.List // of *entry[K]
+	burst, left int       // how many keys make a turn, and how many are left of the present one
+}
+
+// entry is a key that waits.
+type entry[K comparable] struct {
 	key    K
+	lane   *lane[K]
 	weight int
 	urgent bool
 }
 
-// lane holds the keys that share turns.
-type lane[K any] struct {
-	keys         []entry[K]
-	length, left int // in keys: of each turn, and of what is left of the present one
-}
+// Len returns the number of keys.
+func (o *Order[K]) Len() int { return len(o.places) }
 
-// ring hands out its members in turns. Its zero value is empty.
-type ring[N comparable, M any] struct {
-	members map[N]M
-	turns   []N // the members, in the order of their turns
-}
-
-// member returns the member called name, a new one, which comes last, if there is none.
-func (r *ring[N, M]) member(name N, makeOne func() M) M {
-	found, ok := r.members[name]
-	if !ok {
-		if r.members == nil {
-			r.members = map[N]M{}
-		}
-		found = makeOne()
-		r.members[name] = found
-		r.turns = append(r.turns, name)
+// Push adds a key behind the others of its lane. A key that is there already keeps its place, unless its attributes have changed.
+func (o *Order[K]) Push(k K, a Attributes) {
+	place, waits := o.places[k]
+	if waits && !place.Value.(*entry[K]).lane.matches(a) {
+		o.remove(place)
+		waits = false
 	}
-	return found
-}
-
-// first returns the member whose turn it is.
-func (r *ring[N, M]) first() M { return r.members[r.turns[0]] }
-
-// pass ends the turn of the first member, which comes last from now on or, if it leaves, is removed.
-func (r *ring[N, M]) pass(leaves bool) {
-	name := r.turns[0]
-	r.turns = r.turns[1:]
-	if leaves {
-		delete(r.members, name)
-		return
+	if !waits {
+		place = o.insert(k, a)
 	}
-	r.turns = append(r.turns, name)
+	e := place.Value.(*entry[K])
+	e.weight, e.urgent, e.lane.burst = a.Weight, a.Urgent, max(1, a.Burst)
 }
 
-// remove takes the member called name out.
-func (r *ring[N, M]) remove(name N) {
-	delete(r.members, name)
-	r.turns = slices.DeleteFunc(r.turns, func(one N) bool { return one == name })
+func (l *lane[K]) matches(a Attributes) bool {
+	return l.tenant.name == a.Tenant && l.class == a.Class && l.limit == a.limit() && l.name == a.Lane
 }
 
-// NewOrder returns lanes without keys.
-func NewOrder[K comparable](turnOf func(K) Attributes, handOut func(K, Attributes)) *Order[K] {
-	return &Order[K]{turnOf: turnOf, handOut: handOut, touched: map[K]bool{}}
-}
-
-// Hurry makes a key that comes again while it waits take the place of the turn that it has by then, if hurried says so of it. Hurried must be
-// true of few keys: finding one among those of its tenant takes time.
-func (q *Order[K]) Hurry(hurried func(K) bool) *Order[K] {
-	q.hurried = hurried
-	return q
-}
-
-// Touch implements workqueue.Queue. A key that waits keeps its place unless it is hurried, but what its work takes may be another by now.
-func (q *Order[K]) Touch(k K) {
-	if q.hurried != nil && q.hurried(k) && q.remove(k) {
-		q.Push(k)
-		return
-	}
-	q.touched[k] = true
-}
-
-// remove takes a key out that waits in the tenant of its turn, and reports whether it was there.
-func (q *Order[K]) remove(k K) bool {
-	name := q.turnOf(k).Tenant
-	t := q.tenants.members[name]
-	if t == nil {
-		return false // it waits with another tenant: its namespace has moved since
-	}
-	for i := range t.classes {
-		class := &t.classes[i]
-		for lane, of := range class.members {
-			at := slices.IndexFunc(of.keys, func(e entry[K]) bool { return e.key == k })
-			if at < 0 {
-				continue
-			}
-			if of.keys = slices.Delete(of.keys, at, at+1); len(of.keys) == 0 {
-				class.remove(lane)
-			}
-			q.size--
-			if t.size--; t.size == 0 {
-				q.tenants.remove(name)
-			}
-			return true
-		}
-	}
-	return false
-}
-
-// Push implements workqueue.Queue.
-func (q *Order[K]) Push(k K) { q.PushTurn(k, q.turnOf(k)) }
-
-// PushTurn has a key wait for a turn that is known.
-func (q *Order[K]) PushTurn(k K, turn Attributes) {
-	t := q.tenants.member(turn.Tenant, func() *tenant[K] { return &tenant[K]{} })
-	of := t.classes[turn.Class].member(turn.Lane, func() *lane[K] { return &lane[K]{} })
-	of.keys = append(of.keys, entry[K]{k, turn.Weight, turn.Urgent})
-	of.length = max(1, turn.Burst)
+func (o *Order[K]) insert(k K, a Attributes) *list.Element {
+	t := o.tenants.member(a.Tenant, func() *tenant[K] { return &tenant[K]{name: a.Tenant} })
 	t.size++
-	q.size++
+	if a.limit() == limitedBySize {
+		o.heavy.member(a.Tenant, func() *tenant[K] { return t })
+		t.heavy++
+	}
+	l := t.lanes[a.Class][a.limit()].member(a.Lane, func() *lane[K] {
+		return &lane[K]{tenant: t, class: a.Class, limit: a.limit(), name: a.Lane}
+	})
+	if o.places == nil {
+		o.places = map[K]*list.Element{}
+	}
+	o.places[k] = l.keys.PushBack(&entry[K]{key: k, lane: l})
+	return o.places[k]
 }
 
-// Len implements workqueue.Queue.
-func (q *Order[K]) Len() int { return q.size }
+// remove takes a key out, and with it the lane and the tenant that have no other keys.
+func (o *Order[K]) remove(place *list.Element) *entry[K] {
+	e := place.Value.(*entry[K])
+	l, t := e.lane, e.lane.tenant
+	delete(o.places, e.key)
+	if l.keys.Remove(place); l.keys.Len() == 0 {
+		t.lanes[l.class][l.limit].remove(l.name)
+	}
+	if l.limit == limitedBySize {
+		if t.heavy--; t.heavy == 0 {
+			o.heavy.remove(t.name)
+		}
+	}
+	if t.size--; t.size == 0 {
+		o.tenants.remove(t.name)
+	}
+	return e
+}
 
-// Pop implements workqueue.Queue. It is called only when Len is not 0.
-func (q *Order[K]) Pop() K {
-	k, turn := q.First()
-	t := q.tenants.first()
-	t.pop()
-	q.tenants.pass(t.size == 0)
-	q.size--
-	if q.touched[k] {
-		delete(q.touched, k)
-		turn = q.turnOf(k)
-	}
-	if q.handOut != nil {
-		q.handOut(k, turn)
-	}
+// Pop takes out the key whose turn it is. It is called only when Len is not 0.
+func (o *Order[K]) Pop() K {
+	k, _, _ := o.popIf(func(Attributes) bool { return true })
 	return k
 }
 
-// First returns the key that Pop would return, and the turn it waits for. It is called only when Len is not 0.
-func (q *Order[K]) First() (K, Attributes) {
-	turn := Attributes{Tenant: q.tenants.turns[0]}
-	t := q.tenants.first()
-	turn.Class = t.lowest()
-	class := &t.classes[turn.Class]
-	turn.Lane = class.turns[0]
-	of := class.first()
-	e := of.keys[0]
-	turn.Burst, turn.Weight, turn.Urgent = of.length, e.weight, e.urgent
-	return e.key, turn
-}
-
-// lowest returns the lowest class that has keys. It is called only when there are any.
-func (t *tenant[K]) lowest() int {
-	return slices.IndexFunc(t.classes[:], func(class ring[string, *lane[K]]) bool { return len(class.turns) > 0 })
-}
-
-// pop takes the next key of the lowest class.
-func (t *tenant[K]) pop() {
-	t.size--
-	class := &t.classes[t.lowest()]
-	of := class.first()
-	if of.pop(); of.left == 0 || len(of.keys) == 0 {
-		class.pass(len(of.keys) == 0)
+// popIf takes out the first key, in the order of turns, that mayBegin accepts. A key that it rejects holds back the keys of the same tenant
+// with the same limit; a heavy one holds back all heavy keys.
+func (o *Order[K]) popIf(mayBegin func(Attributes) bool) (k K, a Attributes, ok bool) {
+	light := func(a Attributes) bool { return a.Weight == 0 && mayBegin(a) }
+	heavy := o.nextHeavy(light, mayBegin)
+	for _, t := range o.tenants.turns {
+		accepts := light
+		if t == heavy {
+			accepts = mayBegin
+		} else if t.heavy == t.size {
+			continue // a large source may have a copy in each of very many trees
+		}
+		if l := t.next(accepts); l != nil {
+			a = l.firstAttributes()
+			e := o.remove(l.keys.Front())
+			o.endTurn(l)
+			return e.key, a, true
+		}
 	}
+	return k, a, false
 }
 
-// pop takes the next key, and counts the turn.
-func (l *lane[K]) pop() {
+// nextHeavy returns the tenant whose heavy key may begin, nil if there is none: the first in turn that has no light key of a lower class to
+// begin with. If there is no room for its key, smaller keys of others do not overtake it.
+func (o *Order[K]) nextHeavy(light, mayBegin func(Attributes) bool) *tenant[K] {
+	for _, t := range o.heavy.turns {
+		l := t.firstLane(limitedBySize)
+		if before := t.next(light); before != nil && before.class < l.class {
+			continue
+		}
+		if mayBegin(l.firstAttributes()) {
+			return t
+		}
+		return nil
+	}
+	return nil
+}
+
+// next returns the lane whose turn it is within the tenant, among those whose first key is accepted; nil if there is none.
+func (t *tenant[K]) next(accepts func(Attributes) bool) (next *lane[K]) {
+	for i := range limits {
+		l := t.firstLane((t.lastHad + 1 + i) % limits)
+		if l != nil && (next == nil || l.class < next.class) && accepts(l.firstAttributes()) {
+			next = l
+		}
+	}
+	return next
+}
+
+// firstLane returns the lane with that limit whose turn it is, nil if there is none.
+func (t *tenant[K]) firstLane(limit limit) *lane[K] {
+	for class := range t.lanes {
+		if lanes := &t.lanes[class][limit]; len(lanes.turns) > 0 {
+			return lanes.turns[0]
+		}
+	}
+	return nil
+}
+
+// firstAttributes returns the attributes of the lane's first key.
+func (l *lane[K]) firstAttributes() Attributes {
+	e := l.keys.Front().Value.(*entry[K])
+	return Attributes{Tenant: l.tenant.name, Class: l.class, Lane: l.name, Burst: l.burst, Weight: e.weight, Urgent: e.urgent}
+}
+
+// endTurn ends the turn of a tenant that has handed out a key, and that of the key's lane if its burst is over.
+func (o *Order[K]) endTurn(l *lane[K]) {
+	t := l.tenant
+	t.lastHad = l.limit
+	o.tenants.moveToBack(t.name)
+	if l.limit == limitedBySize {
+		o.heavy.moveToBack(t.name)
+	}
 	if l.left == 0 {
-		l.left = l.length
+		l.left = l.burst
 	}
-	l.left--
-	l.keys = l.keys[1:]
+	if l.left--; l.left == 0 {
+		t.lanes[l.class][l.limit].moveToBack(l.name)
+	}
 }
+
+// ring holds members that take turns. Its zero value is empty.
+type ring[M comparable] struct {
+	members map[string]M
+	turns   []M // the members; the first is next
+}
+
+// member returns the member with that name. If there is none, it adds one at the end.
+func (r *ring[M]) member(name string, create func() M) M {
+	member, ok := r.members[name]
+	if !ok {
+		if r.members == nil {
+			r.members = map[string]M{}
+		}
+		member = create()
+		r.members[name] = member
+		r.turns = append(r.turns, member)
+	}
+	return member
+}
+
+// moveToBack makes a member the last, if it is still there.
+func (r *ring[M]) moveToBack(name string) {
+	if member, ok := r.members[name]; ok {
+		r.unlink(member)
+		r.turns = append(r.turns, member)
+	}
+}
+
+func (r *ring[M]) remove(name string) {
+	r.unlink(r.members[name])
+	delete(r.members, name)
+}
+
+// unlink takes a member, which is usually the first, out of the turns.
+func (r *ring[M]) unlink(member M) {
+	if r.turns[0] == member {
+		r.turns = r.turns[1:]
+		return
+	}
+	i := slices.Index(r.turns, member)
+	r.turns = slices.Delete(r.turns, i, i+1)
+}
+
+// ForWorkqueue returns an order as the Queue of a workqueue.TypedQueueConfig. attributesOf is called under the lock of the workqueue.
+func ForWorkqueue[K comparable](attributesOf func(K) Attributes) workqueue.Queue[K] {
+	return &ordered[K]{attributesOf: attributesOf}
+}
+
+type ordered[K comparable] struct {
+	Order[K]
+	attributesOf func(K) Attributes
+}
+
+// Push implements workqueue.Queue.
+func (o *ordered[K]) Push(k K) { o.Order.Push(k, o.attributesOf(k)) }
+
+// Touch implements workqueue.Queue: a key that is added again while it waits has its present attributes from now on.
+func (o *ordered[K]) Touch(k K) { o.Push(k) }

@@ -5,7 +5,16 @@ import (
 	"testing"
 )
 
-func TestLanes(t *testing.T) {
+// placed returns the attributes of a key whose first letter is the tenant, the second the class, and the third the lane. Bursts of lane x are long.
+func placed(word string) Attributes {
+	a := Attributes{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2:3]}
+	if a.Lane == "x" {
+		a.Burst = 3
+	}
+	return a
+}
+
+func TestOrder(t *testing.T) {
 	for name, test := range map[string]struct{ pushed, popped string }{
 		"PROP-Q5 classes of a tenant in order, lanes of a class in turns": {
 			pushed: "A2a1 A2a2 A2a3 A2b1 A1c1 A2b2 A0d1 A1c2 A1e1",
@@ -15,32 +24,65 @@ func TestLanes(t *testing.T) {
 			pushed: "A2a1 A2b1 A2c1 A2d1 B2a1 B2a2 A2e1",
 			popped: "A2a1 B2a1 A2b1 B2a2 A2c1 A2d1 A2e1",
 		},
-		"PROP-Q5 what is urgent of one tenant doesn't hold up what is not of another": {
+		"PROP-Q5 a low class of one tenant does not hold up a high one of another": {
 			pushed: "A0a1 A0a2 A0a3 A0a4 B0b1 B2b1",
 			popped: "A0a1 B0b1 A0a2 B2b1 A0a3 A0a4",
 		},
-		"PROP-Q6 a lane with long turns is followed for a while, by its tenant alone": {
+		"PROP-Q6 a lane with long bursts is followed for a while, by its tenant alone": {
 			pushed: "A2x1 A2x2 A2x3 A2x4 A2a1 A2a2 B2b1 B2b2",
 			popped: "A2x1 B2b1 A2x2 B2b2 A2x3 A2a1 A2x4 A2a2",
 		},
+		"PROP-Q9 a key that is pushed again keeps its place": {
+			pushed: "A2a1 A2a2 A2b1 A2a1",
+			popped: "A2a1 A2b1 A2a2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Keys are words: their first letter is the tenant, their second the class, their third the lane. Turns of lane x are long.
-			q := NewOrder(func(word string) Attributes {
-				turn := Attributes{Tenant: word[:1], Class: int(word[1] - '0'), Lane: word[2:3]}
-				if turn.Lane == "x" {
-					turn.Burst = 3
-				}
-				return turn
-			}, nil)
+			var o Order[string]
 			for word := range strings.FieldsSeq(test.pushed) {
+				o.Push(word, placed(word))
+			}
+			if got := popAll(&o); got != test.popped {
+				t.Errorf("the order is %s, want %s", got, test.popped)
+			}
+			if len(o.places)+len(o.tenants.members)+len(o.tenants.turns) != 0 {
+				t.Errorf("the order still holds %v", o)
+			}
+		})
+	}
+}
+
+// popAll empties a queue, and returns its keys in their order.
+func popAll(o interface {
+	Len() int
+	Pop() string
+}) string {
+	var order []string
+	for o.Len() > 0 {
+		order = append(order, o.Pop())
+	}
+	return strings.Join(order, " ")
+}
+
+// A key whose attributes have changed leaves its place, also if it was the only one of its lane, or of its tenant.
+func TestChangedKeys(t *testing.T) {
+	for name, test := range map[string]struct{ moved, to, popped string }{
+		"PROP-Q9 move to a lower class":                   {"A2a2", "A0a", "A2a2 B2b1 C2c1 A2a1 A2a3"},
+		"PROP-Q9 move to another lane":                    {"A2a1", "A2z", "A2a2 B2b1 C2c1 A2a1 A2a3"},
+		"PROP-Q9 move to another tenant":                  {"B2b1", "C2c", "A2a1 C2c1 A2a2 B2b1 A2a3"},
+		"PROP-Q9 move to a tenant of their own":           {"A2a2", "D2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
+		"PROP-Q9 keep their place if nothing has changed": {"A2a2", "A2a", "A2a1 B2b1 C2c1 A2a2 A2a3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attributes := map[string]Attributes{}
+			q := ForWorkqueue(func(word string) Attributes { return attributes[word] })
+			for word := range strings.FieldsSeq("A2a1 A2a2 A2a3 B2b1 C2c1") {
+				attributes[word] = placed(word)
 				q.Push(word)
 			}
-			var order []string
-			for q.Len() > 0 {
-				order = append(order, q.Pop())
-			}
-			if got := strings.Join(order, " "); got != test.popped {
+			attributes[test.moved] = placed(test.to)
+			q.Touch(test.moved)
+			if got := popAll(q); got != test.popped {
 				t.Errorf("the order is %s, want %s", got, test.popped)
 			}
 		})

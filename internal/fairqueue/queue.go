@@ -1,6 +1,7 @@
 package fairqueue
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -8,112 +9,202 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Queue holds the keys K of work, on the leader alone: a standby keeps tables, but does no work. Equal keys are done once. Tenants take
-// turns, and so do the lanes within a tenant; see Attributes. Of the work that sends many bytes (its Weight), no more than maxWeight is under
-// way at once, or a single key that weighs more. While several tenants have work, each has sharedWorkers for what isn't urgent, and heavy work makes
-// way for the others (see shares).
+// Queue hands keys to workers, fairly and within limits; the package describes how. Equal keys wait once, and are never worked on at the same
+// time: a key that is added while it is worked on waits again after that. All methods may be called at any time, by several goroutines.
 type Queue[K comparable] struct {
-	clock    clock.WithTickerAndDelayedExecution
-	delaying workqueue.TypedDelayingInterface[K]
-	leading  atomic.Bool
-	working  atomic.Int64 // how many keys are worked on
-	shares   *shares[K]
+	keys    *keys[K]
+	delayed workqueue.TypedDelayingInterface[K] // adds to keys
+	leading atomic.Bool
 }
 
-// New returns the queue of a replica that does not lead. attributesOf is called under the queue's lock when a key comes. It may take
-// locks of its own, which nobody may hold while calling the queue, and must not call the queue itself.
+// New returns the queue of a replica that does not lead yet. attributesOf is called whenever a key is added, under the lock of the queue. So it may take a
+// lock of its caller, but whoever holds that lock must not call the queue, and attributesOf itself must not, either.
 func New[K comparable](attributesOf func(K) Attributes, c clock.WithTickerAndDelayedExecution) *Queue[K] {
-	s := newShares[K](c)
-	turnNow := func(k K) Attributes {
-		if turn, ok := s.reservedTurn(k); ok {
-			return turn
-		}
-		return attributesOf(k)
-	}
-	return &Queue[K]{shares: s, clock: c, delaying: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Clock: c,
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: NewOrder(turnNow, s.note)}),
-	})}
+	k := newKeys(attributesOf, c)
+	return &Queue[K]{keys: k, delayed: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: k, Clock: c})}
 }
 
-// Lead makes this replica's queue take keys.
+// Lead makes Add accept keys: this replica leads from now on.
 func (q *Queue[K]) Lead() { q.leading.Store(true) }
 
-// Leads says whether Lead was called.
+// Leads reports whether Lead was called.
 func (q *Queue[K]) Leads() bool { return q.leading.Load() }
 
-// Add queues keys. The caller holds no lock.
+// Add adds keys, if this replica leads.
 func (q *Queue[K]) Add(keys ...K) {
 	if !q.Leads() {
 		return
 	}
 	for _, k := range keys {
-		q.delaying.Add(k)
+		q.keys.Add(k)
 	}
 }
 
-// AddAfter queues a key when some time has passed.
-func (q *Queue[K]) AddAfter(k K, delay time.Duration) { q.delaying.AddAfter(k, delay) }
+// AddAfter adds a key after a delay, whether or not this replica leads. Of several delays of one key, the shortest counts.
+func (q *Queue[K]) AddAfter(k K, delay time.Duration) { q.delayed.AddAfter(k, delay) }
 
-// WorkOne hands one key to work, which says whether its request was in vain, such as one that a policy refuses. WorkOne returns false when the queue
-// has been shut down.
-func (q *Queue[K]) WorkOne(work func(K) (inVain bool)) bool {
-	for {
-		k, shutdown := q.delaying.Get()
-		if shutdown {
-			return false
-		}
-		if of, begun := q.shares.begin(k); begun {
-			q.workOn(k, of, work)
-			return true
-		}
-		q.delaying.Done(k) // the key is set aside in shares until there is room
-		q.reviewLater()
+// WorkOne waits for a key that may begin, and calls work with it, which reports whether its request has failed. WorkOne returns false, without
+// calling work, after ShutDown.
+func (q *Queue[K]) WorkOne(do func(K) (failed bool)) bool {
+	k, shutdown := q.keys.Get()
+	if shutdown {
+		return false
 	}
+	failed := false
+	defer func() { q.keys.end(k, failed) }()
+	failed = do(k)
+	return true
 }
 
-// reviewLater looks, as long as keys are set aside, whether they have room because other tenants have no work any longer.
-func (q *Queue[K]) reviewLater() {
-	if q.delaying.ShuttingDown() || !q.shares.needsReview() {
+// Len returns how many keys wait, without those whose delay is not over.
+func (q *Queue[K]) Len() int { return q.keys.Len() }
+
+// IsIdle reports whether no key waits or is worked on, apart from those whose delay is not over.
+func (q *Queue[K]) IsIdle() bool { return q.keys.isIdle() }
+
+// ShutDown lets WorkOne return false. Keys that could begin now are handed out first; all others are dropped.
+func (q *Queue[K]) ShutDown() { q.delayed.ShutDown() }
+
+// keys holds the keys of a queue. It implements workqueue.TypedInterface, so that the delaying queue of client-go can add to it.
+type keys[K comparable] struct {
+	attributesOf func(K) Attributes
+	clock        clock.WithDelayedExecution
+
+	mu       sync.Mutex // guards all below
+	mayBegin sync.Cond  // signalled when a key may begin that could not before
+	waiting  Order[K]
+	underWay map[K]work
+	usage    usage
+	wakeAt   time.Time // when the timer that fires next signals mayBegin
+	shutdown bool
+}
+
+func newKeys[K comparable](attributesOf func(K) Attributes, c clock.WithDelayedExecution) *keys[K] {
+	q := &keys[K]{attributesOf: attributesOf, clock: c, underWay: map[K]work{}}
+	q.mayBegin.L = &q.mu
+	return q
+}
+
+// work is a key that is worked on.
+type work struct {
+	Attributes
+	begun time.Time
+	again bool // it was added meanwhile
+}
+
+// Add implements workqueue.TypedInterface.
+func (q *keys[K]) Add(k K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.shutdown {
 		return
 	}
-	q.callLater(sharedFor, func() {
-		q.Add(q.shares.review()...)
-		q.reviewLater()
-	})
+	if w, ok := q.underWay[k]; ok {
+		w.again = true
+		q.underWay[k] = w
+		return
+	}
+	q.push(k)
 }
 
-// callLater calls do when some time has passed. While do hands keys over they count neither as set aside nor as queued, so the queue is not idle.
-func (q *Queue[K]) callLater(after time.Duration, do func()) {
-	q.clock.AfterFunc(after, func() {
-		q.working.Add(1)
-		defer q.working.Add(-1)
-		do()
-	})
+// push is called under the lock.
+func (q *keys[K]) push(k K) {
+	a := q.attributesOf(k)
+	q.waiting.Push(k, a)
+	q.usage.busy.record(a, q.clock.Now())
+	q.mayBegin.Signal()
 }
 
-func (q *Queue[K]) workOn(k K, of share, work func(K) (inVain bool)) {
-	q.working.Add(1)
-	defer q.working.Add(-1)
-	begun, inVain := q.clock.Now(), false
-	defer func() {
-		// What the work has taken is given back, and what may have room now is queued.
-		end := func() { q.Add(q.shares.end(of)...) }
-		if rest := q.shares.rest(of, q.clock.Since(begun), inVain); rest > 0 {
-			q.callLater(rest, end)
-			return
+// Get implements workqueue.TypedInterface. It waits for a key that may begin.
+func (q *keys[K]) Get() (k K, shutdown bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		if k, ok := q.begin(); ok {
+			return k, false
 		}
-		end()
-	}()
-	defer q.delaying.Done(k)
-	inVain = work(k)
+		if q.shutdown {
+			return k, true
+		}
+		q.setTimer()
+		q.mayBegin.Wait()
+	}
 }
 
-// Len counts the keys that wait, without those whose delay (see AddAfter) is not over.
-func (q *Queue[K]) Len() int { return q.delaying.Len() + q.shares.count() }
+// begin returns the next key that may begin now. It is called under the lock.
+func (q *keys[K]) begin() (K, bool) {
+	now := q.clock.Now()
+	q.usage.endRests(now)
+	k, a, ok := q.waiting.popIf(func(a Attributes) bool { return q.usage.hasRoom(a, now) })
+	if ok {
+		q.usage.occupy(a)
+		q.usage.busy.record(a, now)
+		q.underWay[k] = work{Attributes: a, begun: now}
+		q.mayBegin.Signal() // one signal may stand for room for several keys
+	}
+	return k, ok
+}
 
-// IsIdle says whether no key waits or is worked on, without those whose delay (see AddAfter) is not over.
-func (q *Queue[K]) IsIdle() bool { return q.working.Load() == 0 && q.Len() == 0 }
+// setTimer wakes a worker when time alone makes room for a key that waits. It is called under the lock.
+func (q *keys[K]) setTimer() {
+	now := q.clock.Now()
+	next := q.usage.nextChange(now)
+	if q.waiting.Len() == 0 || next.IsZero() || q.wakeAt.After(now) && !next.Before(q.wakeAt) {
+		return
+	}
+	q.wakeAt = next
+	q.clock.AfterFunc(next.Sub(now), func() {
+		go func() { // a fake clock calls this function under its own lock
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.mayBegin.Signal()
+		}()
+	})
+}
 
-// ShutDown ends WorkOne when the keys that wait have been handed out.
-func (q *Queue[K]) ShutDown() { q.delaying.ShutDown() }
+// end ends the work on a key.
+func (q *keys[K]) end(k K, failed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now, w := q.clock.Now(), q.underWay[k]
+	delete(q.underWay, k)
+	q.usage.release(w.Attributes, now.Sub(w.begun), failed, now)
+	if w.again {
+		q.push(k)
+	}
+	q.mayBegin.Signal()
+}
+
+// Done implements workqueue.TypedInterface.
+func (q *keys[K]) Done(k K) { q.end(k, false) }
+
+// Len implements workqueue.TypedInterface.
+func (q *keys[K]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.Len()
+}
+
+func (q *keys[K]) isIdle() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting.Len() == 0 && len(q.underWay) == 0
+}
+
+// ShutDown implements workqueue.TypedInterface.
+func (q *keys[K]) ShutDown() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.shutdown = true
+	q.mayBegin.Broadcast()
+}
+
+// ShutDownWithDrain implements workqueue.TypedInterface.
+func (q *keys[K]) ShutDownWithDrain() { q.ShutDown() }
+
+// ShuttingDown implements workqueue.TypedInterface.
+func (q *keys[K]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.shutdown
+}

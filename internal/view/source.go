@@ -47,7 +47,7 @@ func (v *View) Queue(namespaceOf func(reconcile.Request) string, hurried func(re
 		return fairqueue.Attributes{Tenant: cmp.Or(v.Snapshot().RootOf(namespace), namespace), Class: class}
 	}
 	return func(controller string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: fairqueue.NewOrder(attributesOf, nil).Hurry(hurried)})
+		inTurns := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: controller, Queue: fairqueue.ForWorkqueue(attributesOf)})
 		return endsAtOnce{workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[reconcile.Request]{Name: controller, Queue: inTurns}),
 		})}
