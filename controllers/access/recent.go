@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/grants"
-	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // recent remembers the operator's own writes until the watch has brought them, so that a second pass over a tenant doesn't write
@@ -36,7 +36,7 @@ func (r *recent) noteSeen(object client.Object) {
 	key := grants.KeyOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if highest, ok := r.highest[key.Kind]; !ok || view.Newer(object.GetResourceVersion(), highest) {
+	if highest, ok := r.highest[key.Kind]; !ok || forest.IsNewer(object.GetResourceVersion(), highest) {
 		r.highest[key.Kind] = object.GetResourceVersion()
 	}
 }
@@ -69,7 +69,7 @@ func (r *recent) isOver(key grants.Key, w write) bool {
 		return true
 	}
 	highest, ok := r.highest[key.Kind]
-	return w.object != nil && ok && !view.Newer(w.object.GetResourceVersion(), highest)
+	return w.object != nil && ok && !forest.IsNewer(w.object.GetResourceVersion(), highest)
 }
 
 // latestOf returns the newer of cached, which may be nil, and what was last written. It is nil if the object was deleted.
@@ -84,7 +84,7 @@ func (r *recent) latestOf(key grants.Key, cached grants.Object) grants.Object {
 		return nil
 	case w.object == nil:
 		return cached
-	case cached != nil && view.Newer(cached.GetResourceVersion(), w.object.GetResourceVersion()):
+	case cached != nil && forest.IsNewer(cached.GetResourceVersion(), w.object.GetResourceVersion()):
 		return cached
 	}
 	return w.object.DeepCopyObject().(grants.Object)

@@ -99,7 +99,7 @@ type Reconciler struct {
 	// reconciled before the source has synced, and an empty View would have all access taken back for a moment after a restart.
 	Changes source.Source
 	// AwaitsRails says whether rights in the root are to wait for the copies of a template that limit these rights there (such as
-	// quotas and network policies). It says so for a limited time only. The answer is propagation.Engine.AwaitsRails; if it is nil, grants
+	// quotas and network policies). It says so for a limited time only. The answer is copies.Runner.AwaitsRails; if it is nil, grants
 	// never wait.
 	AwaitsRails func(root string) bool
 	// Unvetted returns sentences about dangerous rights that users hold; Vetting requeues all tenants when these may have changed.

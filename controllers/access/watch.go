@@ -128,7 +128,7 @@ func specChanged(clock *revocationClock) predicate.Predicate {
 	}
 }
 
-// notCopied drops the events of propagated copies, which controllers/propagation writes.
+// notCopied drops the events of propagated copies, which controllers/copies writes.
 func notCopied(object client.Object) bool {
 	return !grants.IsCopied(object)
 }

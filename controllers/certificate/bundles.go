@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/servingcert"
-	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // errOutdated says that someone else wrote an object after we had read it.
@@ -125,7 +125,7 @@ func (b *bundles) holdBundle(ctx context.Context, contents servingcert.Contents)
 // write yet.
 func (b *bundles) putBundle(ctx context.Context, c configuration, bundle []byte) (wrote bool, err error) {
 	version := c.object.GetResourceVersion()
-	if last, ok := b.written[c.kind]; ok && view.Newer(last, version) {
+	if last, ok := b.written[c.kind]; ok && forest.IsNewer(last, version) {
 		return true, nil
 	}
 	patch := []operation{{Op: "test", Path: "/metadata/resourceVersion", Value: version}}

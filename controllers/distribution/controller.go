@@ -28,6 +28,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/view"
 )
@@ -70,7 +71,7 @@ func New(o Options, s Settings) (*Controller, error) {
 	settings := &s
 	f := &facts{settings: settings, view: o.View, runs: newRuns(), kinds: newKinds(s.Kinds), copies: newCopyTable(nameIn(o.View))}
 	q := newQueue(f.runs, o.Timing.Pace)
-	w, told, repairs := &watcher{client}, &events{o.Events}, copying.NewRepairs()
+	w, told, repairs := &watcher{client}, &events{o.Events}, copies.NewRepairs()
 	l := &lookout{settings: settings, view: o.View, watcher: w, queue: q, limit: o.Timing.List}
 	return &Controller{
 		Options: o, facts: f, queue: q,

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
-	"github.com/warren-tenancy/warren/internal/propagate"
-	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // copyTable holds the copies of all distributions as they were last seen, and which distributions want copies of which kind and
@@ -53,7 +53,7 @@ func (t *copyTable) unwant(of distribute.Family, name string) {
 func (t *copyTable) replaceCopies(gk schema.GroupKind, all []*metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	there := make(map[propagate.Slot]bool, len(all))
+	there := make(map[copies.Slot]bool, len(all))
 	var keys []key
 	for _, meta := range all {
 		there[slotOf(gk, meta)] = true
@@ -86,13 +86,13 @@ func (t *copyTable) removeCopy(gk schema.GroupKind, meta *metav1.PartialObjectMe
 	return nil
 }
 
-func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) propagate.Slot {
-	return propagate.Slot{Kind: gk, Namespace: meta.Namespace, Name: meta.Name}
+func slotOf(gk schema.GroupKind, meta *metav1.PartialObjectMetadata) copies.Slot {
+	return copies.Slot{Kind: gk, Namespace: meta.Namespace, Name: meta.Name}
 }
 
 // noteSeen keeps the highest resourceVersion of a kind. The caller holds the lock.
 func (t *copyTable) noteSeen(gk schema.GroupKind, resourceVersion string) {
-	if seen := t.lastSeen[gk]; seen == "" || view.Newer(resourceVersion, seen) {
+	if seen := t.lastSeen[gk]; seen == "" || forest.IsNewer(resourceVersion, seen) {
 		t.lastSeen[gk] = resourceVersion
 	}
 }
@@ -105,7 +105,7 @@ func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata
 	if known != nil && known.UID != string(meta.UID) {
 		known = nil
 	}
-	if known != nil && !view.Newer(meta.ResourceVersion, known.ResourceVersion) {
+	if known != nil && !forest.IsNewer(meta.ResourceVersion, known.ResourceVersion) {
 		return nil // our own write's answer came first
 	}
 	one := t.reader.Copy(slot, meta)
@@ -118,7 +118,7 @@ func (t *copyTable) take(gk schema.GroupKind, meta *metav1.PartialObjectMetadata
 }
 
 // drop removes a copy from the table. The caller holds the lock.
-func (t *copyTable) drop(slot propagate.Slot) []key {
+func (t *copyTable) drop(slot copies.Slot) []key {
 	by := t.copies.At(slot).By
 	t.copies.Delete(slot)
 	return t.keysOf(slot, by)
@@ -126,7 +126,7 @@ func (t *copyTable) drop(slot propagate.Slot) []key {
 
 // keysOf returns the keys of slot's namespace for all distributions that want slot, and for by, which wrote there. The caller holds
 // the lock.
-func (t *copyTable) keysOf(slot propagate.Slot, by string) []key {
+func (t *copyTable) keysOf(slot copies.Slot, by string) []key {
 	keys := []key{{by, slot.Namespace}}
 	for name := range t.wantedBy[distribute.FamilyOf(slot)] {
 		if name != by {
@@ -139,17 +139,17 @@ func (t *copyTable) keysOf(slot propagate.Slot, by string) []key {
 // noteAnswer puts the answer to the operator's own write into the table, so that the next plan uses it before the watch brings it.
 // known says that the copy's content need not be read. It returns the distributions that want slot: since the copy is there, they have
 // no obstacle at slot any more.
-func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMetadata, known bool) (freed []string) {
+func (t *copyTable) noteAnswer(slot copies.Slot, meta *metav1.PartialObjectMetadata, known bool) (freed []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	one, watched := t.reader.Copy(slot, meta), t.copies.At(slot)
 	one.Known = known
 	switch {
-	case watched != nil && watched.UID == one.UID && view.Newer(watched.ResourceVersion, one.ResourceVersion):
+	case watched != nil && watched.UID == one.UID && forest.IsNewer(watched.ResourceVersion, one.ResourceVersion):
 		watched.Drifted = watched.Drifted || watched.Digest != one.Digest // somebody wrote after the operator, and the watch has brought that
 		t.copies.Put(slot, watched)
 		return nil
-	case watched == nil && view.Newer(t.lastSeen[slot.Kind], one.ResourceVersion):
+	case watched == nil && forest.IsNewer(t.lastSeen[slot.Kind], one.ResourceVersion):
 		return nil // the watch is past this version, so the copy has been deleted since
 	}
 	t.copies.Put(slot, one)
@@ -160,7 +160,7 @@ func (t *copyTable) noteAnswer(slot propagate.Slot, meta *metav1.PartialObjectMe
 }
 
 // noteProbed puts a copy into the table that was found in a slot where the table had none.
-func (t *copyTable) noteProbed(slot propagate.Slot, meta *metav1.PartialObjectMetadata) []key {
+func (t *copyTable) noteProbed(slot copies.Slot, meta *metav1.PartialObjectMetadata) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.copies.At(slot) != nil {
@@ -172,7 +172,7 @@ func (t *copyTable) noteProbed(slot propagate.Slot, meta *metav1.PartialObjectMe
 }
 
 // noteDeleted marks a copy as terminating after the API server has accepted its DELETE. The watch removes it later.
-func (t *copyTable) noteDeleted(slot propagate.Slot, uid string) {
+func (t *copyTable) noteDeleted(slot copies.Slot, uid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.copies.At(slot); known != nil && known.UID == uid {
@@ -182,7 +182,7 @@ func (t *copyTable) noteDeleted(slot propagate.Slot, uid string) {
 }
 
 // noteAbsent removes a copy, if it has this UID, after the API server has said that it is gone or not a copy any more.
-func (t *copyTable) noteAbsent(slot propagate.Slot, uid string) []key {
+func (t *copyTable) noteAbsent(slot copies.Slot, uid string) []key {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.copies.At(slot); known != nil && known.UID == uid {
@@ -192,7 +192,7 @@ func (t *copyTable) noteAbsent(slot propagate.Slot, uid string) []key {
 }
 
 // noteInspected records whether this version of a copy, which was read whole, has the content that it should have.
-func (t *copyTable) noteInspected(slot propagate.Slot, uid, resourceVersion string, holds bool) {
+func (t *copyTable) noteInspected(slot copies.Slot, uid, resourceVersion string, holds bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.copies.At(slot); known != nil && known.UID == uid && known.ResourceVersion == resourceVersion {
@@ -202,7 +202,7 @@ func (t *copyTable) noteInspected(slot propagate.Slot, uid, resourceVersion stri
 }
 
 // forgetInspected makes the next plan of a copy read the whole object again (Inspect), unless it is known to have drifted.
-func (t *copyTable) forgetInspected(slot propagate.Slot) {
+func (t *copyTable) forgetInspected(slot copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one := t.copies.At(slot); one != nil && !one.Drifted {
@@ -212,7 +212,7 @@ func (t *copyTable) forgetInspected(slot propagate.Slot) {
 }
 
 // find returns the copy in slot; nil if there is none.
-func (t *copyTable) find(slot propagate.Slot) *distribute.Copy {
+func (t *copyTable) find(slot copies.Slot) *distribute.Copy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.copies.At(slot)
@@ -230,10 +230,10 @@ func (t *copyTable) findFamily(of distribute.Family) map[string]*distribute.Copy
 }
 
 // findIn returns the copies that a distribution has in a namespace, of any kind and name.
-func (t *copyTable) findIn(namespace, by string) map[propagate.Slot]*distribute.Copy {
+func (t *copyTable) findIn(namespace, by string) map[copies.Slot]*distribute.Copy {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := map[propagate.Slot]*distribute.Copy{}
+	all := map[copies.Slot]*distribute.Copy{}
 	for slot, one := range t.copies.In(namespace) {
 		if one.By == by {
 			all[slot] = one

@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
-	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 // secretIn is Secret s in a namespace.
-func secretIn(namespace string) propagate.Slot {
-	return propagate.Slot{Kind: secrets.GroupKind(), Namespace: namespace, Name: "s"}
+func secretIn(namespace string) copies.Slot {
+	return copies.Slot{Kind: secrets.GroupKind(), Namespace: namespace, Name: "s"}
 }
 
 // copyIn is the metadata of a copy of Secret s that distribution by has made.
 func copyIn(namespace, by, uid, resourceVersion string) *metav1.PartialObjectMetadata {
-	hash := propagate.Hash{Mode: v1alpha1.ModeUpdate, Place: propagate.PlaceOf(secretIn(namespace), by), Content: "00000000000000000000000000000000"}
+	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(secretIn(namespace), by), Content: "00000000000000000000000000000000"}
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: "s", UID: types.UID(uid), ResourceVersion: resourceVersion,
 		Labels:      map[string]string{v1alpha1.LabelDistributedBy: by},

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 var (
@@ -34,7 +34,7 @@ func count(verb string, err error) {
 // gauges are the metrics that are collected from the runs' last statuses.
 type gauges struct {
 	runs    *runs
-	repairs *copying.Repairs
+	repairs *copies.Repairs
 	window  time.Duration // Timing.LoopWindow
 }
 

@@ -11,7 +11,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
@@ -23,7 +23,7 @@ type outcomes struct {
 	settings *Settings
 	timing   Timing
 	queue    *queue
-	repairs  *copying.Repairs
+	repairs  *copies.Repairs
 	events   *events
 }
 
@@ -32,7 +32,7 @@ func (o *outcomes) note(w work, err error) {
 	switch {
 	case err == nil:
 		o.noteSuccess(w)
-	case copying.IsNamespaceGone(w.slot, err):
+	case copies.IsNamespaceGone(w.slot, err):
 		w.run.troubles.clear(w.slot.Namespace)
 	case errors.Is(err, errStale), apierrors.IsConflict(err):
 		o.queue.AddAfter(w.key(), time.Second) // usually the watch brings the newer version, and queues the key, before that
@@ -56,7 +56,7 @@ func (o *outcomes) noteSuccess(w work) {
 // backOff returns how long a refused write waits after so many tries.
 func (o *outcomes) backOff(tries int) time.Duration {
 	s := o.settings
-	return copying.Backoff(s.RetryMin, s.RetryMax, tries)
+	return copies.Backoff(s.RetryMin, s.RetryMax, tries)
 }
 
 // noteNotTaken records that an obstacle could not be adopted or overwritten: it stays in conflict until it changes. The target is
@@ -98,7 +98,7 @@ func (o *outcomes) noteRefusal(w work, err error) {
 // retryLater puts off a write that failed without a refusal: no connection, 429, 5xx.
 func (o *outcomes) retryLater(w work, err error) {
 	delay, tries := w.run.troubles.note(w.slot.Namespace, nil, func(tries int) time.Duration {
-		return copying.TransientBackoff(o.timing.TransientMin, o.timing.TransientMax, tries, err)
+		return copies.TransientBackoff(o.timing.TransientMin, o.timing.TransientMax, tries, err)
 	})
 	if tries == 1 {
 		ctrl.Log.WithName("distribution").Error(err, "a request failed; it is tried again", "slot", w.slot.String())

@@ -6,16 +6,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
-	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 // work is one planned write.
 type work struct {
 	run          *run                     // nil for a deleted distribution, and so is the next field
 	distribution *distribute.Distribution // as it was when this was planned
-	slot         propagate.Slot
+	slot         copies.Slot
 	resource     schema.GroupVersionResource
 	action       distribute.Action
 	copy         *distribute.Copy
@@ -47,7 +46,7 @@ type targets struct {
 	*facts
 	timing   Timing
 	queue    *queue
-	repairs  *copying.Repairs
+	repairs  *copies.Repairs
 	copier   *copier
 	outcomes *outcomes
 }

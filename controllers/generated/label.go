@@ -15,8 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -38,9 +38,9 @@ func (l *Labeller) work(ctx context.Context) {
 }
 
 // labelSlot applies or removes the label of one object, if the label is not as the object's generator asks for.
-func (l *Labeller) labelSlot(ctx context.Context, slot propagate.Slot) {
+func (l *Labeller) labelSlot(ctx context.Context, slot copies.Slot) {
 	object, wanted, mapping := l.tables.look(slot)
-	if object != nil && mapping != nil && !propagate.IsMode(wanted) {
+	if object != nil && mapping != nil && !copies.IsMode(wanted) {
 		l.queue.Forget(slot)
 		l.tell(slot, object, mapping, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
 			strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
@@ -86,7 +86,7 @@ func (l *Labeller) isManaged(namespace string) bool {
 // apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has applied
 // before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile is a
 // conflict.
-func (l *Labeller) apply(ctx context.Context, slot propagate.Slot, uid types.UID, mode string, mapping *meta.RESTMapping) (*metav1.PartialObjectMetadata, error) {
+func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string, mapping *meta.RESTMapping) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timing.Write)
 	defer cancel()
 	object := &metav1.PartialObjectMetadata{}
@@ -100,11 +100,11 @@ func (l *Labeller) apply(ctx context.Context, slot propagate.Slot, uid types.UID
 		return nil, fmt.Errorf("writing the label of %s: %w", slot, err)
 	}
 	return l.client.Resource(mapping.Resource).Namespace(slot.Namespace).
-		Patch(ctx, slot.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: propagate.GeneratedManager})
+		Patch(ctx, slot.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: copies.GeneratedManager})
 }
 
 // tell sends a Warning on the object.
-func (l *Labeller) tell(slot propagate.Slot, object *propagate.Generated, mapping *meta.RESTMapping, reason v1alpha1.Reason, message string) {
+func (l *Labeller) tell(slot copies.Slot, object *copies.Generated, mapping *meta.RESTMapping, reason v1alpha1.Reason, message string) {
 	on := &metav1.PartialObjectMetadata{}
 	on.SetGroupVersionKind(mapping.GroupVersionKind)
 	on.Namespace, on.Name, on.UID = slot.Namespace, slot.Name, object.UID

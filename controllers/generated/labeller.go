@@ -4,7 +4,7 @@
 //
 // The way of one change: the watch of a kind brings the new metadata of a generator, or of a generated object (watch.go). The tables keep
 // what matters of the metadata (tables.go), and the objects concerned are queued. A worker asks a pure planner,
-// propagate.Generated.PlanLabel, whether an object's label is to change, and applies that one label (label.go).
+// copies.Generated.PlanLabel, whether an object's label is to change, and applies that one label (label.go).
 package generated
 
 import (
@@ -22,8 +22,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/view"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -66,11 +65,11 @@ type Options struct {
 type Labeller struct {
 	Options
 	client   metadata.Interface
-	repairs  *copying.Repairs
+	repairs  *copies.Repairs
 	settings Settings
 	set      *watchset.Set
 	tables   *tables
-	queue    workqueue.TypedRateLimitingInterface[propagate.Slot]
+	queue    workqueue.TypedRateLimitingInterface[copies.Slot]
 }
 
 // New returns a Labeller.
@@ -84,8 +83,8 @@ func New(o Options, s Settings) (*Labeller, error) {
 		return nil, err
 	}
 	return &Labeller{
-		Options: o, client: client, repairs: copying.NewRepairs(), settings: s, set: set, tables: newTables(s.Generators),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[propagate.Slot](s.RetryMin, s.RetryMax)),
+		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, set: set, tables: newTables(s.Generators),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[copies.Slot](s.RetryMin, s.RetryMax)),
 	}, nil
 }
 
@@ -115,7 +114,7 @@ func (l *Labeller) Start(ctx context.Context) error {
 	return nil
 }
 
-func (l *Labeller) add(slots ...propagate.Slot) {
+func (l *Labeller) add(slots ...copies.Slot) {
 	for _, slot := range slots {
 		l.queue.Add(slot)
 	}

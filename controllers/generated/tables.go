@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/warren-tenancy/warren/internal/propagate"
-	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -22,12 +22,12 @@ import (
 type tables struct {
 	mu         sync.Mutex // guards all below; nothing else is called while it is held
 	generators map[types.UID]generator
-	objects    map[propagate.Slot]*propagate.Generated
-	controlled map[types.UID]map[propagate.Slot]bool // the slots of objects, by controller
-	placed     map[string]map[propagate.Slot]bool    // the slots of objects, by namespace
+	objects    map[copies.Slot]*copies.Generated
+	controlled map[types.UID]map[copies.Slot]bool // the slots of objects, by controller
+	placed     map[string]map[copies.Slot]bool    // the slots of objects, by namespace
 	states     map[schema.GroupKind]watchset.Status
 	mappings   map[schema.GroupKind]*meta.RESTMapping
-	applied    map[propagate.Slot]types.UID // the objects that were labelled by this process
+	applied    map[copies.Slot]types.UID // the objects that were labelled by this process
 }
 
 // generator is an object that asks for its controlled objects to be propagated.
@@ -40,9 +40,9 @@ type generator struct {
 // newTables returns empty tables. Until generators of these kinds are known, no object that one of them may control loses its label.
 func newTables(generators []schema.GroupVersionKind) *tables {
 	t := &tables{
-		generators: map[types.UID]generator{}, objects: map[propagate.Slot]*propagate.Generated{}, controlled: map[types.UID]map[propagate.Slot]bool{},
-		placed: map[string]map[propagate.Slot]bool{},
-		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[propagate.Slot]types.UID{},
+		generators: map[types.UID]generator{}, objects: map[copies.Slot]*copies.Generated{}, controlled: map[types.UID]map[copies.Slot]bool{},
+		placed: map[string]map[copies.Slot]bool{},
+		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[copies.Slot]types.UID{},
 	}
 	for _, kind := range generators {
 		t.states[kind.GroupKind()] = watchset.Status{State: watchset.Pending}
@@ -52,18 +52,18 @@ func newTables(generators []schema.GroupVersionKind) *tables {
 
 // generatorOf returns what is kept of an object of a generator's kind.
 func generatorOf(kind schema.GroupKind, object metav1.Object) generator {
-	return generator{kind, object.GetNamespace(), propagate.GeneratedMode(object)}
+	return generator{kind, object.GetNamespace(), copies.GeneratedMode(object)}
 }
 
 // putGenerator takes in an object of a generator's kind.
-func (t *tables) putGenerator(uid types.UID, now generator) []propagate.Slot {
+func (t *tables) putGenerator(uid types.UID, now generator) []copies.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setGenerator(uid, now)
 }
 
 // setGenerator keeps a generator, if it asks for something. The caller holds the lock.
-func (t *tables) setGenerator(uid types.UID, now generator) []propagate.Slot {
+func (t *tables) setGenerator(uid types.UID, now generator) []copies.Slot {
 	if was := t.generators[uid]; was.mode == now.mode {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (t *tables) setGenerator(uid types.UID, now generator) []propagate.Slot {
 	return t.slotsOf(uid)
 }
 
-func (t *tables) removeGenerator(uid types.UID) []propagate.Slot {
+func (t *tables) removeGenerator(uid types.UID) []copies.Slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.generators, uid)
@@ -81,8 +81,8 @@ func (t *tables) removeGenerator(uid types.UID) []propagate.Slot {
 }
 
 // slotsOf returns the slots of the objects that a controller controls. The caller holds the lock.
-func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
-	slots := make([]propagate.Slot, 0, len(t.controlled[controller]))
+func (t *tables) slotsOf(controller types.UID) []copies.Slot {
+	slots := make([]copies.Slot, 0, len(t.controlled[controller]))
 	for slot := range t.controlled[controller] {
 		slots = append(slots, slot)
 	}
@@ -90,7 +90,7 @@ func (t *tables) slotsOf(controller types.UID) []propagate.Slot {
 }
 
 // putObject takes in an object, and says whether it is to be queued. now is nil for an object of which nothing is kept.
-func (t *tables) putObject(slot propagate.Slot, now *propagate.Generated) bool {
+func (t *tables) putObject(slot copies.Slot, now *copies.Generated) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.setObject(slot, now)
@@ -98,9 +98,9 @@ func (t *tables) putObject(slot propagate.Slot, now *propagate.Generated) bool {
 
 // setObject keeps an object, unless now is nil or older than the known version, which may come from the answer to an apply. It says whether
 // the object is to be queued. The caller holds the lock.
-func (t *tables) setObject(slot propagate.Slot, now *propagate.Generated) bool {
+func (t *tables) setObject(slot copies.Slot, now *copies.Generated) bool {
 	was := t.objects[slot]
-	if was != nil && now != nil && was.UID == now.UID && view.Newer(was.ResourceVersion, now.ResourceVersion) {
+	if was != nil && now != nil && was.UID == now.UID && forest.IsNewer(was.ResourceVersion, now.ResourceVersion) {
 		return false
 	}
 	t.drop(slot)
@@ -113,7 +113,7 @@ func (t *tables) setObject(slot propagate.Slot, now *propagate.Generated) bool {
 	return true
 }
 
-func (t *tables) removeObject(slot propagate.Slot) {
+func (t *tables) removeObject(slot copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.drop(slot)
@@ -121,7 +121,7 @@ func (t *tables) removeObject(slot propagate.Slot) {
 }
 
 // drop forgets an object. The caller holds the lock.
-func (t *tables) drop(slot propagate.Slot) {
+func (t *tables) drop(slot copies.Slot) {
 	if known := t.objects[slot]; known != nil {
 		delete(t.objects, slot)
 		dropSlot(t.controlled, known.Controller, slot)
@@ -130,14 +130,14 @@ func (t *tables) drop(slot propagate.Slot) {
 }
 
 // addSlot adds a slot to an index of slots, dropSlot removes it.
-func addSlot[K comparable](index map[K]map[propagate.Slot]bool, key K, slot propagate.Slot) {
+func addSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies.Slot) {
 	if index[key] == nil {
-		index[key] = map[propagate.Slot]bool{}
+		index[key] = map[copies.Slot]bool{}
 	}
 	index[key][slot] = true
 }
 
-func dropSlot[K comparable](index map[K]map[propagate.Slot]bool, key K, slot propagate.Slot) {
+func dropSlot[K comparable](index map[K]map[copies.Slot]bool, key K, slot copies.Slot) {
 	if delete(index[key], slot); len(index[key]) == 0 {
 		delete(index, key)
 	}
@@ -145,7 +145,7 @@ func dropSlot[K comparable](index map[K]map[propagate.Slot]bool, key K, slot pro
 
 // replace says that exactly these generators and objects of a kind exist. It is one step under the lock: if a generator were forgotten for a
 // moment, the objects that it controls would lose their label, and with the label their copies.
-func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[propagate.Slot]*propagate.Generated) (concerned []propagate.Slot) {
+func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generator, objects map[copies.Slot]*copies.Generated) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for uid, was := range t.generators {
@@ -171,7 +171,7 @@ func (t *tables) replace(kind schema.GroupKind, generators map[types.UID]generat
 
 // setState notes the state of the watch of a kind, and returns the slots of the objects whose generators are of this kind: they may have
 // waited for the watch.
-func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []propagate.Slot) {
+func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.states[kind] = now
@@ -190,8 +190,8 @@ func (t *tables) setMapping(kind schema.GroupKind, mapping *meta.RESTMapping) {
 }
 
 // noteApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
-func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
-	now := propagate.GeneratedOf(answer)
+func (t *tables) noteApplied(slot copies.Slot, answer metav1.Object) {
+	now := copies.GeneratedOf(answer)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if known := t.objects[slot]; known == nil || now == nil || known.UID != now.UID {
@@ -204,14 +204,14 @@ func (t *tables) noteApplied(slot propagate.Slot, answer metav1.Object) {
 }
 
 // wasApplied says whether this process labelled this object: if so and the label is missing, somebody else took it off.
-func (t *tables) wasApplied(slot propagate.Slot, uid types.UID) bool {
+func (t *tables) wasApplied(slot copies.Slot, uid types.UID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied[slot] == uid
 }
 
 // in returns the slots of the objects in these namespaces. The view calls it under its lock, at each change, so it looks at no other object.
-func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
+func (t *tables) in(namespaces []string) (slots []copies.Slot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, namespace := range namespaces {
@@ -223,7 +223,7 @@ func (t *tables) in(namespaces []string) (slots []propagate.Slot) {
 // look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where its
 // generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that the
 // configuration doesn't name nothing is known.
-func (t *tables) look(slot propagate.Slot) (object *propagate.Generated, wanted string, mapping *meta.RESTMapping) {
+func (t *tables) look(slot copies.Slot) (object *copies.Generated, wanted string, mapping *meta.RESTMapping) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if object = t.objects[slot]; object == nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestLook(t *testing.T) {
 	widgets := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	kind := widgets.GroupKind()
-	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
+	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
 	asks := map[types.UID]generator{"w1": {kind, "acme", "update"}}
 	state := func(s watchset.State) func(*tables) {
 		return func(t *tables) { t.setState(kind, watchset.Status{State: s}) }
@@ -40,7 +40,7 @@ func TestLook(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := newTables(c.kinds)
-			all.putObject(slot, &propagate.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update", Labelled: true, Ours: true})
+			all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind, Mode: "update", Labelled: true, Ours: true})
 			for _, step := range c.steps {
 				step(all)
 			}
@@ -55,9 +55,9 @@ func TestLook(t *testing.T) {
 // A list that is read anew, and shows only what is known, queues no object that a generator controls.
 func TestReplaceKeepsWhatStays(t *testing.T) {
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
-	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
+	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "acme", Name: "s"}
 	all, asks := newTables(nil), map[types.UID]generator{"w1": {kind, "acme", "update"}}
-	all.putObject(slot, &propagate.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind})
+	all.putObject(slot, &copies.Generated{UID: "s1", ResourceVersion: "1", Controller: "w1", ControllerKind: kind})
 	if got := all.replace(kind, asks, nil); len(got) != 1 || got[0] != slot {
 		t.Errorf("a generator comes: got %v", got)
 	}
@@ -69,15 +69,15 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 // PROP-G8: the view asks under its lock, so what a change of a namespace costs must not depend on the objects elsewhere.
 func TestObjectsOfANamespace(t *testing.T) {
 	all, kind := newTables(nil), schema.GroupKind{Kind: "Secret"}
-	slot := func(namespace, name string) propagate.Slot {
-		return propagate.Slot{Kind: kind, Namespace: namespace, Name: name}
+	slot := func(namespace, name string) copies.Slot {
+		return copies.Slot{Kind: kind, Namespace: namespace, Name: name}
 	}
-	for _, s := range []propagate.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
-		all.putObject(s, &propagate.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
+	for _, s := range []copies.Slot{slot("a", "x"), slot("a", "y"), slot("b", "z")} {
+		all.putObject(s, &copies.Generated{UID: types.UID(s.Name), ResourceVersion: "1"})
 	}
 	all.removeObject(slot("a", "x"))
-	all.replace(kind, nil, map[propagate.Slot]*propagate.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"}, slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
-	for namespace, want := range map[string][]propagate.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
+	all.replace(kind, nil, map[copies.Slot]*copies.Generated{slot("a", "y"): {UID: "y", ResourceVersion: "2"}, slot("c", "w"): {UID: "w", ResourceVersion: "2"}})
+	for namespace, want := range map[string][]copies.Slot{"a": {slot("a", "y")}, "b": nil, "c": {slot("c", "w")}} {
 		if diff := cmp.Diff(want, all.in([]string{namespace})); diff != "" {
 			t.Errorf("PROP-G8 %s: %s", namespace, diff)
 		}

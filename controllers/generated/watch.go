@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
@@ -69,12 +69,12 @@ func (s *sink) isOf(kind schema.GroupVersionKind) bool { return kind.GroupKind()
 
 // Replace implements watchset.Sink, and so do the next three.
 func (s *sink) Replace(_, _ string, all []client.Object) {
-	generators, objects := map[types.UID]generator{}, map[propagate.Slot]*propagate.Generated{}
+	generators, objects := map[types.UID]generator{}, map[copies.Slot]*copies.Generated{}
 	for _, object := range all {
 		if s.isGenerator() {
 			generators[object.GetUID()] = generatorOf(s.kind, object)
 		}
-		if now := propagate.GeneratedOf(object); now != nil && s.isGenerated() {
+		if now := copies.GeneratedOf(object); now != nil && s.isGenerated() {
 			objects[s.slotOf(object)] = now
 		}
 	}
@@ -86,7 +86,7 @@ func (s *sink) Put(object client.Object) {
 		s.add(s.tables.putGenerator(object.GetUID(), generatorOf(s.kind, object))...)
 	}
 	if s.isGenerated() {
-		if slot := s.slotOf(object); s.tables.putObject(slot, propagate.GeneratedOf(object)) {
+		if slot := s.slotOf(object); s.tables.putObject(slot, copies.GeneratedOf(object)) {
 			s.add(slot)
 		}
 	}
@@ -107,6 +107,6 @@ func (s *sink) State(_ string, now watchset.Status) {
 	}
 }
 
-func (s *sink) slotOf(object client.Object) propagate.Slot {
-	return propagate.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+func (s *sink) slotOf(object client.Object) copies.Slot {
+	return copies.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }

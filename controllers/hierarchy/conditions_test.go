@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
 func named(name string, labels ...string) *forest.Namespace {
@@ -152,7 +152,7 @@ func TestFindings(t *testing.T) {
 }
 
 // fakeCopies are made-up troubles.
-type fakeCopies []propagate.Trouble
+type fakeCopies []copies.Trouble
 
 func (fakeCopies) Known(string) bool { return true }
 
@@ -160,21 +160,21 @@ func (fakeCopies) UnobservedIn(string) []string { return nil }
 
 func (fakeCopies) MayNotObserve(string) bool { return false }
 
-func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []propagate.Trouble {
+func (f fakeCopies) Troubles(namespaces iter.Seq[string]) []copies.Trouble {
 	asked := slices.Collect(namespaces)
-	var all []propagate.Trouble
+	var all []copies.Trouble
 	for _, t := range f {
 		if slices.Contains(asked, t.Slot.Namespace) {
 			all = append(all, t)
 		}
 	}
-	slices.SortFunc(all, propagate.Trouble.Compare)
+	slices.SortFunc(all, copies.Trouble.Compare)
 	return all
 }
 
-func trouble(namespace, name, from string, reason v1alpha1.Reason) propagate.Trouble {
-	slot := propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: namespace, Name: name}
-	return propagate.Trouble{Slot: slot, Reason: reason, From: from, Text: "it is so"}
+func trouble(namespace, name, from string, reason v1alpha1.Reason) copies.Trouble {
+	slot := copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: namespace, Name: name}
+	return copies.Trouble{Slot: slot, Reason: reason, From: from, Text: "it is so"}
 }
 
 func TestPropagated(t *testing.T) {

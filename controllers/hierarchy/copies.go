@@ -8,11 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
 )
 
-// Copies answers what is wrong with copies of propagated objects. controllers/propagation implements it.
+// Copies answers what is wrong with copies of propagated objects. controllers/copies implements it.
 type Copies interface {
 	// Known says whether everything that concerns a namespace has been looked at since the start. Before that, a missing trouble
 	// says nothing.
@@ -22,29 +22,29 @@ type Copies interface {
 	// MayNotObserve reports whether UnobservedIn has a reason that concerns this tree and lasts until a cluster admin acts: a missing right.
 	MayNotObserve(namespace string) bool
 	// Troubles returns, in alphabetical order, what keeps copies in these namespaces from being what they should be.
-	Troubles(namespaces iter.Seq[string]) []propagate.Trouble
+	Troubles(namespaces iter.Seq[string]) []copies.Trouble
 }
 
 // mostCopies is how many copies a message names at most.
 const mostCopies = 10
 
 // propagated says whether the copies in the namespace called name, and in those below it, are what they should be.
-func propagated(s *forest.Snapshot, name string, copies Copies) finding {
+func propagated(s *forest.Snapshot, name string, known Copies) finding {
 	const kind = v1alpha1.ConditionPropagated
-	if texts := copies.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
+	if texts := known.UnobservedIn(name); len(texts) > 0 && s.Place(name).Kind != forest.None {
 		return bad(kind, v1alpha1.ReasonNotObserved, forest.First(texts, mostCopies, "; "))
 	}
-	own := copies.Troubles(slices.Values([]string{name}))
+	own := known.Troubles(slices.Values([]string{name}))
 	for _, reason := range []v1alpha1.Reason{v1alpha1.ReasonConflict, v1alpha1.ReasonRejected, v1alpha1.ReasonWaitingForRemoval, v1alpha1.ReasonLimitExceeded,
 		v1alpha1.ReasonInvalidSource} {
 		if texts := told(own, reason, describe); len(texts) > 0 {
 			return bad(kind, reason, forest.First(texts, mostCopies, "; "))
 		}
 	}
-	below := copies.Troubles(s.Below(name))
+	below := known.Troubles(s.Below(name))
 	text := locate
 	if s.KindOf(s.Namespace(name)) == forest.Template { // a template is no ancestor: only its own sources matter to it
-		below = slices.DeleteFunc(below, func(t propagate.Trouble) bool { return t.From != name })
+		below = slices.DeleteFunc(below, func(t copies.Trouble) bool { return t.From != name })
 		text = nameSource // readers of the template may have no right to know these trees
 	}
 	if texts := slices.Compact(slices.Sorted(slices.Values(told(below, v1alpha1.ReasonConflict, text)))); len(texts) > 0 {
@@ -58,7 +58,7 @@ func propagated(s *forest.Snapshot, name string, copies Copies) finding {
 }
 
 // told returns the texts of the troubles that have that reason.
-func told(troubles []propagate.Trouble, reason v1alpha1.Reason, text func(propagate.Trouble) string) []string {
+func told(troubles []copies.Trouble, reason v1alpha1.Reason, text func(copies.Trouble) string) []string {
 	var texts []string
 	for _, t := range troubles {
 		if t.Reason == reason {
@@ -68,15 +68,15 @@ func told(troubles []propagate.Trouble, reason v1alpha1.Reason, text func(propag
 	return texts
 }
 
-func describe(t propagate.Trouble) string {
+func describe(t copies.Trouble) string {
 	return fmt.Sprintf("%s %q from %q: %s", t.Slot.Kind.Kind, t.Slot.Name, t.From, t.Text)
 }
 
-func locate(t propagate.Trouble) string {
+func locate(t copies.Trouble) string {
 	return fmt.Sprintf("%s: %s %q", t.Slot.Namespace, t.Slot.Kind.Kind, t.Slot.Name)
 }
 
 // nameSource names the source of a copy that a foreign object keeps out, but not the namespace.
-func nameSource(t propagate.Trouble) string {
+func nameSource(t copies.Trouble) string {
 	return fmt.Sprintf("%s %q can't be copied into a namespace below, where an object of that name is", t.Slot.Kind.Kind, t.Slot.Name)
 }

@@ -47,7 +47,7 @@ type Reporter struct {
 	Refused func(namespace string) string
 	// Waiting returns the namespaces whose refused requests a change may concern: Reconciler.Waiting.
 	Waiting func(view.Change) iter.Seq[string]
-	// Copies answers what is wrong with copies: propagation.Engine; nil where nothing is propagated.
+	// Copies answers what is wrong with copies: copies.Runner; nil where nothing is propagated.
 	Copies      Copies
 	Concurrency int
 	// Pace is the least time between two reports on one namespace. It is also how long something must be wrong with a namespace

@@ -14,7 +14,6 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/view"
 )
 
 // Reporter writes the status of LNamespaces, for all controllers that report in it.
@@ -31,7 +30,7 @@ type Reporter struct {
 func (r *Reporter) Report(ctx context.Context, lns *v1alpha1.LNamespace, change func(*v1alpha1.LNamespaceStatus)) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		seen := lns
-		if last, ok := r.written.Load(lns.UID); ok && view.Newer(last.(string), lns.ResourceVersion) {
+		if last, ok := r.written.Load(lns.UID); ok && forest.IsNewer(last.(string), lns.ResourceVersion) {
 			seen = &v1alpha1.LNamespace{}
 			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(lns), seen); err != nil || seen.UID != lns.UID {
 				return client.IgnoreNotFound(err)

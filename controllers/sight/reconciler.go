@@ -41,7 +41,7 @@ type Reconciler struct {
 	// OperatorNamespace is the namespace of the service account that is bound.
 	OperatorNamespace string
 	// HoldsCopies says whether a namespace holds copies that the operator deletes when the namespace leaves the forest:
-	// propagation.Engine.HoldsCopies.
+	// copies.Runner.HoldsCopies.
 	HoldsCopies func(namespace string) bool
 	Concurrency int
 }

@@ -117,7 +117,7 @@ func (r *Reconciler) wrote(key, resourceVersion string) {
 func (r *Reconciler) seen(key, resourceVersion string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if resourceVersion != "" && view.Newer(r.written[key], resourceVersion) {
+	if resourceVersion != "" && forest.IsNewer(r.written[key], resourceVersion) {
 		return false
 	}
 	delete(r.written, key)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // asMetadata is an Accept header for answers that hold metadata alone, because nobody needs the content of a copy that was just written.
@@ -69,12 +69,12 @@ func path(resource schema.GroupVersionResource, namespace, name string) []string
 }
 
 // Create makes a copy.
-func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) Create(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Post().AbsPath(path(r, slot.Namespace, "")...).Body(body), ctx)
 }
 
 // Update replaces a copy; body holds its UID and resourceVersion.
-func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
+func (w *Writer) Update(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, body []byte) (*metav1.PartialObjectMetadata, error) {
 	return into(w.client.Put().AbsPath(path(r, slot.Namespace, slot.Name)...).Body(body), ctx)
 }
 
@@ -90,7 +90,7 @@ func into(request *rest.Request, ctx context.Context) (*metav1.PartialObjectMeta
 }
 
 // Delete removes a copy if it is still the one that was seen.
-func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot, uid, resourceVersion string) error {
+func (w *Writer) Delete(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot, uid, resourceVersion string) error {
 	id := types.UID(uid)
 	return w.client.Delete().AbsPath(path(r, slot.Namespace, slot.Name)...).
 		Body(&metav1.DeleteOptions{
@@ -129,7 +129,7 @@ func (w *Writer) Page(ctx context.Context, r schema.GroupVersionResource, namesp
 }
 
 // Object reads one object whole.
-func (w *Writer) Object(ctx context.Context, r schema.GroupVersionResource, slot propagate.Slot) (map[string]any, error) {
+func (w *Writer) Object(ctx context.Context, r schema.GroupVersionResource, slot copies.Slot) (map[string]any, error) {
 	data, err := w.client.Get().AbsPath(path(r, slot.Namespace, slot.Name)...).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
 	if err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Family names all objects of one kind and name, in any namespace: the copies of a template are one family.
@@ -20,11 +20,11 @@ type Family struct {
 func (t *Template) Family() Family { return Family{t.Kind.GroupKind(), t.Name} }
 
 // FamilyOf returns the family of the object in slot.
-func FamilyOf(slot propagate.Slot) Family { return Family{slot.Kind, slot.Name} }
+func FamilyOf(slot copies.Slot) Family { return Family{slot.Kind, slot.Name} }
 
 // Slot returns the place of the family's object in a namespace: its kind, namespace and name.
-func (of Family) Slot(namespace string) propagate.Slot {
-	return propagate.Slot{Kind: of.Kind, Namespace: namespace, Name: of.Name}
+func (of Family) Slot(namespace string) copies.Slot {
+	return copies.Slot{Kind: of.Kind, Namespace: namespace, Name: of.Name}
 }
 
 // Copies holds all objects with the label distributed-by, whoever wrote them. A copy takes a record of 56 bytes in a map and no
@@ -42,7 +42,7 @@ func NewCopies(name func(namespace string) string) *Copies {
 }
 
 // At returns the copy in slot, nil if there is none. Changes to the returned Copy are stored only by Put.
-func (c *Copies) At(slot propagate.Slot) *Copy {
+func (c *Copies) At(slot copies.Slot) *Copy {
 	if r, ok := c.families[FamilyOf(slot)][slot.Namespace]; ok {
 		return r.unpack()
 	}
@@ -50,7 +50,7 @@ func (c *Copies) At(slot propagate.Slot) *Copy {
 }
 
 // Put adds or replaces the copy in slot.
-func (c *Copies) Put(slot propagate.Slot, one *Copy) {
+func (c *Copies) Put(slot copies.Slot, one *Copy) {
 	of := FamilyOf(slot)
 	if c.families[of] == nil {
 		c.families[of] = map[string]record{}
@@ -59,7 +59,7 @@ func (c *Copies) Put(slot propagate.Slot, one *Copy) {
 }
 
 // Delete removes the copy in slot, if there is one.
-func (c *Copies) Delete(slot propagate.Slot) {
+func (c *Copies) Delete(slot copies.Slot) {
 	of := FamilyOf(slot)
 	if delete(c.families[of], slot.Namespace); len(c.families[of]) == 0 {
 		delete(c.families, of)
@@ -78,8 +78,8 @@ func (c *Copies) Of(of Family) iter.Seq2[string, *Copy] {
 }
 
 // All yields all copies.
-func (c *Copies) All() iter.Seq2[propagate.Slot, *Copy] {
-	return func(yield func(propagate.Slot, *Copy) bool) {
+func (c *Copies) All() iter.Seq2[copies.Slot, *Copy] {
+	return func(yield func(copies.Slot, *Copy) bool) {
 		for of := range c.families {
 			for namespace, one := range c.Of(of) {
 				if !yield(of.Slot(namespace), one) {
@@ -91,8 +91,8 @@ func (c *Copies) All() iter.Seq2[propagate.Slot, *Copy] {
 }
 
 // In yields the copies in one namespace.
-func (c *Copies) In(namespace string) iter.Seq2[propagate.Slot, *Copy] {
-	return func(yield func(propagate.Slot, *Copy) bool) {
+func (c *Copies) In(namespace string) iter.Seq2[copies.Slot, *Copy] {
+	return func(yield func(copies.Slot, *Copy) bool) {
 		for of := range c.families {
 			slot := of.Slot(namespace)
 			if one := c.At(slot); one != nil && !yield(slot, one) {
@@ -117,7 +117,7 @@ type texts struct{ by, content, owner string }
 // rare holds values that few copies have: metadata that others added, and a UID or resourceVersion that doesn't fit record's fixed
 // fields (usual is false).
 type rare struct {
-	kept                 *propagate.Kept
+	kept                 *copies.Kept
 	uid, resourceVersion string // where usual is false
 	usual                bool
 }
@@ -147,7 +147,7 @@ func pack(c *Copy) record {
 		flags: flag(ours, c.Ours) | flag(terminating, c.Terminating) | flag(locked, c.Locked) | flag(adopted, c.Adopted) |
 			flag(foreign, c.Foreign) | flag(drifted, c.Drifted) | flag(known, c.Known),
 	}
-	usual := propagate.ParseUID(r.uid[:], c.UID)
+	usual := copies.ParseUID(r.uid[:], c.UID)
 	if n, err := strconv.ParseUint(c.ResourceVersion, 10, 64); err == nil && strconv.FormatUint(n, 10) == c.ResourceVersion {
 		r.resourceVersion = n
 	} else {
@@ -172,7 +172,7 @@ func (r *record) unpack() *Copy {
 		c.Kept = r.rare.kept
 	}
 	if r.rare == nil || r.rare.usual {
-		c.UID, c.ResourceVersion = propagate.FormatUID(r.uid), strconv.FormatUint(r.resourceVersion, 10)
+		c.UID, c.ResourceVersion = copies.FormatUID(r.uid), strconv.FormatUint(r.resourceVersion, 10)
 	} else {
 		c.UID, c.ResourceVersion = r.rare.uid, r.rare.resourceVersion
 	}

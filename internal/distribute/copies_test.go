@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 func asIs(namespace string) string { return namespace }
@@ -19,16 +19,16 @@ func TestCopies(t *testing.T) {
 	cases := map[string]Copy{
 		"Usual":                  {UID: uid, ResourceVersion: "4711", By: "rd", Ours: true, Content: "c", Owner: "o", Digest: 7, Known: true},
 		"EveryFlag":              {UID: uid, ResourceVersion: "1", Terminating: true, Locked: true, Adopted: true, Foreign: true, Drifted: true},
-		"Kept":                   {UID: uid, ResourceVersion: "1", Kept: &propagate.Kept{Finalizers: []string{"example.com/hold"}}},
+		"Kept":                   {UID: uid, ResourceVersion: "1", Kept: &copies.Kept{Finalizers: []string{"example.com/hold"}}},
 		"UIDInCapitals":          {UID: "0D21E2C4-0000-4000-8000-00000000000F", ResourceVersion: "1"},
 		"VersionWithZeros":       {UID: uid, ResourceVersion: "007"},
-		"VersionThatIsNoNumber":  {UID: uid, ResourceVersion: "abc", Kept: &propagate.Kept{Finalizers: []string{"example.com/hold"}}},
+		"VersionThatIsNoNumber":  {UID: uid, ResourceVersion: "abc", Kept: &copies.Kept{Finalizers: []string{"example.com/hold"}}},
 		"VersionThatIsTooLarge":  {UID: uid, ResourceVersion: "18446744073709551616"},
 		"NothingButThatItStands": {},
 	}
 	for name, want := range cases {
 		t.Run(name, func(t *testing.T) {
-			c, slot := NewCopies(asIs), propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "d1", Name: "s"}
+			c, slot := NewCopies(asIs), copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "d1", Name: "s"}
 			c.Put(slot, &want)
 			if diff := cmp.Diff(&want, c.At(slot)); diff != "" {
 				t.Errorf("not what was put: %s", diff)
@@ -61,7 +61,7 @@ func BenchmarkCopies(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		c := NewCopies(asIs)
 		for i, name := range names {
-			c.Put(propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: name, Name: "s"}, &Copy{
+			c.Put(copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: name, Name: "s"}, &Copy{
 				UID: fmt.Sprintf("0d21e2c4-0000-4000-8000-%012x", i), ResourceVersion: fmt.Sprint(1000000 + i), By: "rd", Ours: true,
 				Content: "0123456789abcdef0123456789abcdef", Owner: "0d21e2c4-0000-4000-8000-00000000000f", Digest: uint64(i), Known: true,
 			})

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Kind is the kind of the objects that own copies.
@@ -40,12 +40,12 @@ type Copy struct {
 	// stores copies sets both.
 	Drifted, Known bool
 	// Kept is the metadata that others added, and that a PUT must repeat to keep; nil for nearly all copies.
-	Kept *propagate.Kept
+	Kept *copies.Kept
 }
 
 // Over returns the values of the copy that a PUT of the template over it must carry.
-func (c *Copy) Over(t *Template) *propagate.Copy {
-	over := &propagate.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
+func (c *Copy) Over(t *Template) *copies.Copy {
+	over := &copies.Copy{UID: c.UID, ResourceVersion: c.ResourceVersion}
 	if c.Kept != nil {
 		kept, ours := *c.Kept, t.Body
 		labels, annotations := ours.Metadata()
@@ -81,8 +81,8 @@ func NewReader() *Reader {
 const memoText = 4096 // bytes; longer entries are not cached
 
 // Copy returns the object in slot as a Copy, by its metadata.
-func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *Copy {
-	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+func (r *Reader) Copy(slot copies.Slot, meta *metav1.PartialObjectMetadata) *Copy {
+	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
 	c := &Copy{
 		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
 		By: meta.Labels[v1alpha1.LabelDistributedBy], Content: hash.Content,
@@ -90,7 +90,7 @@ func (r *Reader) Copy(slot propagate.Slot, meta *metav1.PartialObjectMetadata) *
 		Locked:      meta.Annotations[v1alpha1.AnnotationLocked] == v1alpha1.True,
 		Adopted:     meta.Annotations[v1alpha1.AnnotationAdopted] == v1alpha1.True,
 	}
-	c.Ours = c.By != "" && hash.Mode != "" && hash.Place == propagate.PlaceOf(slot, c.By)
+	c.Ours = c.By != "" && hash.Mode != "" && hash.Place == copies.PlaceOf(slot, c.By)
 	for _, reference := range meta.OwnerReferences {
 		if isOwner(reference, c.By) {
 			c.Owner = string(reference.UID)
@@ -129,7 +129,7 @@ func (r *Reader) readFields(meta *metav1.PartialObjectMetadata, c *Copy) {
 	digestOwned(h, meta.Labels, mine.labels)
 	digestOwned(h, meta.Annotations, mine.annotations)
 	c.Digest = max(h.Sum64(), 1)
-	k := &propagate.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels, c.Adopted), Annotations: notOurs(meta.Annotations, mine.annotations, c.Adopted)}
+	k := &copies.Kept{Finalizers: meta.Finalizers, Labels: notOurs(meta.Labels, mine.labels, c.Adopted), Annotations: notOurs(meta.Annotations, mine.annotations, c.Adopted)}
 	for _, reference := range meta.OwnerReferences {
 		if !isOwner(reference, c.By) {
 			k.OwnerReferences = append(k.OwnerReferences, reference)
@@ -207,13 +207,13 @@ func ownedKeys(field any) map[string]bool {
 
 // Marks returns the label, annotations and ownerReference of d's copy in a namespace. A copy that was adopted has no
 // ownerReference, so that the object outlives d.
-func (d *Distribution) Marks(namespace string, adopted bool) propagate.Marks {
+func (d *Distribution) Marks(namespace string, adopted bool) copies.Marks {
 	return d.marks(namespace, adopted, d.Template.Content)
 }
 
-func (d *Distribution) marks(namespace string, adopted bool, content string) propagate.Marks {
-	hash := propagate.Hash{Mode: v1alpha1.ModeUpdate, Place: propagate.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
-	m := propagate.Marks{
+func (d *Distribution) marks(namespace string, adopted bool, content string) copies.Marks {
+	hash := copies.Hash{Mode: v1alpha1.ModeUpdate, Place: copies.PlaceOf(d.Template.Slot(namespace), d.Name), Content: content}
+	m := copies.Marks{
 		Labels:      map[string]string{v1alpha1.LabelDistributedBy: d.Name},
 		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // ChangeMeta applies change to the metadata of an object as the API server returned it, and leaves all other fields.
@@ -78,11 +78,11 @@ func (d *Distribution) Remark(meta *metav1.ObjectMeta, c *Copy) {
 // Adopt makes an identical object a copy: it adds the template's labels and annotations, and the marks.
 func (d *Distribution) Adopt(meta *metav1.ObjectMeta) {
 	labels, annotations := d.Template.Metadata()
-	setMarks(meta, propagate.Marks{Labels: labels, Annotations: annotations})
+	setMarks(meta, copies.Marks{Labels: labels, Annotations: annotations})
 	setMarks(meta, d.Marks(meta.Namespace, true))
 }
 
-func setMarks(meta *metav1.ObjectMeta, marks propagate.Marks) {
+func setMarks(meta *metav1.ObjectMeta, marks copies.Marks) {
 	if meta.Labels == nil {
 		meta.Labels = map[string]string{}
 	}
@@ -115,14 +115,14 @@ func holdsAll(there, wanted map[string]string) bool {
 
 // OverStranger returns the values of somebody else's object that a PUT of the template over it must carry, so that its finalizers,
 // ownerReferences, labels and annotations stay.
-func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *propagate.Copy {
+func OverStranger(meta *metav1.PartialObjectMetadata, t *Template) *copies.Copy {
 	owners := func(all map[string]string) map[string]string {
 		kept := maps.Clone(all)
 		maps.DeleteFunc(kept, func(key, _ string) bool { return isOperators(key) })
 		return kept
 	}
 	stranger := Copy{UID: string(meta.UID), ResourceVersion: meta.ResourceVersion}
-	stranger.Kept = &propagate.Kept{
+	stranger.Kept = &copies.Kept{
 		Finalizers: meta.Finalizers, OwnerReferences: meta.OwnerReferences,
 		Labels: owners(meta.Labels), Annotations: owners(meta.Annotations),
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Template is a parsed spec.resource, from which the copies are written.
@@ -24,7 +24,7 @@ type Template struct {
 	Name string
 	// Bytes is the size of spec.resource as JSON.
 	Bytes int
-	*propagate.Body
+	*copies.Body
 	object map[string]any // normalised, for comparisons
 }
 
@@ -56,15 +56,15 @@ func ReadTemplate(raw []byte) (*Template, error) {
 		return nil, err
 	}
 	t.object = maps.Clone(object)
-	if t.Body, err = propagate.Render(t.Slot(""), object, propagate.Rules{}); err != nil {
+	if t.Body, err = copies.Render(t.Slot(""), object, copies.Rules{}); err != nil {
 		return nil, errors.New("spec.resource can't be written as JSON")
 	}
 	return t, nil
 }
 
 // Slot returns the place of the copy in a namespace.
-func (t *Template) Slot(namespace string) propagate.Slot {
-	return propagate.Slot{Kind: t.Kind.GroupKind(), Namespace: namespace, Name: t.Name}
+func (t *Template) Slot(namespace string) copies.Slot {
+	return copies.Slot{Kind: t.Kind.GroupKind(), Namespace: namespace, Name: t.Name}
 }
 
 func checkMetadata(meta map[string]any) (name string, err error) {

@@ -95,7 +95,7 @@ func StopsGrant(tenant, namespace string, leftover bool, inTree func(namespace s
 	return leftover || namespace == "" || (namespace != tenant && !inTree(namespace))
 }
 
-// IsCopied says whether an access object is a copy below a root, which controllers/propagation writes.
+// IsCopied says whether an access object is a copy below a root, which controllers/copies writes.
 func IsCopied(object metav1.Object) bool {
 	labels := object.GetLabels()
 	return labels[v1alpha1.LabelInheritedFrom] != "" && object.GetNamespace() != labels[v1alpha1.LabelTenant]

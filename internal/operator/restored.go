@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // restoreLook ends the process when etcd was restored to an older state. Resource versions then start again from a smaller number: a process
@@ -32,14 +32,14 @@ func (r restoreLook) Start(ctx context.Context) error {
 	tick := time.NewTicker(r.interval)
 	defer tick.Stop()
 	for last := ""; ; {
-		if seen := r.seen(); last == "" || view.Newer(seen, last) {
+		if seen := r.seen(); last == "" || forest.IsNewer(seen, last) {
 			last = seen
 		}
 		now, err := r.readRevision(ctx)
 		switch {
 		case err != nil:
 			log.FromContext(ctx).V(1).Info("could not ask for the cluster's revision", "reason", err.Error())
-		case view.Newer(last, now):
+		case forest.IsNewer(last, now):
 			return fmt.Errorf("the cluster went from resourceVersion %s back to %s, as when etcd is restored from a snapshot; this process ends because what it "+
 				"remembers is of a later time: start it again, which the kubelet does by itself", last, now)
 		default:

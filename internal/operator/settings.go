@@ -9,10 +9,9 @@ import (
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/controllers/generated"
-	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/copying"
-	"github.com/warren-tenancy/warren/internal/propagate"
 	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
@@ -23,23 +22,24 @@ func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) a
 	}
 }
 
-func propagationSettings(c *config.OperatorConfiguration) propagation.Settings {
-	s := propagation.Settings{
+// copiesSettings returns the settings of the copying engine.
+func copiesSettings(c *config.OperatorConfiguration, timing copies.Timing) copies.Settings {
+	s := copies.Settings{
 		Rules:    rules.ForCopies(c),
-		RetryMin: c.Propagation.Retry.Min.Duration,
-		RetryMax: c.Propagation.Retry.Max.Duration,
-		Scrub: copying.Scrub{
-			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
-		},
+		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration, Timing: timing,
 	}
 	for _, k := range c.Propagation.Kinds {
-		s.Kinds = append(s.Kinds, propagation.Kind{
+		s.Kinds = append(s.Kinds, copies.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
-			Mode:             propagate.KindMode(k.Mode),
-			Scope:            propagation.Scope(k.Scope),
+			Mode:             copies.KindMode(k.Mode),
+			Scope:            copies.Scope(k.Scope),
 		})
 	}
 	return s
+}
+
+func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
+	return copying.Scrub{Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond)}
 }
 
 // generatedSettings returns the settings of generated objects, without the kinds of RBAC: whoever may annotate a generator need not hold the
@@ -70,8 +70,6 @@ func distributionSettings(c *config.OperatorConfiguration, operatorNamespace str
 	return distribution.Settings{
 		Settings: pure, Covered: covered,
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
-		Scrub: copying.Scrub{
-			Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond),
-		},
+		Scrub: scrubSettings(c),
 	}
 }

@@ -15,16 +15,17 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/access"
 	"github.com/warren-tenancy/warren/controllers/certificate"
+	copiesrunner "github.com/warren-tenancy/warren/controllers/copies"
 	"github.com/warren-tenancy/warren/controllers/distribution"
 	"github.com/warren-tenancy/warren/controllers/generated"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/controllers/hierarchy"
 	"github.com/warren-tenancy/warren/controllers/lnamespace"
-	"github.com/warren-tenancy/warren/controllers/propagation"
 	"github.com/warren-tenancy/warren/controllers/sight"
 	"github.com/warren-tenancy/warren/controllers/subnamespace"
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/rules"
@@ -33,7 +34,7 @@ import (
 
 // Timing holds the time constants of the operator, so that tests can shrink them.
 type Timing struct {
-	Propagation  propagation.Timing
+	Copies       copies.Timing
 	Generated    generated.Timing
 	Distribution distribution.Timing
 	Access       access.Timing
@@ -56,7 +57,7 @@ type Timing struct {
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
 	return Timing{
-		Propagation: propagation.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
+		Copies: copies.DefaultTiming(), Generated: generated.DefaultTiming(), Distribution: distribution.DefaultTiming(), Access: access.DefaultTiming(), Guard: guard.DefaultTiming(),
 		Certificate: certificate.DefaultTiming(), Vetting: vetting.DefaultTiming(), RetryMax: 5 * time.Minute,
 		ReportPace: 2 * time.Second, MemoryLook: 10 * time.Second, RestoreLook: 10 * time.Second, JudgeFile: 30 * time.Second,
 	}
@@ -217,13 +218,13 @@ func (s *setup) addHierarchy(context.Context) error {
 }
 
 func (s *setup) addPropagation(context.Context) error {
-	engine, err := propagation.New(propagation.Options{
-		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
-		View: s.view, Events: s.events, Concurrency: s.config.Concurrency, Timing: s.timing.Propagation,
+	engine, err := copiesrunner.New(copiesrunner.Options{
+		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
+		Scrub:       scrubSettings(s.config),
 		Informers:   informerOptions(s.config),
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
-	}, propagationSettings(s.config))
+	}, copiesSettings(s.config, s.timing.Copies))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/paging"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -33,7 +33,7 @@ func findAbandoned(ctx context.Context, api client.Client, old, now *config.Oper
 		}
 		number := 0
 		err = paging.Each(ctx, api, metadataOf(mapping.GroupVersionKind), pageSize, func(copied client.Object) error {
-			if propagate.ParseHash(copied.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+			if copies.ParseHash(copied.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 				number++
 			}
 			return nil

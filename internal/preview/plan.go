@@ -15,7 +15,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
 
@@ -32,11 +32,11 @@ const (
 	Held     Verb = "held"
 )
 
-var verbOf = map[propagate.Verb]Verb{
-	propagate.Create: Create, propagate.Update: Update, propagate.Withdraw: Update, propagate.Delete: Delete, propagate.Nothing: Conflict,
+var verbOf = map[copies.Verb]Verb{
+	copies.Create: Create, copies.Update: Update, copies.Withdraw: Update, copies.Delete: Delete, copies.Nothing: Conflict,
 }
 
-func verbFor(step propagate.Step) Verb {
+func verbFor(step copies.Step) Verb {
 	if step.Held == v1alpha1.ReasonLimitExceeded {
 		return Held
 	}
@@ -102,7 +102,7 @@ func noteUnplanned(c *config.OperatorConfiguration) []string {
 }
 
 func newReading(api client.Client, f *forest.Snapshot, c *config.OperatorConfiguration) *reading {
-	return &reading{api: api, rules: rules.ForCopies(c), world: propagate.NewWorld(f), copies: map[string]int{}}
+	return &reading{api: api, rules: rules.ForCopies(c), world: copies.NewWorld(f), copies: map[string]int{}}
 }
 
 // plan reads the configured kinds and plans for a forest.

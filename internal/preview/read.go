@@ -16,17 +16,17 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/paging"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // pageSize is how many objects a page of a list has; each object may have 1 MiB.
 const pageSize = 100
 
-// reading reads the objects of the configured kinds into a propagate.World.
+// reading reads the objects of the configured kinds into a copies.World.
 type reading struct {
 	api   client.Client
-	rules propagate.Rules
-	world *propagate.World
+	rules copies.Rules
+	world *copies.World
 	notes []string
 	// copies are how many there are of each kind.
 	copies map[string]int
@@ -39,7 +39,7 @@ type reading struct {
 // readKind reads a kind's sources and copies, and the metadata of its other objects, which may be in the way of copies. For a kind
 // that can't be read, it adds a note, and nothing is planned.
 func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) error {
-	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, propagate.KindMode(kind.Mode)
+	gk, mode := schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, copies.KindMode(kind.Mode)
 	mapping, err := apianswer.MappingOf(r.api.RESTMapper(), gk.WithVersion(kind.Version))
 	if meta.IsNoMatchError(err) {
 		r.notes = append(r.notes, fmt.Sprintf("%s: the API server doesn't serve this kind", gk))
@@ -48,7 +48,7 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 		return fmt.Errorf("looking for kind %s: %w", gk, err)
 	}
 	gvk := mapping.GroupVersionKind
-	bodies := map[propagate.Slot]*propagate.Body{}
+	bodies := map[copies.Slot]*copies.Body{}
 	source := func(object client.Object) error { return r.takeSource(gvk, mode, object, bodies) }
 	copied := func(object client.Object) error { return r.takeCopy(gvk, object, bodies) }
 	list := objectsOf(gvk)
@@ -57,15 +57,15 @@ func (r *reading) readKind(ctx context.Context, kind config.PropagatedKind) erro
 	}
 	other := func(object client.Object) error { return r.takeOther(gvk, object) }
 	switch mode {
-	case propagate.All:
+	case copies.All:
 		err = paging.Each(ctx, r.api, list, pageSize, source)
-	case propagate.OptIn:
+	case copies.OptIn:
 		err = paging.Each(ctx, r.api, list, pageSize, source, client.HasLabels{v1alpha1.LabelPropagate})
 	}
 	if err == nil {
 		err = paging.Each(ctx, r.api, list, pageSize, copied, client.HasLabels{v1alpha1.LabelInheritedFrom})
 	}
-	if err == nil && mode != propagate.Remove && !r.deletions {
+	if err == nil && mode != copies.Remove && !r.deletions {
 		err = paging.Each(ctx, r.api, metadataOf(gvk), pageSize, other)
 	}
 	switch {
@@ -93,16 +93,16 @@ func metadataOf(kind schema.GroupVersionKind) client.ObjectList {
 	return list
 }
 
-func slotOf(kind schema.GroupVersionKind, object metav1.Object) propagate.Slot {
-	return propagate.Slot{Kind: kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+func slotOf(kind schema.GroupVersionKind, object metav1.Object) copies.Slot {
+	return copies.Slot{Kind: kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // takeSource adds an object to the world if it is a source, and the body of its copies to bodies.
-func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMode, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
+func (r *reading) takeSource(kind schema.GroupVersionKind, mode copies.KindMode, read runtime.Object, bodies map[copies.Slot]*copies.Body) error {
 	of := read.(metav1.Object)
 	slot := slotOf(kind, of)
 	s, ok := r.rules.SourceOf(slot, of, mode)
-	if !ok || propagate.UnlabelledFrom(r.world.Forest, slot, of) != "" {
+	if !ok || copies.UnlabelledFrom(r.world.Forest, slot, of) != "" {
 		return nil
 	}
 	object, whole := read.(*unstructured.Unstructured)
@@ -110,7 +110,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 		r.world.PutSource(slot, s)
 		return nil
 	}
-	body, err := propagate.Render(slot, object.Object, r.rules)
+	body, err := copies.Render(slot, object.Object, r.rules)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *reading) takeSource(kind schema.GroupVersionKind, mode propagate.KindMo
 }
 
 // takeCopy adds a copy to the world, and compares its content with its source's.
-func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[propagate.Slot]*propagate.Body) error {
+func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bodies map[copies.Slot]*copies.Body) error {
 	slot := slotOf(kind, read.(metav1.Object))
 	metadata, err := metadataOfObject(read)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *reading) takeCopy(kind schema.GroupVersionKind, read runtime.Object, bo
 		return nil
 	}
 	whole := object.DeepCopy().Object
-	found, err := propagate.Render(slot.At(c.From), object.Object, r.rules)
+	found, err := copies.Render(slot.At(c.From), object.Object, r.rules)
 	if err != nil {
 		return err
 	}
@@ -166,14 +166,14 @@ func (r *reading) takeOther(kind schema.GroupVersionKind, read runtime.Object) e
 	if r.world.Sources.At(slot) != nil || r.world.Copies.At(slot) != nil {
 		return nil
 	}
-	if from := propagate.UnlabelledFrom(r.world.Forest, slot, metadata); from != "" {
+	if from := copies.UnlabelledFrom(r.world.Forest, slot, metadata); from != "" {
 		metav1.SetMetaDataLabel(&metadata.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
 		c := r.rules.CopyOf(slot, metadata)
 		c.Drifted = true
 		r.world.PutCopy(slot, c)
 		return nil
 	}
-	r.world.PutCopy(slot, &propagate.Copy{UID: string(metadata.UID), ResourceVersion: metadata.ResourceVersion})
+	r.world.PutCopy(slot, &copies.Copy{UID: string(metadata.UID), ResourceVersion: metadata.ResourceVersion})
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // ForForest returns the configuration's rules about trees.
@@ -31,12 +31,12 @@ func ForForest(c *config.OperatorConfiguration, operatorNamespace string) forest
 }
 
 // ForCopies returns the configuration's rules about copies.
-func ForCopies(c *config.OperatorConfiguration) propagate.Rules {
-	return propagate.Rules{
+func ForCopies(c *config.OperatorConfiguration) copies.Rules {
+	return copies.Rules{
 		ExcludedLabel:      c.Propagation.ExcludedLabels.Match,
 		ExcludedAnnotation: c.Propagation.ExcludedAnnotations.Match,
 		NeverPropagate:     neverPropagate(c.Propagation.NeverPropagate),
-		Memo:               propagate.NewMemo(),
+		Memo:               copies.NewMemo(),
 	}
 }
 
@@ -52,7 +52,7 @@ func ForDistributions(c *config.OperatorConfiguration, operatorNamespace string)
 	}
 	return settings, func(kind schema.GroupKind) bool {
 		propagated := c.Propagated(kind)
-		return propagated != nil && propagate.KindMode(propagated.Mode) == propagate.All
+		return propagated != nil && copies.KindMode(propagated.Mode) == copies.All
 	}
 }
 

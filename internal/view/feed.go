@@ -93,7 +93,7 @@ func (f *feed) takeNamespace(n *metav1.PartialObjectMetadata) {
 // withNamespace returns the snapshot with n in it; the old one where it holds a newer Namespace of that name, which an answer to the operator
 // may have brought before the watch.
 func withNamespace(old *forest.Snapshot, n *forest.Namespace) *forest.Snapshot {
-	if known := old.Namespace(n.Name); known != nil && Newer(known.ResourceVersion, n.ResourceVersion) {
+	if known := old.Namespace(n.Name); known != nil && forest.IsNewer(known.ResourceVersion, n.ResourceVersion) {
 		return old
 	}
 	return old.WithNamespace(n)

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/warren-tenancy/warren/internal/forest"
 )
@@ -37,7 +36,7 @@ func (h *history) noteNamespace(n *metav1.PartialObjectMetadata) {
 
 // noteVersion records the resourceVersion of a Namespace that the watch has brought, or of its deletion.
 func (h *history) noteVersion(version string) {
-	if Newer(version, h.version) {
+	if forest.IsNewer(version, h.version) {
 		h.version = version
 	}
 }
@@ -61,10 +60,4 @@ func uidOf(s *forest.Snapshot, parent *string) string {
 		return n.UID
 	}
 	return ""
-}
-
-// Newer says whether resourceVersion a is strictly newer than b; false where they can't be compared.
-func Newer(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
 }

@@ -88,7 +88,7 @@ func (v *View) Subscribe(fn func(Change)) {
 func (v *View) Observe(n metav1.Object) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if Newer(v.seen.version, n.GetResourceVersion()) {
+	if forest.IsNewer(v.seen.version, n.GetResourceVersion()) {
 		return // the watch is ahead of this answer, and may have brought the deletion of the Namespace already
 	}
 	old := v.Snapshot()
@@ -126,7 +126,7 @@ func (v *View) replaceSnapshot(old, now *forest.Snapshot, name string) {
 	}
 }
 
-// notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/propagation,
+// notifySubscribers calls every subscriber with c. The engines subscribe themselves (Subscribe): controllers/copies,
 // controllers/distribution and controllers/generated. The reconcilers do by a source (Source): controllers/hierarchy, its
 // Reconciler and its Reporter, and those of lnamespace, subnamespace, access and sight.
 func (v *View) notifySubscribers(c Change) {

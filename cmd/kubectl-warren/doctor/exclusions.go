@@ -13,7 +13,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/text"
 )
 
@@ -75,7 +75,7 @@ func (p Patient) readUpperNamespaces(ctx context.Context) (map[string]bool, erro
 
 // findLeftOut finds the objects of a kind that mode All leaves out, by their metadata: what is left out for the type of a Secret is
 // not among them, nor is what a platform writes into every namespace by itself.
-func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules propagate.Rules, above map[string]bool, found *leftOut) error {
+func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, rules copies.Rules, above map[string]bool, found *leftOut) error {
 	original, err := labels.NewRequirement(v1alpha1.LabelInheritedFrom, selection.DoesNotExist, nil)
 	if err != nil {
 		return err
@@ -86,8 +86,8 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 		if !above[o.GetNamespace()] {
 			return
 		}
-		slot := propagate.Slot{Kind: kind.GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
-		if source, isSource := rules.SourceOf(slot, o, propagate.All); isSource {
+		slot := copies.Slot{Kind: kind.GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		if source, isSource := rules.SourceOf(slot, o, copies.All); isSource {
 			if why, out := excludedBy(source, o); out {
 				found.add(leftOut{why: {fmt.Sprintf("%s %s/%s", kind.Kind, o.GetNamespace(), o.GetName())}})
 			}
@@ -96,7 +96,7 @@ func (p Patient) findLeftOut(ctx context.Context, kind schema.GroupVersionKind, 
 }
 
 // excludedBy says whether and why a source isn't copied to every namespace below it.
-func excludedBy(source *propagate.Source, object client.Object) (why exclusion, out bool) {
+func excludedBy(source *copies.Source, object client.Object) (why exclusion, out bool) {
 	switch {
 	case source.Invalid != "":
 		return unsoundSource, true
@@ -105,7 +105,7 @@ func excludedBy(source *propagate.Source, object client.Object) (why exclusion, 
 	case len(object.GetFinalizers()) > 0:
 		return byFinalizers, true
 	case source.Excluded != "":
-		return byConfiguration, source.Excluded == propagate.ByConfiguration
+		return byConfiguration, source.Excluded == copies.ByConfiguration
 	}
 	return bySelector, source.Selector != nil
 }

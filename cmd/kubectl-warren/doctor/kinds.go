@@ -16,7 +16,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/internal/text"
 )
@@ -49,7 +49,7 @@ func (p Patient) checkKinds(ctx context.Context, f file) Check {
 func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration) ([]kindFound, error) {
 	var told map[string]troubles
 	var above map[string]bool
-	if slices.ContainsFunc(c.Propagation.Kinds, func(k config.PropagatedKind) bool { return propagate.KindMode(k.Mode) == propagate.All }) {
+	if slices.ContainsFunc(c.Propagation.Kinds, func(k config.PropagatedKind) bool { return copies.KindMode(k.Mode) == copies.All }) {
 		var err error
 		if told, err = p.readTroubles(ctx); err != nil {
 			return nil, fmt.Errorf("nobody knows what HierarchyConfigurations report: %w", err)
@@ -77,14 +77,14 @@ func (p Patient) findKinds(ctx context.Context, c *config.OperatorConfiguration)
 func (p Patient) findKind(ctx context.Context, kind config.PropagatedKind, whole func(schema.GroupVersionKind, *kindFound) error) (kindFound, error) {
 	one := kindFound{PropagatedKind: kind}
 	mapping, err := apianswer.MappingOf(p.Served, schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
-	switch mode := propagate.KindMode(kind.Mode); {
+	switch mode := copies.KindMode(kind.Mode); {
 	case meta.IsNoMatchError(err):
 		one.unserved = true
 	case err != nil:
 		return one, err
-	case mode == propagate.Remove:
+	case mode == copies.Remove:
 		return one, p.countCopies(ctx, mapping.GroupVersionKind, &one)
-	case mode == propagate.All:
+	case mode == copies.All:
 		return one, whole(mapping.GroupVersionKind, &one)
 	}
 	return one, nil
@@ -95,7 +95,7 @@ func (p Patient) countCopies(ctx context.Context, kind schema.GroupVersionKind, 
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	return gather.Each(ctx, p.Copies, list, func(o client.Object) {
-		switch propagate.ParseHash(o.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode {
+		switch copies.ParseHash(o.GetAnnotations()[v1alpha1.AnnotationSourceHash]).Mode {
 		case v1alpha1.ModeUpdate:
 			one.copies++
 		case v1alpha1.ModeCreate:
@@ -114,9 +114,9 @@ func judgeKinds(found []kindFound) Check {
 		switch {
 		case one.unserved:
 			unserved = append(unserved, gk)
-		case propagate.KindMode(one.Mode) == propagate.Remove && one.copies > 0:
+		case copies.KindMode(one.Mode) == copies.Remove && one.copies > 0:
 			removing = append(removing, fmt.Sprintf("%s (%s, and %d in mode create that stay)", gk, text.Count(one.copies, "copy", "copies"), one.kept))
-		case propagate.KindMode(one.Mode) == propagate.Remove:
+		case copies.KindMode(one.Mode) == copies.Remove:
 			removed = append(removed, gk)
 		default:
 			clashing = one.troubles.nameIn(clashing, gk, v1alpha1.ReasonConflict)

@@ -13,7 +13,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // What Accurate's documentation calls its API group and its keys.
@@ -57,7 +57,7 @@ func EstateOfAccurate(subs []unstructured.Unstructured, file []byte, c Cluster, 
 		return nil, fmt.Errorf("--peer-config is not the configuration file of Accurate, whose keys begin with labelKeys (kubectl get configmap -n accurate -o yaml shows it): %w", err)
 	}
 	for _, kind := range c.Kinds {
-		if kind.Mode == propagate.All && !c.Peer.Record.isFinished() {
+		if kind.Mode == copies.All && !c.Peer.Record.isFinished() {
 			e.compareModeAll(kind.GroupVersionKind, theirs.Watches)
 		}
 		for _, object := range kind.Objects {

@@ -19,7 +19,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
 	"github.com/warren-tenancy/warren/internal/pause"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // atOnce is how many requests are under way at once.
@@ -165,7 +165,7 @@ func untaken(estate *Estate, c Cluster) string {
 	objects, modes, count := c.objectsBySlot(), c.kindModes(), 0
 	for slot := range estate.Copies {
 		object := objects[slot]
-		if object == nil || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+		if object == nil || copies.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
 		at := slot.At(object.Labels[v1alpha1.LabelInheritedFrom])

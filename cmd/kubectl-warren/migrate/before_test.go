@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // What stood in Warren before the migration stands there after its undoing, of the same value or of another.
 func TestUndoRestoresWhatWasThereBefore(t *testing.T) {
 	withKeys := func() *site {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.Namespaces["org"].Labels[v1alpha1.LabelType] = "root"
 		s.Namespaces["team"].Labels[v1alpha1.LabelParent] = "org"
 		for _, o := range s.Kinds[0].Objects {

@@ -12,7 +12,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Capsule's API group, keys and ClusterRoles, as its documentation names them.
@@ -189,7 +189,7 @@ func (e *capsuleEstate) placeNamespaces(t tenantOfCapsule) (below int32) {
 // missModes adds a gap for each kind whose objects Warren would copy from a Tenant's namespace that becomes the root to the others.
 func (e *capsuleEstate) missModes(root string) {
 	for _, kind := range e.cluster.Kinds {
-		if kind.Mode == propagate.All {
+		if kind.Mode == copies.All {
 			e.miss(fmt.Sprintf("objects of %s in Namespace %s", kind.Kind, root), "it becomes the root, and propagation.kinds has the kind in mode All, so they are copied to the other namespaces of the Tenant: "+
 				"before the migration, label those that are not to be "+v1alpha1.LabelPropagate+"="+v1alpha1.ModeNone+", or set mode OptIn")
 		}

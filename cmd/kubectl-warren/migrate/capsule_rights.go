@@ -13,7 +13,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/grants"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 var roleBindings = rbacv1.SchemeGroupVersion.WithKind("RoleBinding")
@@ -208,7 +208,7 @@ func (e *capsuleEstate) missUnlisted(root string, kept []bindingOfCapsule, names
 }
 
 // addSource has a RoleBinding in the root, from which Warren copies it to the namespaces below.
-func (e *capsuleEstate) addSource(slot propagate.Slot, b bindingOfCapsule) {
+func (e *capsuleEstate) addSource(slot copies.Slot, b bindingOfCapsule) {
 	subjects := make([]any, 0, len(b.Subjects))
 	for _, s := range b.Subjects {
 		subject := map[string]any{"kind": s.Kind, "name": s.Name}
@@ -253,6 +253,6 @@ func (e *capsuleEstate) bindingsOf(t tenantOfCapsule) (found []rbacv1.RoleBindin
 	return found
 }
 
-func slotOfBinding(namespace, name string) propagate.Slot {
-	return propagate.Slot{Kind: schema.GroupKind{Group: rbacv1.GroupName, Kind: roleBindings.Kind}, Namespace: namespace, Name: name}
+func slotOfBinding(namespace, name string) copies.Slot {
+	return copies.Slot{Kind: schema.GroupKind{Group: rbacv1.GroupName, Kind: roleBindings.Kind}, Namespace: namespace, Name: name}
 }

@@ -17,7 +17,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // doOfTenants carries out a step that only a migration of tenants has, and says whether it was one.
@@ -90,7 +90,7 @@ func owner(kind, name string, roles ...any) map[string]any {
 
 // capsuleSite is Tenant oil with two namespaces, and Tenant gas, of which one namespace has its name. RoleBindings are called after what they bind.
 func capsuleSite() *site {
-	s := newSite(propagate.OptIn, []*metav1.PartialObjectMetadata{
+	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
 		ownedBy(namespace("oil-dev"), "oil"), ownedBy(namespace("oil-prod"), "oil"), ownedBy(namespace("gas"), "gas"), ownedBy(namespace("gas-lab"), "gas"),
 		namespace("ci"), namespace("plain"), namespace("stranger", capsuleTenant, "oil"),
 	})
@@ -98,7 +98,7 @@ func capsuleSite() *site {
 	crb := object(roleBindings, "", capsuleProvisioner)
 	crb.Kind = "ClusterRoleBinding"
 	s.Peer.Grants = []Grant{{crb, []any{map[string]any{"kind": "Group", "name": "capsule.clastix.io"}}}}
-	s.Kinds[0] = Kind{GroupVersionKind: roleBindings, Resource: "rolebindings", Mode: propagate.OptIn}
+	s.Kinds[0] = Kind{GroupVersionKind: roleBindings, Resource: "rolebindings", Mode: copies.OptIn}
 	gives := map[string]bindingOfCapsule{}
 	for name, subject := range map[string][3]string{
 		"admin-alice": {"User", "", "alice"}, "capsule-namespace-deleter-alice": {"User", "", "alice"}, "deploy-ci": {"ServiceAccount", "ci", "bot"},

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // The operator does more than what the steps write: it makes copies, and hands labels and annotations down. Whatever of that differs from what
@@ -32,7 +32,7 @@ type KeyChange struct {
 }
 
 // findNewCopies returns the copies that the world after the migration asks for, and for which there is no object yet.
-func (p *planner) findNewCopies(world *propagate.World, objects map[propagate.Slot]*metav1.PartialObjectMetadata) (found []NewCopies) {
+func (p *planner) findNewCopies(world *copies.World, objects map[copies.Slot]*metav1.PartialObjectMetadata) (found []NewCopies) {
 	found = []NewCopies{}
 	for _, from := range sortedSlots(objects) {
 		_, copied := p.Copies[from]
@@ -42,7 +42,7 @@ func (p *planner) findNewCopies(world *propagate.World, objects map[propagate.Sl
 		n := NewCopies{Kind: from.Kind.Kind, Name: from.Name, From: from.Namespace}
 		for below := range p.after.Below(from.Namespace) {
 			if slot := from.At(below); objects[slot] == nil {
-				if action := world.Plan(slot); action.Verb == propagate.Create && action.Source == from {
+				if action := world.Plan(slot); action.Verb == copies.Create && action.Source == from {
 					n.Namespaces = append(n.Namespaces, below)
 				}
 			}

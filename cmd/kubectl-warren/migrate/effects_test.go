@@ -11,7 +11,7 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 func (s *site) gaps() (what []string) {
@@ -29,10 +29,10 @@ func (s *site) withObjects(objects ...*metav1.PartialObjectMetadata) *site {
 
 func TestObjectsThatHNCNeverCopies(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode propagate.KindMode
+		mode copies.KindMode
 		hnc  string
 		want string
-	}{"All": {propagate.All, hncPropagate, "none"}, "OptIn": {propagate.OptIn, hncPropagate, ""}} {
+	}{"All": {copies.All, hncPropagate, "none"}, "OptIn": {copies.OptIn, hncPropagate, ""}} {
 		t.Run("MIG-P7 "+name, func(t *testing.T) {
 			s := hncSite(c.mode, c.hnc).withObjects(object(secrets, "org", "rancher", "cattle.io/creator", "norman"),
 				object(secrets, "org", "sh.helm.release.v1.app.v1", "owner", "helm"), object(secrets, "org", "described", "@openshift.io/description", "x"))
@@ -77,7 +77,7 @@ func TestFlagsOfHNC(t *testing.T) {
 
 func TestWhatWarrenDoesBesideTheSteps(t *testing.T) {
 	t.Run("MIG-P8", func(t *testing.T) {
-		s := hncSite(propagate.All, "")
+		s := hncSite(copies.All, "")
 		s.Rules.InheritLabel = func(key string) bool { return strings.HasPrefix(key, "pod-security") || key == "zone" }
 		s.Namespaces["org"].Labels["pod-security.kubernetes.io/enforce"] = "baseline"
 		s.Namespaces["org"].Labels["zone"] = "a"
@@ -108,7 +108,7 @@ func TestPlacesThatAdmissionWouldRefuse(t *testing.T) {
 		"a parent of the rules": func(s *site) { s.Rules.ProtectedName = func(name string) bool { return name == "org" } },
 	} {
 		t.Run("MIG-P9 "+name, func(t *testing.T) {
-			s := hncSite(propagate.All, hncPropagate)
+			s := hncSite(copies.All, hncPropagate)
 			change(s)
 			for _, step := range s.plan().Steps {
 				if step.Phase == Namespaces || step.Phase == Hierarchy {
@@ -128,7 +128,7 @@ func TestLimitsThatTreesWouldExceed(t *testing.T) {
 	one := int32(1)
 	for name, limits := range map[string]v1alpha1.Limits{"subNamespaces 2": {SubNamespaces: &one}, "depth 2": {Depth: &one}, "copies 3": {Copies: &one}} {
 		t.Run("MIG-P9 "+name, func(t *testing.T) {
-			s := hncSite(propagate.All, hncPropagate)
+			s := hncSite(copies.All, hncPropagate)
 			s.Rules.Limits = limits
 			plan := s.plan()
 			if err := plan.checkLimits(); err == nil || !strings.Contains(err.Error(), "nothing was written, because tree org would have "+name+", and 1 is allowed: raise subNamespaces.limits") {

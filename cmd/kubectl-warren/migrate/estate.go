@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Estate describes, in Warren's terms, what a peer's objects say.
@@ -24,12 +24,12 @@ type Estate struct {
 	// Places are the namespaces that stand in one of the peer's trees, or that are its templates or reference one.
 	Places map[string]Place
 	// Sources are the objects of which the peer says how they are copied. In kinds of mode All the others are copied, too.
-	Sources map[propagate.Slot]Source
+	Sources map[copies.Slot]Source
 	// Copies are the objects that the peer has copied, with the namespace of each one's source.
-	Copies map[propagate.Slot]string
+	Copies map[copies.Slot]string
 	// Tenants are the specs of the LNamespaces to be made, by name. Made are the sources that must be created in their roots.
 	Tenants map[string]v1alpha1.LNamespaceSpec
-	Made    map[propagate.Slot]MadeSource
+	Made    map[copies.Slot]MadeSource
 	// Creator is the user whom these LNamespaces name as their maker; "" for nobody.
 	Creator string
 	// Stop says why the migration can only be undone, and what to do; "" if it may go on.
@@ -50,8 +50,8 @@ type Estate struct {
 
 func newEstate() *Estate {
 	return &Estate{
-		Places: map[string]Place{}, Sources: map[propagate.Slot]Source{}, Copies: map[propagate.Slot]string{},
-		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[propagate.Slot]MadeSource{},
+		Places: map[string]Place{}, Sources: map[copies.Slot]Source{}, Copies: map[copies.Slot]string{},
+		Tenants: map[string]v1alpha1.LNamespaceSpec{}, Made: map[copies.Slot]MadeSource{},
 	}
 }
 
@@ -149,10 +149,10 @@ func (e *Estate) hasBelow(namespace string) bool {
 type Kind struct {
 	schema.GroupVersionKind
 	Resource string
-	Mode     propagate.KindMode
+	Mode     copies.KindMode
 	Objects  []*metav1.PartialObjectMetadata
 }
 
-func (k Kind) slot(object metav1.Object) propagate.Slot {
-	return propagate.Slot{Kind: k.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+func (k Kind) slot(object metav1.Object) copies.Slot {
+	return copies.Slot{Kind: k.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // HNC is what the Hierarchical Namespace Controller's objects are, by kind.
@@ -175,13 +175,13 @@ func modesOfHNC(peer HNC) map[schema.GroupResource]string {
 }
 
 // counterparts of HNC's modes.
-var counterparts = map[string]propagate.KindMode{hncPropagate: propagate.All, hncAllowPropagate: propagate.OptIn, hncRemove: propagate.Remove}
+var counterparts = map[string]copies.KindMode{hncPropagate: copies.All, hncAllowPropagate: copies.OptIn, hncRemove: copies.Remove}
 
 // configurationOfHNC compares HNC's configuration with the kinds that Warren is configured for.
 func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 	modes := modesOfHNC(peer)
 	for _, kind := range kinds {
-		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == propagate.All {
+		if name := (schema.GroupResource{Group: kind.Group, Resource: kind.Resource}); modes[name] == "" && kind.Mode == copies.All {
 			e.miss(fmt.Sprintf("objects of %s", name), "HNC copies none of them, and propagation.kinds has the kind in mode All: set mode OptIn or take it out, or they are copied from now on")
 		}
 	}
@@ -191,13 +191,13 @@ func (e *Estate) configurationOfHNC(peer HNC, kinds []Kind) {
 		wanted := counterparts[r.mode]
 		switch {
 		case wanted == "":
-			if i >= 0 && r.mode == hncIgnore && kinds[i].Mode == propagate.All {
+			if i >= 0 && r.mode == hncIgnore && kinds[i].Mode == copies.All {
 				e.miss(fmt.Sprintf("mode Ignore of %s", name), "propagation.kinds has it in mode All: take it out, or its objects are copied from now on")
 			}
 		case i < 0:
 			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), fmt.Sprintf("its copies stay where they are, and nobody keeps them: before the migration, add the kind to "+
 				"propagation.kinds in mode %s, and apply what manager manifests prints", wanted))
-		case kinds[i].Mode != wanted && wanted == propagate.All:
+		case kinds[i].Mode != wanted && wanted == copies.All:
 			e.miss(fmt.Sprintf("mode %s of %s", r.mode, name), "propagation.kinds has it in mode OptIn: what is copied now gets a label and stays so; what comes later is copied "+
 				"only with label "+v1alpha1.LabelPropagate+", or set mode All")
 		case kinds[i].Mode != wanted:
@@ -211,7 +211,7 @@ func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mo
 	if _, placed := e.Places[object.Namespace]; !placed || mode != hncPropagate && mode != hncAllowPropagate || object.Labels[v1alpha1.LabelInheritedFrom] != "" || object.Labels[v1alpha1.LabelAccess] != "" {
 		return
 	}
-	if (propagate.Rules{}).Excluded(kind.slot(object), object, "") != "" {
+	if (copies.Rules{}).Excluded(kind.slot(object), object, "") != "" {
 		return
 	}
 	notes := object.Annotations
@@ -221,13 +221,13 @@ func (e *Estate) sourceOfHNC(kind Kind, object *metav1.PartialObjectMetadata, mo
 	selector := selectorOfHNC(notes)
 	opted := all || selector != ""
 	switch {
-	case none && kind.Mode == propagate.All:
+	case none && kind.Mode == copies.All:
 		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
 	case none, mode == hncAllowPropagate && !opted:
-		if kind.Mode == propagate.All {
+		if kind.Mode == copies.All {
 			e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeNone}
 		}
-	case selector != "" || kind.Mode != propagate.All && e.hasBelow(object.Namespace):
+	case selector != "" || kind.Mode != copies.All && e.hasBelow(object.Namespace):
 		e.Sources[kind.slot(object)] = Source{Mode: v1alpha1.ModeUpdate, Select: selector}
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 func TestErrorsThatEndARun(t *testing.T) {
@@ -35,7 +35,7 @@ func TestErrorsThatEndARun(t *testing.T) {
 
 func TestWhatARunWaitsFor(t *testing.T) {
 	t.Run("MIG-M3", func(t *testing.T) {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Record, s.Peer.Deployments[0].Running = &Record{}, 1
 		x := &executor{reader: &reader{peer: hncPeer, peerNamespace: "hnc-system"}}
 		const want = "HNC to stop: Deployment peer/manager still has Pods (kubectl get pods -n hnc-system)"
@@ -56,7 +56,7 @@ func TestWhatARunWaitsFor(t *testing.T) {
 
 func TestFlagThatIsNoExpression(t *testing.T) {
 	t.Run("MIG-M3", func(t *testing.T) {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.Peer.Deployments[0].Args = []string{"--included-namespace-regex=("}
 		_, err := settingsOfHNC(s.Peer.Deployments)
 		const want = "flag --included-namespace-regex of Deployment peer/manager is no regular expression, so it is not known which namespaces HNC manages; correct it there: error parsing regexp: missing closing ): `^($`"

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // planCopies finds the source of each copy of the peer's, as Warren's own planner sees it, and adds the steps that make it one of ours in
@@ -18,23 +18,23 @@ func (p *planner) planCopies() {
 	objects := p.objectsBySlot()
 	maps.Copy(objects, p.unmade)
 	world := p.worldAfter(objects)
-	copied, copies := map[propagate.Slot]bool{}, map[string]int{}
+	copied, numbers := map[copies.Slot]bool{}, map[string]int{}
 	for _, slot := range sortedSlots(p.Copies) {
 		object := objects[slot]
 		if object == nil {
 			continue // of a kind that isn't configured
 		}
 		action := world.Plan(slot)
-		if action.Verb != propagate.Create {
+		if action.Verb != copies.Create {
 			p.draft.miss("copy "+slot.String(), "nothing in Warren's trees asks for it: it stays as an object of its own namespace, to be kept or deleted")
 			continue
 		}
 		copied[action.Source] = true
-		copies[p.after.RootOf(slot.Namespace)]++
-		if hash := propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == action.Hash.Place {
+		numbers[p.after.RootOf(slot.Namespace)]++
+		if hash := copies.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == action.Hash.Place {
 			continue
 		}
-		mark := propagate.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: propagate.Unwritten}
+		mark := copies.Hash{Mode: v1alpha1.ModeCreate, Place: action.Hash.Place, Content: copies.Unwritten}
 		labels := map[string]string{v1alpha1.LabelInheritedFrom: action.Source.Namespace}
 		if mark := p.peer.copyLabel; mark.value != "" && object.Labels[mark.key] == mark.value {
 			labels[mark.key] = ""
@@ -44,17 +44,17 @@ func (p *planner) planCopies() {
 	}
 	p.newCopies = p.findNewCopies(world, objects)
 	for _, n := range p.newCopies {
-		copies[p.after.RootOf(n.Namespaces[0])] += len(n.Namespaces)
+		numbers[p.after.RootOf(n.Namespaces[0])] += len(n.Namespaces)
 	}
-	p.planLimits(copies)
+	p.planLimits(numbers)
 	p.planSources(objects, copied)
 }
 
 // planSources adds the steps that label the sources: whether and where they are copied. Sources with copies to be taken over are in
 // mode create until the last step. In the last step Roles come before RoleBindings, which may name them.
-func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMetadata, copied map[propagate.Slot]bool) {
+func (p *planner) planSources(objects map[copies.Slot]*metav1.PartialObjectMetadata, copied map[copies.Slot]bool) {
 	modes := p.kindModes()
-	wanted := map[propagate.Slot]bool{}
+	wanted := map[copies.Slot]bool{}
 	for slot := range copied {
 		wanted[slot] = true
 	}
@@ -93,31 +93,31 @@ func (p *planner) planSources(objects map[propagate.Slot]*metav1.PartialObjectMe
 }
 
 // finalMode is what the label propagate of an object says in the end; "" takes it off.
-func (e *Estate) finalMode(slot propagate.Slot, modes map[schema.GroupKind]propagate.KindMode) string {
+func (e *Estate) finalMode(slot copies.Slot, modes map[schema.GroupKind]copies.KindMode) string {
 	mode := e.Sources[slot].Mode
 	if mode == "" {
 		mode = v1alpha1.ModeUpdate
 	}
 	kind := modes[slot.Kind]
 	switch {
-	case kind == propagate.All && mode == v1alpha1.ModeUpdate:
+	case kind == copies.All && mode == v1alpha1.ModeUpdate:
 		return ""
-	case kind == propagate.OptIn && mode == v1alpha1.ModeNone:
+	case kind == copies.OptIn && mode == v1alpha1.ModeNone:
 		return ""
 	}
 	return mode
 }
 
-func (c Cluster) kindModes() map[schema.GroupKind]propagate.KindMode {
-	modes := map[schema.GroupKind]propagate.KindMode{}
+func (c Cluster) kindModes() map[schema.GroupKind]copies.KindMode {
+	modes := map[schema.GroupKind]copies.KindMode{}
 	for _, kind := range c.Kinds {
 		modes[kind.GroupKind()] = kind.Mode
 	}
 	return modes
 }
 
-func (c Cluster) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadata {
-	objects := map[propagate.Slot]*metav1.PartialObjectMetadata{}
+func (c Cluster) objectsBySlot() map[copies.Slot]*metav1.PartialObjectMetadata {
+	objects := map[copies.Slot]*metav1.PartialObjectMetadata{}
 	for _, kind := range c.Kinds {
 		for _, object := range kind.Objects {
 			objects[kind.slot(object)] = object
@@ -127,8 +127,8 @@ func (c Cluster) objectsBySlot() map[propagate.Slot]*metav1.PartialObjectMetadat
 }
 
 // worldAfter returns the world for Warren's planner after the migration: the sources as they will be, without the peer's copies.
-func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMetadata) *propagate.World {
-	world := propagate.NewWorld(p.after)
+func (p *planner) worldAfter(objects map[copies.Slot]*metav1.PartialObjectMetadata) *copies.World {
+	world := copies.NewWorld(p.after)
 	modes := p.kindModes()
 	for kind, mode := range modes {
 		world.SetKind(kind, mode, true)
@@ -141,11 +141,11 @@ func (p *planner) worldAfter(objects map[propagate.Slot]*metav1.PartialObjectMet
 		if said, says := p.Sources[slot]; says {
 			then.Labels = relabelled(then.Labels, map[string]string{v1alpha1.LabelPropagate: p.finalMode(slot, modes)})
 			then.Annotations = relabelled(then.Annotations, map[string]string{v1alpha1.AnnotationSelect: said.Select})
-		} else if modes[slot.Kind] == propagate.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
+		} else if modes[slot.Kind] == copies.All && then.Labels[v1alpha1.LabelPropagate] == v1alpha1.ModeCreate {
 			delete(then.Labels, v1alpha1.LabelPropagate) // set by an earlier run
 		}
 		if source, ok := p.CopyRules.SourceOf(slot, then, modes[slot.Kind]); ok {
-			source.Content = propagate.Unwritten
+			source.Content = copies.Unwritten
 			world.PutSource(slot, source)
 		}
 	}
@@ -160,10 +160,10 @@ func (p *planner) planFinish() {
 	p.planOwned()
 }
 
-func sortedSlots[V any](slots map[propagate.Slot]V) []propagate.Slot {
-	return slices.SortedFunc(maps.Keys(slots), func(a, b propagate.Slot) int { return strings.Compare(key(a), key(b)) })
+func sortedSlots[V any](slots map[copies.Slot]V) []copies.Slot {
+	return slices.SortedFunc(maps.Keys(slots), func(a, b copies.Slot) int { return strings.Compare(key(a), key(b)) })
 }
 
-func key(slot propagate.Slot) string {
+func key(slot copies.Slot) string {
 	return strings.Join([]string{slot.Kind.String(), slot.Namespace, slot.Name}, "/")
 }

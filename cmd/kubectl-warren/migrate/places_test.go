@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Whoever owns a namespace may write the peer's keys on it while nobody judges that.
@@ -24,7 +24,7 @@ func TestPlacesThatTheUserHasNotSeen(t *testing.T) {
 	} {
 		for _, recorded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("MIG-S1 %s, record %t", name, recorded), func(t *testing.T) {
-				s := hncSite(propagate.All, hncPropagate)
+				s := hncSite(copies.All, hncPropagate)
 				s.Namespaces["other"] = namespace("other")
 				s.Namespaces["below"] = namespace("below", "@"+hncSubnamespaceOf, "other")
 				s.Agreed = s.plan().agreed
@@ -73,7 +73,7 @@ func TestRecordOfAgreedPlacesFitsIntoAConfigMap(t *testing.T) {
 
 func TestJoinsAreToldByName(t *testing.T) {
 	t.Run("MIG-P6", func(t *testing.T) {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.Namespaces["org"].UID = types.UID("o")
 		var out strings.Builder
 		s.plan().writeTables(&out)

@@ -8,7 +8,7 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Phase is a part of a migration; the next begins when nothing of it is left.
@@ -83,7 +83,7 @@ type Cluster struct {
 	Caller string
 	// Rules and CopyRules are what Warren's configuration says of trees and copies.
 	Rules     forest.Rules
-	CopyRules propagate.Rules
+	CopyRules copies.Rules
 }
 
 // Plan is what is left to do.
@@ -109,7 +109,7 @@ type planner struct {
 	*outlook
 	draft *draft
 	// unmade are the sources of Made that don't exist yet, as they will be.
-	unmade map[propagate.Slot]*metav1.PartialObjectMetadata
+	unmade map[copies.Slot]*metav1.PartialObjectMetadata
 	// newCopies are known when the copies are planned.
 	newCopies []NewCopies
 }

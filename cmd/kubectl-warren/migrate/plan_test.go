@@ -18,7 +18,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 var secrets = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
@@ -48,7 +48,7 @@ type site struct {
 	estate func(Cluster) *Estate
 }
 
-func newSite(mode propagate.KindMode, namespaces []*metav1.PartialObjectMetadata, objects ...*metav1.PartialObjectMetadata) *site {
+func newSite(mode copies.KindMode, namespaces []*metav1.PartialObjectMetadata, objects ...*metav1.PartialObjectMetadata) *site {
 	s := &site{Cluster: Cluster{
 		Namespaces: map[string]*metav1.PartialObjectMetadata{}, Subs: map[string]*v1alpha1.SubNamespace{},
 		Hierarchies: map[string]*v1alpha1.HierarchyConfiguration{}, Rules: forest.Rules{ProtectedName: func(name string) bool { return strings.HasPrefix(name, "kube-") }},
@@ -184,7 +184,7 @@ func hncObject(kind, namespace, name string, spec map[string]any) unstructured.U
 }
 
 // hncSite is org > team (an anchor) > svc (placed), with a Secret of each sort in org.
-func hncSite(mode propagate.KindMode, hncMode string) *site {
+func hncSite(mode copies.KindMode, hncMode string) *site {
 	inherited := "hnc.x-k8s.io/inherited-from"
 	s := newSite(mode, []*metav1.PartialObjectMetadata{
 		namespace("org"), namespace("team", "@hnc.x-k8s.io/subnamespace-of", "org"), namespace("svc"), namespace("plain"),
@@ -224,12 +224,12 @@ func (s *site) follow() {
 
 func TestPlanOfHNC(t *testing.T) {
 	for name, c := range map[string]struct {
-		mode        propagate.KindMode
+		mode        copies.KindMode
 		hnc         string
 		every, none string
 	}{
-		"all":    {propagate.All, hncPropagate, "", "none"},
-		"opt in": {propagate.OptIn, hncAllowPropagate, "update", ""},
+		"all":    {copies.All, hncPropagate, "", "none"},
+		"opt in": {copies.OptIn, hncAllowPropagate, "update", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hncSite(c.mode, c.hnc)
@@ -269,7 +269,7 @@ func TestPlanOfHNC(t *testing.T) {
 // Whatever was done until then, undoing leaves the cluster as it was, and so does what interrupts that.
 func TestUndo(t *testing.T) {
 	for writes := range 40 {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		before := s.keys()
 		s.apply(t, Hierarchy, s.plan, writes)
 		undo := func() Plan {
@@ -287,7 +287,7 @@ func TestUndo(t *testing.T) {
 			t.Errorf("after %d writes: %+v, %v, %v", writes, s.Peer, s.Subs, s.Hierarchies)
 		}
 	}
-	s := hncSite(propagate.All, hncPropagate)
+	s := hncSite(copies.All, hncPropagate)
 	s.apply(t, "", s.plan, 1000)
 	if _, err := NewUndo(s.estate(s.Cluster), s.Cluster); err == nil || !strings.Contains(err.Error(), "the last step has been taken") {
 		t.Errorf("undone after the last step: %v", err)
@@ -295,7 +295,7 @@ func TestUndo(t *testing.T) {
 }
 
 func TestWhatCannotJoin(t *testing.T) {
-	s := hncSite(propagate.All, hncPropagate)
+	s := hncSite(copies.All, hncPropagate)
 	s.Namespaces["svc"].Labels[v1alpha1.LabelParent] = "elsewhere"
 	s.Namespaces["plain"].Labels["x"] = "y"
 	var gaps []string
@@ -314,7 +314,7 @@ func TestWhatCannotJoin(t *testing.T) {
 // accurateSite is template > root > sub > deep, and an instance, with copies that were made hop by hop.
 func accurateSite() *site {
 	from, propagated := "@accurate.cybozu.com/from", "@accurate.cybozu.com/propagate"
-	s := newSite(propagate.OptIn, []*metav1.PartialObjectMetadata{
+	s := newSite(copies.OptIn, []*metav1.PartialObjectMetadata{
 		namespace("tmpl", accurateType, "template"), namespace("root", accurateType, "root", accurateTemplate, "tmpl"),
 		namespace("sub", accurateParent, "root"), namespace("deep", accurateParent, "sub"), namespace("instance", accurateTemplate, "tmpl"), namespace("plain"),
 	},

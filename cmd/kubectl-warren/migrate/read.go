@@ -19,7 +19,7 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
 
@@ -118,7 +118,7 @@ func (r *reader) readKinds(ctx context.Context, c *Cluster) error {
 		if err != nil {
 			return err
 		}
-		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, Mode: propagate.KindMode(k.Mode)}
+		kind := Kind{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, Mode: copies.KindMode(k.Mode)}
 		err = r.eachMetadata(ctx, kind.GroupVersionKind, func(object *metav1.PartialObjectMetadata) { kind.Objects = append(kind.Objects, object) })
 		if err != nil {
 			return err

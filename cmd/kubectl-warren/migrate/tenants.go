@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // MadeSource is a source that the migration makes, where the other operator had no object in one place from which copies came.
@@ -94,8 +94,8 @@ func unreadyTenant(wave []Step, estate *Estate, c Cluster) string {
 
 // findUnmade returns the sources to be made. After the last step it returns none, because a source that is missing then was deleted
 // on purpose.
-func findUnmade(estate *Estate, c Cluster) map[propagate.Slot]*metav1.PartialObjectMetadata {
-	unmade := map[propagate.Slot]*metav1.PartialObjectMetadata{}
+func findUnmade(estate *Estate, c Cluster) map[copies.Slot]*metav1.PartialObjectMetadata {
+	unmade := map[copies.Slot]*metav1.PartialObjectMetadata{}
 	if c.Peer.Record.isFinished() {
 		return unmade
 	}
@@ -113,7 +113,7 @@ func findUnmade(estate *Estate, c Cluster) map[propagate.Slot]*metav1.PartialObj
 }
 
 // makeSource adds the step that makes a source, in mode create as all sources are until the last step.
-func (p *planner) makeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) {
+func (p *planner) makeSource(slot copies.Slot, object *metav1.PartialObjectMetadata) {
 	metadata := map[string]any{"namespace": object.Namespace, "name": object.Name, "labels": object.Labels}
 	if len(object.Annotations) > 0 {
 		metadata["annotations"] = object.Annotations

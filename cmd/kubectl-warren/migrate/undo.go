@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // The phases of undoing, in their order.
@@ -103,7 +103,7 @@ func withoutKeys(have []v1alpha1.MetadataKey, taken []string) []v1alpha1.Metadat
 }
 
 // isMadeSource says whether an object is a source that this migration made.
-func (u *undoer) isMadeSource(slot propagate.Slot, object *metav1.PartialObjectMetadata) bool {
+func (u *undoer) isMadeSource(slot copies.Slot, object *metav1.PartialObjectMetadata) bool {
 	_, made := u.Made[slot]
 	return made && u.Peer.Record.isMadeHere(objectOf(object), object)
 }
@@ -127,7 +127,7 @@ func (u *undoer) undoTenants() {
 // undoObjects takes Warren's keys off the copies that are still as the migration left them, and off their sources.
 func (u *undoer) undoObjects() {
 	objects := u.objectsBySlot()
-	sources := map[propagate.Slot]bool{}
+	sources := map[copies.Slot]bool{}
 	for slot := range u.Sources {
 		sources[slot] = true
 	}
@@ -138,7 +138,7 @@ func (u *undoer) undoObjects() {
 		}
 		from := object.Labels[v1alpha1.LabelInheritedFrom]
 		sources[slot.At(u.Copies[slot])] = true
-		if from == "" || propagate.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
+		if from == "" || copies.ParseHash(object.Annotations[v1alpha1.AnnotationSourceHash]).Mode != v1alpha1.ModeCreate {
 			continue
 		}
 		sources[slot.At(from)] = true

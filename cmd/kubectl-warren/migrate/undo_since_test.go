@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 func TestUndoSaysWhatUsersDidSince(t *testing.T) {
@@ -21,7 +21,7 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 		"a namespace that is gone": {func(s *site) { delete(s.Namespaces, "svc") }, ""},
 	} {
 		t.Run("MIG-U3 "+name, func(t *testing.T) {
-			s := hncSite(propagate.All, hncPropagate)
+			s := hncSite(copies.All, hncPropagate)
 			s.Namespaces["other"] = namespace("other", v1alpha1.LabelType, v1alpha1.TypeRoot)
 			s.apply(t, Hierarchy, s.plan, 1000)
 			c.change(s)
@@ -36,7 +36,7 @@ func TestUndoSaysWhatUsersDidSince(t *testing.T) {
 func TestUndoRestoresInheritedKeys(t *testing.T) {
 	t.Run("MIG-U4", func(t *testing.T) {
 		const level = "pod-security.kubernetes.io/enforce"
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.Rules.InheritLabel = func(key string) bool { return key == level || key == "zone" || key == "tier" }
 		for _, key := range []string{"zone", "tier"} {
 			s.Namespaces["org"].Labels[key] = "a"
@@ -70,7 +70,7 @@ func TestUndoRestoresInheritedKeys(t *testing.T) {
 
 func TestUndoWithoutThePeersDefinitions(t *testing.T) {
 	t.Run("MIG-U5", func(t *testing.T) {
-		s := hncSite(propagate.All, hncPropagate)
+		s := hncSite(copies.All, hncPropagate)
 		s.apply(t, Hierarchy, s.plan, 1000)
 		estate := s.estate(s.Cluster)
 		estate.peer, estate.IsGone = hncPeer, true

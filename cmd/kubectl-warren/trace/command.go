@@ -18,7 +18,7 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/gather"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/invocation"
 	"github.com/warren-tenancy/warren/internal/configfile"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/rules"
 )
 
@@ -84,7 +84,7 @@ func traceObject(inv *invocation.Invocation, cmd *cobra.Command, resource, name,
 	if view.Forest.Namespace(namespace) == nil {
 		return nil, fmt.Errorf("there is no namespace %q", namespace)
 	}
-	c := Case{View: view, Slot: propagate.Slot{Kind: kind.GroupKind(), Namespace: namespace, Name: name}}
+	c := Case{View: view, Slot: copies.Slot{Kind: kind.GroupKind(), Namespace: namespace, Name: name}}
 	if err := c.readConfiguration(ctx, api, operator); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (c *Case) readConfiguration(ctx context.Context, api client.Reader, operato
 	}
 	c.Configured, c.Rules = true, rules.ForCopies(parsed)
 	if propagated := parsed.Propagated(c.Slot.Kind); propagated != nil {
-		c.Mode = propagate.KindMode(propagated.Mode)
+		c.Mode = copies.KindMode(propagated.Mode)
 	}
 	return nil
 }

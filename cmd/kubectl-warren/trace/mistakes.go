@@ -10,14 +10,14 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // WhyNotCopied returns why no copy will come of an object that asks for copies by its label: its namespace is in no tree, or its selector is
 // none. It is "" if copies can come, or the object asks for none.
 func WhyNotCopied(s *forest.Snapshot, kind schema.GroupKind, meta *metav1.PartialObjectMetadata) string {
-	slot := propagate.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
-	source, ok := propagate.Rules{}.SourceOf(slot, meta, propagate.OptIn)
+	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	source, ok := copies.Rules{}.SourceOf(slot, meta, copies.OptIn)
 	switch {
 	case !ok || source.Mode == v1alpha1.ModeNone:
 		return ""

@@ -12,23 +12,23 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // Case is one object, and the objects of its kind and name in the namespaces above, as far as they could be read.
 type Case struct {
 	View tree.View
-	Slot propagate.Slot
+	Slot copies.Slot
 	// Here is the object, nil if there is none, and Type the type of a Secret.
 	Here *metav1.PartialObjectMetadata
 	Type string
 	// Above are the namespaces from which a copy can come, topmost first, and that from which Here came.
 	Above []Place
 	// Mode is the kind's configured mode of propagation; "" if the kind isn't configured. It is valid only if Configured is true.
-	Mode       propagate.KindMode
+	Mode       copies.KindMode
 	Configured bool
 	// Rules are those of the configuration, which say what is never propagated; the zero value if it can't be read.
-	Rules propagate.Rules
+	Rules copies.Rules
 }
 
 // Place is a namespace in which a source was looked for.
@@ -82,9 +82,9 @@ type Sight struct {
 // wrote must fit, because anybody may write the label.
 func Origin(kind schema.GroupKind, meta *metav1.PartialObjectMetadata) (from, mode string, ok bool) {
 	from = meta.Labels[v1alpha1.LabelInheritedFrom]
-	hash := propagate.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
-	slot := propagate.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
-	return from, hash.Mode, from != "" && hash.Place == propagate.PlaceOf(slot, from)
+	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	slot := copies.Slot{Kind: kind, Namespace: meta.Namespace, Name: meta.Name}
+	return from, hash.Mode, from != "" && hash.Place == copies.PlaceOf(slot, from)
 }
 
 // Of returns the trace of a case.
@@ -133,22 +133,22 @@ func Of(c Case) *Trace {
 
 // kindMode returns the kind's mode of propagation. If the configuration can't be read, a copy whose source has no label of its own
 // shows mode All; else the default mode is assumed.
-func (c Case) kindMode() propagate.KindMode {
+func (c Case) kindMode() copies.KindMode {
 	switch {
 	case c.Configured:
 		return c.Mode
 	case c.Here == nil:
-		return propagate.OptIn
+		return copies.OptIn
 	}
 	from, _, ok := Origin(c.Slot.Kind, c.Here)
 	place := c.foundAbove(from)
 	if !ok || place.Object == nil {
-		return propagate.OptIn
+		return copies.OptIn
 	}
 	if _, opted := place.Object.Labels[v1alpha1.LabelPropagate]; opted {
-		return propagate.OptIn
+		return copies.OptIn
 	}
-	return propagate.All
+	return copies.All
 }
 
 // foundAbove returns the place of a namespace; an Unread one if it is not among c.Above.
@@ -175,8 +175,8 @@ func (c Case) pathFrom(from string) []string {
 }
 
 // wantedSource returns the source that the operator would copy here if there were no object, and its namespace; nil if there is none.
-func (c Case) wantedSource() (string, *propagate.Source) {
-	world := propagate.NewWorld(c.View.Forest)
+func (c Case) wantedSource() (string, *copies.Source) {
+	world := copies.NewWorld(c.View.Forest)
 	world.SetKind(c.Slot.Kind, c.kindMode(), true)
 	for _, p := range c.Above {
 		if s := c.sourceIn(p); s != nil {
@@ -184,14 +184,14 @@ func (c Case) wantedSource() (string, *propagate.Source) {
 		}
 	}
 	action := world.Plan(c.Slot)
-	if action.Verb != propagate.Create {
+	if action.Verb != copies.Create {
 		return "", nil
 	}
 	return action.Source.Namespace, world.Sources.At(action.Source)
 }
 
 // sourceIn returns the object in a namespace as a source; nil if it is none.
-func (c Case) sourceIn(p Place) *propagate.Source {
+func (c Case) sourceIn(p Place) *copies.Source {
 	if p.Object == nil {
 		return nil
 	}
@@ -277,7 +277,7 @@ func (c Case) whyAbsent() []string {
 		return []string{c.whyUntouched()}
 	case c.unlisted():
 		return []string{c.notListed()}
-	case c.Configured && c.Mode == propagate.Remove:
+	case c.Configured && c.Mode == copies.Remove:
 		return []string{fmt.Sprintf("the configuration has copies of %s removed", c.Slot.Kind)}
 	case s != nil:
 		return []string{"a copy from " + at + " is due" + c.describeDue(at)}

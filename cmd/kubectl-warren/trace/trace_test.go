@@ -13,10 +13,10 @@ import (
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-var slot = propagate.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "web", Name: "key"}
+var slot = copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "web", Name: "key"}
 
 // view reads a forest from lines such as "web parent=org", where keys are labels without their domain.
 func view(lines ...string) tree.View {
@@ -79,7 +79,7 @@ func ended(o *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 func copied(from, mode string) *metav1.PartialObjectMetadata {
 	o := object(v1alpha1.LabelInheritedFrom, from, v1alpha1.LabelPropagate, mode)
 	o.Namespace, o.Name = slot.Namespace, slot.Name
-	o.Annotations[v1alpha1.AnnotationSourceHash] = propagate.Hash{Mode: mode, Place: propagate.PlaceOf(slot, from), Content: strings.Repeat("0", 32)}.String()
+	o.Annotations[v1alpha1.AnnotationSourceHash] = copies.Hash{Mode: mode, Place: copies.PlaceOf(slot, from), Content: strings.Repeat("0", 32)}.String()
 	return o
 }
 
@@ -91,7 +91,7 @@ func above(base, org, mid *metav1.PartialObjectMetadata) []trace.Place {
 func TestOf(t *testing.T) {
 	const update, create = v1alpha1.ModeUpdate, v1alpha1.ModeCreate
 	conflict := told("web", "Rejected", `Secret "key" from "org": no`)
-	never := propagate.Rules{NeverPropagate: func(_ schema.GroupKind, name, _ string, _ map[string]string) bool { return name == slot.Name }}
+	never := copies.Rules{NeverPropagate: func(_ schema.GroupKind, name, _ string, _ map[string]string) bool { return name == slot.Name }}
 	partial := view("web parent=mid")
 	partial.Partial = true
 	cases := map[string]struct {
@@ -123,7 +123,7 @@ func TestOf(t *testing.T) {
 		"PROP-E6 without some labels of its source": {
 			trace.Case{
 				View: grown(), Here: copied("org", update), Above: above(nil, object(v1alpha1.LabelPropagate, update, "app.kubernetes.io/part-of", "x", "team", "y"), nil),
-				Rules: propagate.Rules{ExcludedLabel: func(key string) bool { return strings.Contains(key, "kubernetes.io/") }},
+				Rules: copies.Rules{ExcludedLabel: func(key string) bool { return strings.Contains(key, "kubernetes.io/") }},
 			},
 			"Copy org org>mid>web update; these labels of its source are never copied: app.kubernetes.io/part-of (propagation.excludedLabels of the configuration)",
 		},
@@ -162,31 +162,31 @@ func TestOf(t *testing.T) {
 			`Absent; a copy from org is due, but not there: WaitingForRemoval: Secret "old" from "shop": it goes`,
 		},
 		"PROP-X9 of a type that is never propagated": {
-			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}}, Mode: propagate.All, Configured: true},
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Object: object(), Type: "helm.sh/release.v1"}}, Mode: copies.All, Configured: true},
 			"Absent; nothing above web asks for it here",
 		},
 		"PROP-X9 the configuration never propagates it": {
-			trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: propagate.All, Configured: true, Rules: never},
+			trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true, Rules: never},
 			"Absent; nothing above web asks for it here",
 		},
 		"PROP-X9 an object that is never propagated itself": {
-			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true, Rules: never},
+			trace.Case{View: grown(), Here: object(), Above: above(nil, nil, nil), Mode: copies.All, Configured: true, Rules: never},
 			"Other; it is never propagated: the configuration says so (propagation.neverPropagate)",
 		},
 		"PROP-X9 an object that stays where it is": {
-			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			trace.Case{View: grown(), Here: source("none"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it isn't copied: its label tenancy.warren.dev/propagate says none",
 		},
 		"PROP-X9 an object whose label isn't valid": {
-			trace.Case{View: grown(), Here: source("x"), Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			trace.Case{View: grown(), Here: source("x"), Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it is no sound source: label tenancy.warren.dev/propagate must be create, update or none, not \"x\"",
 		},
 		"PROP-X9 a Secret of such a type": {
-			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: propagate.All, Configured: true},
+			trace.Case{View: grown(), Here: object(), Type: "helm.sh/release.v1", Above: above(nil, nil, nil), Mode: copies.All, Configured: true},
 			"Other; it is never propagated: Secrets of type helm.sh/release.v1 are never propagated",
 		},
 		"nothing asks for it": {
-			trace.Case{View: grown(), Above: above(source("none"), selecting("a=b"), nil), Mode: propagate.OptIn, Configured: true},
+			trace.Case{View: grown(), Above: above(source("none"), selecting("a=b"), nil), Mode: copies.OptIn, Configured: true},
 			"Absent; nothing above web asks for it here",
 		},
 		"nothing is seen to ask for it": {
@@ -198,16 +198,16 @@ func TestOf(t *testing.T) {
 			"Absent; nothing of this name is written or removed here until that in org is in order: it is a source that is being deleted",
 		},
 		"what could ask is unread": {
-			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: propagate.OptIn, Configured: true},
+			trace.Case{View: grown(), Above: []trace.Place{{Namespace: "org", Unread: true}}, Mode: copies.OptIn, Configured: true},
 			"Absent; nothing that you may read above web asks for it here",
 		},
 		"the kind is not configured": {trace.Case{View: grown(), Above: above(nil, source(update), nil), Configured: true}, "Absent; the configuration doesn't have Secret among propagation.kinds"},
-		"the kind is removed":        {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: propagate.Remove, Configured: true}, "Absent; the configuration has copies of Secret removed"},
-		"the kind as a whole":        {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: propagate.All, Configured: true}, "Absent; a copy from org is due, and not there yet"},
-		"nothing is above":           {trace.Case{View: view("web"), Mode: propagate.OptIn, Configured: true}, "Absent; nothing is above web from which it could come"},
+		"the kind is removed":        {trace.Case{View: grown(), Above: above(nil, source(update), nil), Mode: copies.Remove, Configured: true}, "Absent; the configuration has copies of Secret removed"},
+		"the kind as a whole":        {trace.Case{View: grown(), Above: above(nil, object(), nil), Mode: copies.All, Configured: true}, "Absent; a copy from org is due, and not there yet"},
+		"nothing is above":           {trace.Case{View: view("web"), Mode: copies.OptIn, Configured: true}, "Absent; nothing is above web from which it could come"},
 		"what is above is unread":    {trace.Case{View: partial}, "Absent; you may not read all that is above namespace web"},
 		"a template is unread": {
-			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:], Mode: propagate.OptIn, Configured: true},
+			trace.Case{View: view("org type=root template=base", "mid parent=org", "web parent=mid"), Above: above(nil, nil, nil)[1:], Mode: copies.OptIn, Configured: true},
 			"Absent; what comes from templates is not seen: template base does not exist, or you may not read it; nothing above web asks for it here",
 		},
 	}
@@ -227,7 +227,7 @@ func TestOf(t *testing.T) {
 func TestWrite(t *testing.T) {
 	finalized := source(v1alpha1.ModeUpdate)
 	finalized.Finalizers = []string{"x/y"}
-	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: propagate.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"}, Above: append(above(source("none"), selecting("x=y"), object()),
+	c := trace.Case{View: grown("a parent=web", "b parent=a", "c parent=b"), Slot: copies.Slot{Kind: slot.Kind, Namespace: "c", Name: "key"}, Above: append(above(source("none"), selecting("x=y"), object()),
 		trace.Place{Namespace: "web", Object: copied("org", v1alpha1.ModeUpdate)}, trace.Place{Namespace: "a", Object: finalized}, trace.Place{Namespace: "b", Unread: true})}
 	const want = `There is no secret/key in c.
 Note:  nothing that you may read above c asks for it here

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/propagate"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/test"
 	"github.com/warren-tenancy/warren/test/build"
 	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
@@ -170,7 +170,7 @@ var _ = Describe("what is generated", Ordered, func() {
 		f.create(ctx, s, plain, role)
 		apply := func(object client.Object, body string) error {
 			object = object.DeepCopyObject().(client.Object)
-			return f.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll, client.FieldOwner(propagate.GeneratedManager))
+			return f.As(controlplane.Operator).Patch(ctx, object, client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll, client.FieldOwner(copies.GeneratedManager))
 		}
 		label := func(value string) string { return `"labels":{"` + v1alpha1.LabelPropagate + `":` + value + `}` }
 		Expect(apply(s, `{"metadata":{`+label(`"update"`)+`}}`)).To(Succeed())

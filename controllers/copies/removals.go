@@ -1,0 +1,138 @@
+package copies
+
+import (
+	"context"
+	"strings"
+
+	"golang.org/x/sync/singleflight"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/lru"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// removalChecks confirm by live reads that the source's namespace of a copy is not above the copy, before the copy is deleted for this reason.
+// The watch of Namespaces may be behind, and by such an old forest a new leader would delete what its predecessor has written since. A copy
+// that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this is true of
+// every copy.
+type removalChecks struct {
+	view interface {
+		Snapshot() *forest.Snapshot
+		SeenVersion() string
+		Observe(metav1.Object)
+	}
+	writer interface {
+		Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
+	}
+	read    func(func(*copies.State))
+	done    *lru.Cache // by namespace: the last check of the namespaces above it
+	reading singleflight.Group
+}
+
+// removalCheck is what a live read of a namespace and all namespaces above it has shown.
+type removalCheck struct {
+	// path names these namespaces by their UIDs and resourceVersions; see describePath.
+	path string
+	// newest is the highest resourceVersion of a copy in the namespace that was known before the read.
+	newest string
+}
+
+// mostChecks bounds removalChecks.done, in namespaces: those that have moved and whose copies have not all been deleted yet.
+const mostChecks = 1000
+
+func newRemovalChecks(v interface {
+	Snapshot() *forest.Snapshot
+	SeenVersion() string
+	Observe(metav1.Object)
+}, w interface {
+	Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
+}, read func(func(*copies.State)),
+) *removalChecks {
+	return &removalChecks{view: v, writer: w, read: read, done: lru.New(mostChecks)}
+}
+
+// check returns nil if the copy at slot, of this resourceVersion, may be deleted because the namespace called from, which has its source, is
+// not above it, or if both the view and the State say that from is above it, so that a plan made from now on knows of that. It returns
+// ErrBehind if the forest is too old to say so. One read of the namespaces above serves all copies in a namespace. A Namespace that is newer
+// than in the forest is entered in the view.
+func (c *removalChecks) check(ctx context.Context, slot copies.Slot, from, version string) error {
+	seen := c.view.SeenVersion()
+	f := c.view.Snapshot()
+	above, ok := f.Sources(slot.Namespace)
+	switch {
+	case ok && above.Has(from) && !isAbove(c.knownForest(), from, slot.Namespace):
+		return copies.ErrBehind // another worker's read has brought a forest that the State does not know yet
+	case !ok || above.Has(from) || forest.IsNewer(seen, version):
+		return nil
+	}
+	names := append([]string{slot.Namespace}, above.Names...)
+	path := describePath(f, names)
+	if c.covers(slot.Namespace, path, version) {
+		return nil
+	}
+	_, err, _ := c.reading.Do(slot.Namespace+" "+path, func() (any, error) {
+		now := removalCheck{path: path}
+		c.read(func(s *copies.State) {
+			s.Read(func(w *copies.World) { now.newest = w.NewestIn(slot.Namespace) })
+		})
+		err := c.compare(ctx, f, names)
+		if err == nil {
+			c.done.Add(slot.Namespace, now)
+		}
+		return nil, err
+	})
+	if err == nil && !c.covers(slot.Namespace, path, version) {
+		return copies.ErrBehind // the read began before this copy was known, or the copy has gone since
+	}
+	return err
+}
+
+func (c *removalChecks) knownForest() (f *forest.Snapshot) {
+	c.read(func(s *copies.State) { f = s.Forest() })
+	return f
+}
+
+// isAbove reports whether objects of the namespace called from reach namespace, by the forest f.
+func isAbove(f *forest.Snapshot, from, namespace string) bool {
+	above, ok := f.Sources(namespace)
+	return ok && above.Has(from)
+}
+
+// covers reports whether the last check of namespace has confirmed this path, and began when the copy of this resourceVersion was known.
+func (c *removalChecks) covers(namespace, path, version string) bool {
+	last, checked := c.done.Get(namespace)
+	return checked && last.(removalCheck).path == path && !forest.IsNewer(version, last.(removalCheck).newest)
+}
+
+// compare reads the Namespaces called names, and returns ErrBehind if one has another version than in the forest f. The version that was read
+// is entered in the view.
+func (c *removalChecks) compare(ctx context.Context, f *forest.Snapshot, names []string) error {
+	var result error
+	for _, name := range names {
+		live, err := c.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", name)
+		countRead(copies.Slot{Kind: schema.GroupKind{Kind: "Namespace"}}, "namespace")
+		switch known := f.Namespace(name); {
+		case apierrors.IsNotFound(err):
+			result = copies.ErrBehind // the watch will show the deletion of the Namespace
+		case err != nil:
+			return err
+		case string(live.UID) != known.UID || live.ResourceVersion != known.ResourceVersion:
+			result = copies.ErrBehind
+			c.view.Observe(live)
+		}
+	}
+	return result
+}
+
+func describePath(f *forest.Snapshot, names []string) string {
+	path := make([]string, 0, len(names))
+	for _, name := range names {
+		n := f.Namespace(name)
+		path = append(path, n.UID+"@"+n.ResourceVersion)
+	}
+	return strings.Join(path, " ")
+}

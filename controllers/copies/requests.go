@@ -1,0 +1,281 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+// work does what one key asks for: it carries out requests of the State, one after the other, until there is none. It reports whether the
+// last write was in vain.
+func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
+	if ctx.Err() != nil {
+		return false // the process stops: only requests that are under way are finished
+	}
+	// A request that is under way when the process stops is finished, so that its answer is known.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.settings.Timing.Write)
+	defer cancel()
+	request := r.apply(copies.Started{Key: key})
+	for request != nil {
+		answer := r.carryOut(ctx, request)
+		if written, isWrite := answer.(copies.CopyWritten); isWrite {
+			inVain = written.Err != nil
+		}
+		request = r.apply(answer)
+	}
+	return inVain
+}
+
+// carryOut carries out one request, and returns the answer.
+func (r *Runner) carryOut(ctx context.Context, request copies.Request) copies.Input {
+	switch one := request.(type) {
+	case copies.ReadSource:
+		_, err := r.sources.read(ctx, one.Source, one.Resource)
+		return copies.SourceRead{Source: one.Source, Err: err}
+	case copies.FindLoss:
+		loss, err := r.sources.findLoss(ctx, one)
+		return copies.LossFound{Source: one.Source, Loss: loss, Err: err}
+	case copies.CheckRemoval:
+		return copies.RemovalChecked{CheckRemoval: one, Err: r.removals.check(ctx, one.Slot, one.Action.Source.Namespace, one.Over.ResourceVersion)}
+	case copies.WriteCopy:
+		w := &copyWrite{Runner: r, WriteCopy: one}
+		err := w.carryOut(ctx)
+		return copies.CopyWritten{WriteCopy: one, Result: w.result, Err: err}
+	}
+	panic("an unknown request") // the four above are all
+}
+
+// copyWrite is the requests for one slot, and what they have shown so far.
+type copyWrite struct {
+	*Runner
+	copies.WriteCopy
+	result copies.Result
+}
+
+func (w *copyWrite) carryOut(ctx context.Context) error {
+	switch w.Action.Verb {
+	case copies.Inspect:
+		return w.inspect(ctx)
+	case copies.Withdraw:
+		return w.withdraw(ctx)
+	case copies.Delete:
+		return w.remove(ctx)
+	case copies.Update:
+		return w.update(ctx)
+	}
+	if w.Probe { // a GET of metadata, rather than a POST that is refused again
+		return w.probe(ctx)
+	}
+	return w.create(ctx)
+}
+
+// renderBody returns the request body for the copy. If the source has changed since the plan, the body has the newer content, and so has the
+// copy's hash.
+func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, error) {
+	body, err := w.sources.bodyOf(ctx, w.Action.Source, w.Resource, w.Action.Hash.Content)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.checkRole(ctx, body); err != nil {
+		return nil, err
+	}
+	hash := w.Action.Hash
+	hash.Content = body.Content
+	return body.JSON(w.Slot, w.Action.Source.Namespace, hash, over)
+}
+
+func (w *copyWrite) create(ctx context.Context) error {
+	data, err := w.renderBody(ctx, nil)
+	if err != nil {
+		return err
+	}
+	meta, err := w.writer.Create(ctx, w.Resource, w.Slot, data)
+	countWrite(w.Slot, http.MethodPost, err)
+	if apierrors.IsAlreadyExists(err) {
+		return w.probe(ctx)
+	}
+	if err == nil {
+		w.result.Written = meta
+	}
+	return err
+}
+
+// probe reads what is where the copy should be. The object may be the operator's own copy after all, because an answer was lost, the watch is
+// behind, or somebody took the label off. For another object probe returns ErrObstacle, for one that is being deleted ErrBeingDeleted.
+func (w *copyWrite) probe(ctx context.Context) error {
+	meta, err := w.writer.Metadata(ctx, w.Resource, w.Slot.Namespace, w.Slot.Name)
+	countRead(w.Slot, "copy")
+	switch {
+	case apierrors.IsNotFound(err):
+		return w.create(ctx)
+	case err != nil:
+		return err
+	case meta.DeletionTimestamp != nil:
+		return copies.ErrBeingDeleted
+	}
+	hash := copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	from, labelled := meta.Labels[v1alpha1.LabelInheritedFrom]
+	if !labelled {
+		from = w.Action.Source.Namespace
+		meta.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
+	}
+	if hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {
+		return copies.ErrObstacle
+	}
+	w.result.Found, w.result.Unlabelled = meta, !labelled
+	return nil
+}
+
+func (w *copyWrite) update(ctx context.Context) error {
+	data, err := w.renderBody(ctx, w.Over)
+	if other := (copies.OtherRoleError{}); errors.As(err, &other) {
+		return errors.Join(err, w.remove(ctx)) // the copy must not go on binding to the other Role that is there now
+	}
+	if err != nil {
+		return err
+	}
+	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, data)
+	countWrite(w.Slot, http.MethodPut, err)
+	switch {
+	case err == nil:
+		w.result.Written, w.result.Repaired = meta, copies.IsRepair(w.Over, w.Action)
+	case apierrors.IsNotFound(err):
+		w.result.Absent = true
+		return nil
+	case copies.IsImmutable(w.Slot, err):
+		return w.remove(ctx) // the copy is made again when the old one is gone
+	}
+	return err
+}
+
+func (w *copyWrite) remove(ctx context.Context) error {
+	err := w.writer.Delete(ctx, w.Resource, w.Slot, w.Over.UID, w.Over.ResourceVersion)
+	countWrite(w.Slot, http.MethodDelete, err)
+	w.result.Absent, w.result.Deleted = apierrors.IsNotFound(err), err == nil
+	if w.result.Absent {
+		return nil
+	}
+	return err
+}
+
+// readBoth reads the copy from the API server, and its source. A copy that is gone comes back as nil.
+func (w *copyWrite) readBoth(ctx context.Context) (map[string]any, *copies.Body, error) {
+	object, err := w.writer.Object(ctx, w.Resource, w.Slot)
+	countRead(w.Slot, "copy")
+	if apierrors.IsNotFound(err) {
+		w.result.Absent = true
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	source, err := w.sources.bodyOf(ctx, w.Action.Source, w.Resource, w.Action.Hash.Content)
+	return object, source, err
+}
+
+// recordCompared records that this version of the copy was compared with the body of its source.
+func (w *copyWrite) recordCompared(source *copies.Body, uid, resourceVersion string) {
+	w.result.Compared, w.result.ComparedUID, w.result.ComparedVersion = source, uid, resourceVersion
+}
+
+// inspect reads a copy that may have been changed while nobody watched, and repairs it if it was.
+func (w *copyWrite) inspect(ctx context.Context) error {
+	object, source, err := w.readBoth(ctx)
+	if err != nil || object == nil {
+		return err
+	}
+	found, err := copies.Render(w.Slot.At(w.Action.Source.Namespace), object, w.settings.Rules)
+	if err != nil {
+		return err
+	}
+	if source.Differs(found, w.Over.Foreign) {
+		w.Over.Drifted, w.result.FoundDrifted = true, true
+		return w.update(ctx)
+	}
+	w.recordCompared(source, w.Over.UID, w.Over.ResourceVersion)
+	return nil
+}
+
+// withdraw takes away from an access copy what its source no longer gives, in a namespace that is halted or protected, where the operator
+// adds nothing. The watch may be behind, so the copy is read from the API server, and the PUT is guarded by the resourceVersion of that read.
+func (w *copyWrite) withdraw(ctx context.Context) error {
+	object, source, err := w.readBoth(ctx)
+	if err != nil || object == nil {
+		return err
+	}
+	withdrawal, err := source.Withdraw(w.Slot, object)
+	switch {
+	case err != nil:
+		return err
+	case withdrawal.Remove:
+		return w.remove(ctx)
+	case withdrawal.Body == nil:
+		w.recordCompared(source, w.Over.UID, w.Over.ResourceVersion)
+		return nil
+	}
+	meta, err := w.writer.Update(ctx, w.Resource, w.Slot, withdrawal.Body)
+	countWrite(w.Slot, http.MethodPut, err)
+	if err != nil {
+		return err
+	}
+	w.result.Written = meta
+	w.recordCompared(source, string(meta.UID), meta.ResourceVersion)
+	return nil
+}
+
+// A RoleBinding that names a Role means another Role in each namespace. Whoever wrote the source was asked by the API server for the rights
+// of the Role beside the source; the operator may bind every Role and is asked for nothing. So a copy of such a binding is written only where
+// the copy of that very Role is: otherwise a user could bind themselves to whatever Role of that name somebody more powerful has made below.
+
+// checkRole returns an OtherRoleError unless the Role that the binding names is the same at the slot as at its source. It reads the Roles
+// from the API server, because a binding is not checked again once it is written, and what a watch has shown may be a moment old. One read
+// suffices where the Role at the slot is a copy from the source's own namespace. Where that Role comes from another namespace, the Role
+// beside the source is read, too: both must have the same origin.
+func (w *copyWrite) checkRole(ctx context.Context, body *copies.Body) error {
+	if body.Role == "" {
+		return nil
+	}
+	if w.Action.Hash.Mode == v1alpha1.ModeCreate {
+		return copies.UnkeptBindingError(body.Role)
+	}
+	source := w.Action.Source.Namespace
+	there, err := w.originOfRole(ctx, w.Slot.Namespace, body.Role)
+	if err != nil || there == source {
+		return err
+	}
+	meant := ""
+	if there != "" && there != w.Slot.Namespace {
+		if meant, err = w.originOfRole(ctx, source, body.Role); err != nil {
+			return err
+		}
+	}
+	if meant == "" || there != meant {
+		return copies.OtherRoleError{Namespace: w.Slot.Namespace, Role: body.Role, Source: source}
+	}
+	return nil
+}
+
+// originOfRole returns the namespace whose Role is in namespace under this name: the namespace of its source if the Role is a copy that
+// nobody else may change, otherwise namespace itself; "" if there is no such Role.
+func (w *copyWrite) originOfRole(ctx context.Context, namespace, name string) (string, error) {
+	slot := copies.Slot{Kind: rbacv1.SchemeGroupVersion.WithKind("Role").GroupKind(), Namespace: namespace, Name: name}
+	meta, err := w.writer.Metadata(ctx, rbacv1.SchemeGroupVersion.WithResource("roles"), namespace, name)
+	countRead(slot, "copy")
+	switch {
+	case apierrors.IsNotFound(err):
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	from, hash := meta.Labels[v1alpha1.LabelInheritedFrom], copies.ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash])
+	if from != "" && hash.Mode == v1alpha1.ModeUpdate && hash.Place == copies.PlaceOf(slot, from) {
+		return from, nil
+	}
+	return namespace, nil
+}

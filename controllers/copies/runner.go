@@ -1,0 +1,289 @@
+// Package copies runs the copying engine: it feeds internal/copies.State with what happens, and carries out what the State decides. All
+// decisions are the State's.
+//
+// The way of a changed Secret: pkg/watchset shows its new metadata to a sink (watches.go), which applies them to the State under the one lock
+// (apply, below). The State answers with a key, which waits in the queue (internal/fairqueue). A worker takes the key and applies a
+// Started; the State answers with a request to read the source (sources.go). The worker applies the answer, and the State queues the slots
+// below the source. For each of them a worker gets a request to write a copy, sends it (requests.go), and applies the answer.
+//
+// The way of a move: the view calls Apply with a ForestChanged, and the State queues the namespaces whose copies may differ. The copies that do
+// not belong there any more are deleted, each after a check that the namespaces above are what the State believes (removals.go); the State
+// holds back all writes that must wait for that.
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
+	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Options are what a Runner is made of.
+type Options struct {
+	Config      *rest.Config
+	View        *view.View
+	Events      record.EventRecorder
+	Concurrency int
+	Scrub       copying.Scrub
+	// Informers are the options of all watches.
+	Informers watchset.Options
+	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner; nil reports to
+	// nobody. The operator gives hierarchy.Reporter.Again.
+	Troubled func(namespaces ...string)
+	// Unprotected reports whether the ValidatingAdmissionPolicy is missing that forbids everybody else to change copies; nil means that it
+	// is in force. The operator asks guard.Guard.Missing.
+	Unprotected func() bool
+}
+
+// Runner runs a State: it watches on every replica and writes on the leader.
+type Runner struct {
+	Options
+	settings copies.Settings
+	queue    *fairqueue.Queue[copies.Key]
+	writer   *copying.Writer
+	removals *removalChecks
+	sources  *sources
+	watches  *watches
+
+	mu    sync.Mutex // guards state; nothing else is called while it is held
+	state *copies.State
+}
+
+// New returns a Runner that reads and writes with o.Config.
+func New(o Options, settings copies.Settings) (*Runner, error) {
+	w, err := copying.NewWriter(o.Config)
+	if err != nil {
+		return nil, fmt.Errorf("making the client for copies: %w", err)
+	}
+	o.Informers.DegradedAfter = settings.Timing.Degraded
+	set, err := watchset.New(copying.OverHTTP1(o.Config), o.Informers)
+	if err != nil {
+		return nil, err
+	}
+	if o.Unprotected == nil {
+		o.Unprotected = func() bool { return false }
+	}
+	if o.Troubled == nil {
+		o.Troubled = func(...string) {}
+	}
+	r := &Runner{Options: o, settings: settings, writer: w, state: copies.NewState(o.View.Snapshot(), settings)}
+	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
+	r.removals = newRemovalChecks(o.View, w, r.read)
+	r.sources = newSources(w, settings.Rules, r.apply)
+	r.watches = newWatches(set, r.apply)
+	return r, nil
+}
+
+// attributesOf returns where a key waits. The queue calls it under its own lock.
+func (r *Runner) attributesOf(key copies.Key) (of fairqueue.Attributes) {
+	r.read(func(s *copies.State) { of = s.TurnOf(key) })
+	return of
+}
+
+// read calls look with the State, under the lock.
+func (r *Runner) read(look func(*copies.State)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	look(r.state)
+}
+
+// apply applies an Input, and carries out the Outputs, but for the request that they may hold: this is returned.
+func (r *Runner) apply(input copies.Input) copies.Request {
+	r.mu.Lock()
+	outputs := r.state.Apply(time.Now(), input)
+	r.mu.Unlock()
+	return r.perform(outputs)
+}
+
+func (r *Runner) perform(outputs []copies.Output) (request copies.Request) {
+	for _, output := range outputs {
+		switch one := output.(type) {
+		case copies.Queue:
+			r.addKeys(one)
+		case copies.Report:
+			r.Troubled(one.Namespaces...)
+		case copies.Event:
+			r.sendEvent(one)
+		case copies.Log:
+			writeLog(one)
+		case copies.Follow:
+			r.watches.follow(one.Namespaces)
+		case copies.FollowSoon:
+			r.watches.followSoon()
+		case copies.Request:
+			request = one
+		default:
+			measure(one)
+		}
+	}
+	return request
+}
+
+func (r *Runner) addKeys(q copies.Queue) {
+	if q.After == 0 {
+		r.queue.Add(q.Keys...)
+		return
+	}
+	for _, key := range q.Keys {
+		r.queue.AddAfter(key, q.After)
+	}
+}
+
+func (r *Runner) sendEvent(e copies.Event) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(e.Kind)
+	object.Namespace, object.Name, object.UID = e.Slot.Namespace, e.Slot.Name, types.UID(e.UID)
+	eventType := corev1.EventTypeNormal
+	if e.Warning {
+		eventType = corev1.EventTypeWarning
+	}
+	r.Events.Event(object, eventType, string(e.Reason), e.Message)
+}
+
+func writeLog(l copies.Log) {
+	log := ctrl.Log.WithName("copies")
+	if l.Err != nil {
+		log.Error(l.Err, l.Message, "slot", l.Slot.String())
+		return
+	}
+	log.Info(l.Message)
+}
+
+// SetupWithManager runs the Runner with mgr.
+func (r *Runner) SetupWithManager(mgr ctrl.Manager) error {
+	if err := metrics.Registry.Register(newGauges(r)); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
+	}
+	r.View.Subscribe(func(c view.Change) { r.apply(copies.ForestChanged(c)) })
+	return errors.Join(mgr.Add(watching{r}), mgr.Add(writing{r}))
+}
+
+// watching keeps the State on every replica, so that a new leader starts with all that is known.
+type watching struct{ *Runner }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (watching) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (w watching) Start(ctx context.Context) error {
+	if err := w.View.WaitForSync(ctx); err != nil {
+		return nil //nolint:nilerr // the manager is stopping
+	}
+	return w.watches.run(ctx, w.settings.Kinds)
+}
+
+// writing carries out requests, on the leader alone.
+type writing struct{ *Runner }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (writing) NeedLeaderElection() bool { return true }
+
+// Start implements manager.Runnable. It returns when the requests under way have been answered.
+func (w writing) Start(ctx context.Context) error {
+	w.queue.Lead()
+	w.apply(copies.Elected{})
+	var workers sync.WaitGroup
+	for range w.Concurrency {
+		workers.Go(func() {
+			for w.queue.WorkOne(func(key copies.Key) (inVain bool) { return w.work(ctx, key) }) {
+			}
+		})
+	}
+	workers.Go(func() { w.tick(ctx) })
+	w.scrub(ctx) // until ctx is done
+	w.queue.ShutDown()
+	workers.Wait()
+	return nil
+}
+
+// tick applies a Ticked every Timing.Tick until ctx is done.
+func (r *Runner) tick(ctx context.Context) {
+	for ctx.Err() == nil {
+		r.apply(copies.Ticked{Idle: r.View.Synced() && r.queue.IsIdle()})
+		select {
+		case <-ctx.Done():
+		case <-time.After(r.settings.Timing.Tick):
+		}
+	}
+}
+
+// Ready is a readiness check: the State knows all namespaces, sources and copies that existed at its start. A kind that is not served, that
+// may not be listed, or that is degraded, does not count.
+func (r *Runner) Ready(*http.Request) (err error) {
+	if !r.View.Synced() {
+		return fmt.Errorf("namespaces are not synced yet")
+	}
+	r.read(func(s *copies.State) { err = s.CheckSynced() })
+	return err
+}
+
+// AwaitsRails reports whether whoever is to get rights in namespace has to wait for rails there; in a root, rails are the copies from its
+// templates. The answer is true, too, for the moment until the State has taken in the latest snapshot of the forest.
+func (r *Runner) AwaitsRails(namespace string) bool {
+	r.mu.Lock()
+	isBehind := r.state.Forest() != r.View.Snapshot()
+	outputs := r.state.Apply(time.Now(), copies.RightsAsked{Namespace: namespace})
+	r.mu.Unlock()
+	r.perform(outputs)
+	return isBehind || slices.ContainsFunc(outputs, func(one copies.Output) bool { _, wait := one.(copies.RightsWait); return wait })
+}
+
+// Unobserved returns a sentence for each kind of which the operator can see nothing anywhere, so that the state of the copies of that kind is
+// unknown.
+func (r *Runner) Unobserved() (all []string) {
+	r.read(func(s *copies.State) { all = s.DescribeBlind() })
+	return all
+}
+
+// UnobservedIn returns a sentence for each kind whose copies in namespace cannot be judged now, because the operator cannot see the copies
+// there, or the sources in a namespace above.
+func (r *Runner) UnobservedIn(namespace string) (all []string) {
+	r.read(func(s *copies.State) { all = append(s.DescribeBlind(), s.DescribeUnseen(namespace)...) })
+	return all
+}
+
+// MayNotObserve reports whether the operator lacks a right, or room for more watches, to see the copies in namespace or the sources of a
+// namespace above. Kinds that are watched in the whole cluster do not count.
+func (r *Runner) MayNotObserve(namespace string) (lacks bool) {
+	r.read(func(s *copies.State) { lacks = s.LacksRight(namespace) })
+	return lacks
+}
+
+// HoldsCopies reports whether namespace holds copies that the operator deletes when namespace leaves the forest, or may hold such copies
+// without the operator seeing them.
+func (r *Runner) HoldsCopies(namespace string) (holds bool) {
+	r.read(func(s *copies.State) { holds = s.HoldsCopies(namespace) })
+	return holds
+}
+
+// Known reports whether everything in namespace, below it and above it was looked at since this replica leads. Before that, what is not in
+// Troubles may be in trouble all the same.
+func (r *Runner) Known(namespace string) (known bool) {
+	r.read(func(s *copies.State) { known = s.IsKnown(namespace) })
+	return known
+}
+
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order.
+func (r *Runner) Troubles(namespaces iter.Seq[string]) (all []copies.Trouble) {
+	r.read(func(s *copies.State) { all = s.Troubles(namespaces) })
+	return all
+}

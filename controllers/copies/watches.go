@@ -1,0 +1,134 @@
+package copies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// followPause is how long changes of the forest are gathered before the watches of narrow kinds follow them together.
+const followPause = 50 * time.Millisecond
+
+// watches follow the configured kinds, each in its scope, and apply what they show.
+type watches struct {
+	set      *watchset.Set
+	apply    func(copies.Input) copies.Request
+	followed *watchset.NamespaceSet
+	due      chan struct{} // has room for one signal: the followed namespaces may have changed
+}
+
+func newWatches(set *watchset.Set, apply func(copies.Input) copies.Request) *watches {
+	return &watches{set: set, apply: apply, followed: watchset.NewNamespaceSet(), due: make(chan struct{}, 1)}
+}
+
+var selectors = map[copies.Role]string{
+	copies.SourcesAndCopies: "",
+	copies.SourcesAlone:     v1alpha1.LabelPropagate,
+	copies.CopiesAlone:      v1alpha1.LabelInheritedFrom,
+}
+
+// run watches these kinds until ctx is done.
+func (w *watches) run(ctx context.Context, kinds []copies.Kind) error {
+	var running sync.WaitGroup
+	if slices.ContainsFunc(kinds, copies.Kind.IsNarrow) {
+		w.apply(copies.FollowDue{})
+		running.Go(func() { w.keepFollowing(ctx) })
+	}
+	for _, kind := range kinds {
+		for _, role := range kind.Roles() {
+			if err := w.acquire(kind, role); err != nil {
+				return err
+			}
+		}
+	}
+	err := w.set.Start(ctx) // until ctx is done
+	running.Wait()
+	return err
+}
+
+func (w *watches) acquire(kind copies.Kind, role copies.Role) error {
+	selector, err := labels.Parse(selectors[role])
+	if err != nil {
+		return err
+	}
+	scope := watchset.Cluster()
+	switch kind.Scope {
+	case copies.Namespaces:
+		scope = watchset.Namespaces(w.followed)
+	case copies.Auto:
+		scope = watchset.Auto(w.followed)
+	}
+	_, err = w.set.Acquire(watchset.Static("copies"), watchset.Request{
+		Kind: kind.GroupVersionKind, Scope: scope, LabelSelector: selector,
+		Sink: &sink{watch: copies.Watch{Kind: kind.GroupKind(), Role: role}, apply: w.apply},
+	})
+	if err != nil {
+		return fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
+	}
+	return nil
+}
+
+// followSoon has the watches of narrow kinds follow the forest soon.
+func (w *watches) followSoon() {
+	select {
+	case w.due <- struct{}{}:
+	default: // they are about to
+	}
+}
+
+// follow makes the watches of narrow kinds follow exactly these namespaces.
+func (w *watches) follow(namespaces map[string]types.UID) { w.followed.Replace(namespaces) }
+
+func (w *watches) keepFollowing(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.due:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(followPause):
+		}
+		w.apply(copies.FollowDue{})
+	}
+}
+
+// sink applies what one watch shows. It implements watchset.Sink.
+type sink struct {
+	watch copies.Watch
+	apply func(copies.Input) copies.Request
+}
+
+// Replace implements watchset.Sink, and so do the next three.
+func (s *sink) Replace(namespace, resourceVersion string, all []client.Object) {
+	objects := make([]*metav1.PartialObjectMetadata, 0, len(all))
+	for _, object := range all {
+		objects = append(objects, object.(*metav1.PartialObjectMetadata))
+	}
+	s.apply(copies.Listed{Watch: s.watch, Namespace: namespace, ResourceVersion: resourceVersion, Objects: objects})
+}
+
+func (s *sink) Put(object client.Object) {
+	s.apply(copies.ObjectSeen{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *sink) Gone(object client.Object) {
+	s.apply(copies.ObjectGone{Watch: s.watch, Object: object.(*metav1.PartialObjectMetadata)})
+}
+
+func (s *sink) State(namespace string, now watchset.Status) {
+	s.apply(copies.WatchChanged{Watch: s.watch, Namespace: namespace, Status: now})
+}

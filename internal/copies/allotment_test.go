@@ -1,0 +1,191 @@
+package copies_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// limited is the fixture acme with these limits for every tree; a negative number sets none. acme has three namespaces below it.
+func limited(copies int32, bytes int64) *forest.Snapshot {
+	var limits v1alpha1.Limits
+	if copies >= 0 {
+		limits.Copies = &copies
+	}
+	if bytes >= 0 {
+		limits.Bytes = &bytes
+	}
+	return acme().WithRules(forest.Rules{Limits: limits})
+}
+
+// aged is source number i of namespace, of 100 bytes, made that many seconds after the first.
+func aged(namespace string, i int, change ...func(*copies.Source)) fact {
+	return func(w *copies.World) {
+		s := &copies.Source{UID: fmt.Sprint("uid", i), ResourceVersion: "1", Mode: update, Content: content(namespace, 1), Size: 100, Created: int64(i)}
+		for _, c := range change {
+			c(s)
+		}
+		w.PutSource(in(namespace, secret, fmt.Sprint("s", i)), s)
+	}
+}
+
+// carryOut does what is planned in these namespaces, until nothing is, and returns how many copies of each source stand.
+func carryOut(w *copies.World, namespaces ...string) map[string]int {
+	for more := true; more; {
+		more = false
+		for _, namespace := range namespaces {
+			for _, slot := range w.SlotsIn(namespace) {
+				switch a := w.Plan(slot); {
+				case a.Verb == copies.Create || a.Verb == copies.Update:
+					w.PutCopy(slot, &copies.Copy{UID: "u" + slot.String(), ResourceVersion: "1", From: a.Source.Namespace, Hash: a.Hash, Ours: true, Digest: 1})
+					w.NoteWritten(a.Source, a.Hash.Content)
+					more = true
+				case a.Reason == v1alpha1.ReasonLimitExceeded:
+					w.Limits.NoteHeld(a.Source)
+				}
+			}
+		}
+	}
+	counts := map[string]int{}
+	for _, namespace := range namespaces {
+		for _, slot := range w.SlotsIn(namespace) {
+			if w.Copies.At(slot) != nil {
+				counts[slot.Name]++
+			}
+		}
+	}
+	return counts
+}
+
+func TestLimitsOfCopies(t *testing.T) {
+	access := func(s *copies.Source) { s.Access = true }
+	large := func(s *copies.Source) { s.Size = 1000 }
+	for name, test := range map[string]struct {
+		forest *forest.Snapshot
+		facts  []fact
+		want   map[string]int
+	}{
+		"PROP-L1 without limits everything is written":     {limited(-1, -1), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3, "s2": 3}},
+		"PROP-L1 the oldest comes first":                   {limited(5, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)}, map[string]int{"s1": 3}},
+		"PROP-L1 what fits exactly is written":             {limited(6, -1), []fact{aged("acme", 3), aged("acme", 2), aged("acme", 1)}, map[string]int{"s1": 3, "s2": 3}},
+		"PROP-L1 nothing younger takes what is left":       {limited(4, -1), []fact{aged("acme", 1), aged("acme", 2), aged("a", 3)}, map[string]int{"s1": 3}},
+		"PROP-L1 a selector counts what it selects":        {limited(2, -1), []fact{aged("acme", 1, selecting("kubernetes.io/metadata.name in (a, b)")), aged("acme", 2)}, map[string]int{"s1": 2}},
+		"PROP-L1 zero allows none":                         {limited(0, -1), []fact{aged("acme", 1)}, map[string]int{}},
+		"PROP-L2 bytes count by copy":                      {limited(-1, 400), []fact{aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3}},
+		"PROP-L2 what is too large holds up what is later": {limited(-1, 2000), []fact{aged("acme", 1), aged("acme", 2, large), aged("acme", 3)}, map[string]int{"s1": 3}},
+		"PROP-L3 what hands out access is written":         {limited(0, 0), []fact{aged("acme", 1, access)}, map[string]int{"s1": 3}},
+		"PROP-L3 another tree has limits of its own":       {limited(3, -1), []fact{aged("zeta", 9), aged("acme", 1), aged("acme", 2)}, map[string]int{"s1": 3, "s9": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, carryOut(world(test.forest, test.facts...), "a", "a1", "b", "z")); diff != "" {
+				t.Errorf("other copies stand than wanted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLimitsOfTemplates(t *testing.T) {
+	t.Run("PROP-L3 sources of templates are written", testLimitsOfTemplates)
+}
+
+func testLimitsOfTemplates(t *testing.T) {
+	f := limited(0, 0)
+	n := *f.Namespace("acme")
+	n.Labels = map[string]string{v1alpha1.LabelType: v1alpha1.TypeRoot, v1alpha1.LabelTemplate: "tmpl"}
+	w := world(f.WithNamespace(&n), aged("tmpl", 1))
+	if got := carryOut(w, "acme", "a"); got["s1"] != 2 {
+		t.Errorf("got %v, want copies of the template's source in both", got)
+	}
+}
+
+func TestLimitsChange(t *testing.T) {
+	t.Run("PROP-L4 PROP-L5 a lower limit deletes nothing, and room is given to the next oldest", testLimitsChange)
+}
+
+func testLimitsChange(t *testing.T) {
+	w := world(limited(6, -1), aged("acme", 1), aged("acme", 2), aged("acme", 3))
+	names := []string{"a", "a1", "b"}
+	all := carryOut(w, names...)
+
+	w.Forest = limited(1, -1)
+	if diff := cmp.Diff(all, carryOut(w, names...)); diff != "" {
+		t.Fatalf("a lower limit must delete nothing (-want +got):\n%s", diff)
+	}
+	if _, held := w.Limits.Reallot("acme"); len(held) != 1 || held[0].Name != "s3" {
+		t.Fatalf("got %v, want s3 to be held back", held)
+	}
+	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Reason != v1alpha1.ReasonLimitExceeded ||
+		!strings.HasPrefix(texts[0].Text, "3 copies of it are not written: they would exceed limits.copies 1 ") {
+		t.Fatalf("got %v, want one trouble of the root", texts)
+	}
+
+	w.Forest = limited(6, -1)
+	if released, _ := w.Limits.Reallot("acme"); len(released) != 0 {
+		t.Fatalf("got %v, want nothing to be released yet", released)
+	}
+	w.DeleteSource(in("acme", secret, "s1"))
+	for _, namespace := range names {
+		w.DeleteCopy(in(namespace, secret, "s1"))
+	}
+	if released, _ := w.Limits.Reallot("acme"); len(released) != 1 || released[0].Name != "s3" {
+		t.Fatalf("got %v, want s3 to be released", released)
+	}
+	if diff := cmp.Diff(map[string]int{"s2": 3, "s3": 3}, carryOut(w, names...)); diff != "" {
+		t.Fatalf("other copies stand than wanted (-want +got):\n%s", diff)
+	}
+
+	w.Forest = limited(5, -1)
+	w.DeleteCopy(in("b", secret, "s3"))
+	carryOut(w, names...)
+	const text = "1 copy of it is not written: it would exceed limits.copies 5 of the tree of acme, where older sources come first"
+	if texts := w.Limits.HeldAround("acme"); len(texts) != 1 || texts[0].Text != text {
+		t.Fatalf("got %v, want: %s", texts, text)
+	}
+}
+
+func TestLimitsOfKindsThatComeLater(t *testing.T) {
+	t.Run("PROP-L1 a kind that is known later counts, too", func(t *testing.T) {
+		other := schema.GroupKind{Kind: "ConfigMap"}
+		w := world(limited(3, -1), aged("acme", 1))
+		w.SetKind(other, copies.OptIn, false)
+		w.PutSource(in("acme", other, "later"), &copies.Source{UID: "uid", ResourceVersion: "1", Mode: update, Content: content("acme", 1), Created: 9})
+		carryOut(w, "a", "a1", "b")
+		w.SetKind(other, copies.OptIn, true)
+		if got := w.Plan(in("a", other, "later")); got.Reason != v1alpha1.ReasonLimitExceeded {
+			t.Errorf("got %v, want it to be held back", got)
+		}
+	})
+}
+
+func TestLimitsHoldWhatGrows(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind schema.GroupKind
+		size int
+		want copies.Verb
+	}{
+		"PROP-L6 larger copies don't replace smaller ones": {secret, 1000, copies.Nothing},
+		"PROP-L6 smaller copies do":                        {secret, 90, copies.Update},
+		"PROP-L6 what gives and takes rights follows":      {schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}, 1000, copies.Update},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := world(limited(-1, 300))
+			w.SetKind(test.kind, copies.OptIn, true)
+			from := in("acme", test.kind, "s")
+			w.PutSource(from, &copies.Source{UID: "1", ResourceVersion: "1", Mode: update, Content: content("acme", 1), Size: 100})
+			carryOut(w, "a", "a1", "b")
+			for _, uid := range []string{"1", "2"} { // changed, and made anew
+				w.PutSource(from, &copies.Source{UID: uid, ResourceVersion: "2", Mode: update, Content: content("acme", 2), Size: test.size})
+				if got := w.Plan(from.At("a")).Verb; got != test.want {
+					t.Errorf("got verb %v for UID %s, want %v", got, uid, test.want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,173 @@
+package copies
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// ruleVersion is part of every content hash. It is raised when Render writes something else from the same source, so that all copies are
+// written anew.
+const ruleVersion = "1"
+
+// Rules are what the configuration says about copies. A nil function matches nothing.
+type Rules struct {
+	// ExcludedLabel and ExcludedAnnotation say which keys no copy gets.
+	ExcludedLabel, ExcludedAnnotation func(key string) bool
+	// NeverPropagate adds to what is never propagated; it gets the kind, name, type (of a Secret) and labels, and is called
+	// with an empty type where that is not known yet.
+	NeverPropagate func(kind schema.GroupKind, name, secretType string, labels map[string]string) bool
+	// Memo caches what these rules say about managedFields, and must not be shared with other Rules; nil for no cache.
+	Memo *Memo
+}
+
+// Body is what is written from one version of a source. Only the metadata differs between its copies.
+type Body struct {
+	// Content is the hash of everything that is written.
+	Content string
+	// Meta is the digest of the labels and annotations that are written.
+	Meta uint64
+	// Excluded is why the source is never propagated, or "".
+	Excluded string
+	// Role is the name of the Role that a RoleBinding names, or "". That name means another Role in each namespace.
+	Role string
+	// Size is what the body takes in memory, in bytes.
+	Size int
+
+	labels, annotations map[string]string
+	head                []byte // {"apiVersion":…,"kind":…
+	rest                []byte // everything outside metadata and status: ,"data":{…}}
+}
+
+// Render makes the body of the copies of object, which is a source as the API server returned it. object is changed.
+func Render(slot Slot, object map[string]any, rules Rules) (*Body, error) {
+	meta, err := metadataOf(object)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of %s: %w", slot, err)
+	}
+	secretType, _ := object["type"].(string)
+	b := &Body{
+		Excluded:    rules.Excluded(slot, meta, secretType),
+		labels:      rules.written(meta.Labels, rules.ExcludedLabel),
+		annotations: rules.written(meta.Annotations, rules.ExcludedAnnotation),
+	}
+	head := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"]}
+	for _, key := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(object, key)
+	}
+	adapt(slot, object, b.labels, b.annotations)
+	b.Role = roleOf(slot, object)
+	b.Meta = digestMaps(b.labels, b.annotations)
+	if b.head, err = json.Marshal(head); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", slot, err)
+	}
+	if b.rest, err = json.Marshal(object); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", slot, err)
+	}
+	meat, err := json.Marshal(map[string]any{"version": ruleVersion, "labels": b.labels, "annotations": b.annotations})
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", slot, err)
+	}
+	b.Content = contentOf(append(append(meat, b.head...), b.rest...))
+	b.Size = len(b.rest) + len(meat)
+	return b, nil
+}
+
+func metadataOf(object map[string]any) (*metav1.ObjectMeta, error) {
+	data, err := json.Marshal(object["metadata"])
+	if err != nil {
+		return nil, err
+	}
+	meta := &metav1.ObjectMeta{}
+	return meta, json.Unmarshal(data, meta)
+}
+
+// written returns the labels or annotations of a source that its copies get.
+func (r Rules) written(all map[string]string, excluded func(string) bool) map[string]string {
+	keys := map[string]string{}
+	for key, value := range all {
+		if r.travels(key, excluded) {
+			keys[key] = value
+		}
+	}
+	return keys
+}
+
+// travels says whether copies get this label or annotation key from their source. Copies don't get what the configuration excludes, kubectl's
+// last-applied annotation, and keys that Warren reserves; they do get the keys that mark access objects.
+func (r Rules) travels(key string, excluded func(string) bool) bool {
+	if marksAccess(key) {
+		return true
+	}
+	return !v1alpha1.IsReservedKey(key) && key != lastApplied && (excluded == nil || !excluded(key))
+}
+
+// marksAccess says whether key is one by which an access object, and each of its copies, names its purpose and its tenant.
+func marksAccess(key string) bool {
+	return key == v1alpha1.LabelAccess || key == v1alpha1.LabelTenant || key == v1alpha1.AnnotationLNamespaceUID
+}
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+type writtenMeta struct {
+	Name            string                  `json:"name"`
+	Namespace       string                  `json:"namespace"`
+	UID             string                  `json:"uid,omitempty"`
+	ResourceVersion string                  `json:"resourceVersion,omitempty"`
+	Labels          map[string]string       `json:"labels"`
+	Annotations     map[string]string       `json:"annotations"`
+	Finalizers      []string                `json:"finalizers,omitempty"`
+	OwnerReferences []metav1.OwnerReference `json:"ownerReferences,omitempty"`
+}
+
+// Marks are what a copy has beside its source's content: by its Marks, the operator knows a copy as its own.
+type Marks struct {
+	Labels, Annotations map[string]string
+	OwnerReferences     []metav1.OwnerReference
+}
+
+// JSON is the request body for the copy at slot of the source in namespace from; see Marked.
+func (b *Body) JSON(slot Slot, from string, hash Hash, over *Copy) ([]byte, error) {
+	return b.Marked(slot, Marks{
+		Labels:      map[string]string{v1alpha1.LabelInheritedFrom: from},
+		Annotations: map[string]string{v1alpha1.AnnotationSourceHash: hash.String()},
+	}, over)
+}
+
+// Marked is the request body for a copy with these marks at slot. over is the copy that it replaces, guarded by UID and
+// resourceVersion and with what others may keep there; nil makes a new one.
+func (b *Body) Marked(slot Slot, marks Marks, over *Copy) ([]byte, error) {
+	meta := writtenMeta{Name: slot.Name, Namespace: slot.Namespace}
+	meta.Labels, meta.Annotations = maps.Clone(b.labels), maps.Clone(b.annotations)
+	if over != nil {
+		meta.UID, meta.ResourceVersion = over.UID, over.ResourceVersion
+		if over.Kept != nil {
+			meta.Finalizers, meta.OwnerReferences = over.Kept.Finalizers, over.Kept.OwnerReferences
+			maps.Copy(meta.Labels, over.Kept.Labels)
+			maps.Copy(meta.Annotations, over.Kept.Annotations)
+		}
+	}
+	meta.OwnerReferences = append(slices.Clip(meta.OwnerReferences), marks.OwnerReferences...)
+	maps.Copy(meta.Labels, marks.Labels)
+	maps.Copy(meta.Annotations, marks.Annotations)
+	data, err := json.Marshal(meta)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s: %w", slot, err)
+	}
+	body := make([]byte, 0, len(b.head)+len(data)+len(b.rest)+16)
+	body = append(body, b.head[:len(b.head)-1]...)
+	body = append(append(body, `,"metadata":`...), data...)
+	if len(b.rest) > 2 { // more than {}
+		body = append(append(body, ','), b.rest[1:len(b.rest)-1]...)
+	}
+	return append(body, '}'), nil
+}
+
+// Metadata are the labels and annotations that every copy gets; they must not be changed.
+func (b *Body) Metadata() (labels, annotations map[string]string) { return b.labels, b.annotations }

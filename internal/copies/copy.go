@@ -1,0 +1,226 @@
+package copies
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Copy is what is known of an object with the label inherited-from.
+type Copy struct {
+	UID, ResourceVersion, From string
+	Hash                       Hash
+	// Ours says that the place in the hash fits the slot where the copy stands. An object that is not ours is somebody else's object.
+	Ours        bool
+	Terminating bool
+	// Digest covers the metadata as our own last write left it; see Rules.Digest. It is 0 for a copy that this process has not written.
+	Digest uint64
+	// Meta is the digest of labels and annotations, Foreign says that another manager owns a field that matters: both show drift while Digest
+	// is 0. Marked says that the copy has a key of ours that the operator writes on no copy, which is drift for certain.
+	Meta    uint64
+	Foreign bool
+	Marked  bool
+	// Access says that the copy is a RoleBinding that hands out the access of a tenant. Rights that its source no longer gives are taken away
+	// from such a copy even in a halted namespace.
+	Access bool
+	// Drifted says that the copy differs from what we wrote there last.
+	Drifted bool
+	// Kept is what a PUT must carry over; nil for nearly all.
+	Kept *Kept
+}
+
+// Kept holds what others added to a copy and may keep there.
+type Kept struct {
+	Finalizers          []string
+	OwnerReferences     []metav1.OwnerReference
+	Labels, Annotations map[string]string
+}
+
+// Copies are the objects of a World that bear the label inherited-from, ours or not. Which there are, World alone changes, because limits and
+// losses depend on that.
+type Copies struct {
+	rooms    map[string]*room // by namespace
+	families map[place]*family
+	bySource map[sourceKey]map[*room]struct{}
+	counts   map[schema.GroupKind]int // how many copies of ours there are
+	tally    tally
+	// compared holds the access copies in halted or protected namespaces that were compared with their source, with the source's content
+	// then.
+	compared map[Slot]string
+}
+
+// family are all copies of one kind and name.
+type family struct {
+	place
+	copies int // how many rooms hold one
+}
+
+// room holds the copies that stand in one namespace.
+type room struct {
+	name   string
+	copies map[*family]*record
+	// froms counts our copies in mode update in this namespace, by the namespace of their source: a handful of namespaces at most.
+	froms []from
+}
+
+type from struct {
+	namespace string
+	copies    int
+}
+
+func newCopies() *Copies {
+	return &Copies{
+		rooms: map[string]*room{}, families: map[place]*family{}, bySource: map[sourceKey]map[*room]struct{}{},
+		counts: map[schema.GroupKind]int{}, tally: newTally(), compared: map[Slot]string{},
+	}
+}
+
+// At returns the copy, ours or not, that stands at slot, or nil. A change of the result takes effect with World.PutCopy.
+func (c *Copies) At(slot Slot) *Copy {
+	if r := c.record(slot); r != nil {
+		return r.unpack(slot)
+	}
+	return nil
+}
+
+func (c *Copies) record(slot Slot) *record {
+	if r := c.rooms[slot.Namespace]; r != nil {
+		return r.copies[c.families[slot.place()]]
+	}
+	return nil
+}
+
+// In returns the slots of the copies of a kind in namespace, or Everywhere.
+func (c *Copies) In(kind schema.GroupKind, namespace string) (slots []Slot) {
+	if namespace != Everywhere {
+		return c.rooms[namespace].slotsOf(kind)
+	}
+	for _, r := range c.rooms {
+		slots = append(slots, r.slotsOf(kind)...)
+	}
+	return slots
+}
+
+// HasCopyOf says whether a copy of the source at slot stands anywhere.
+func (c *Copies) HasCopyOf(slot Slot) bool { return len(c.bySource[slot.source()]) > 0 }
+
+// HasUpdatedIn says whether a copy of ours in mode update stands in namespace. Such a copy is deleted when its source's namespace is no
+// longer above.
+func (c *Copies) HasUpdatedIn(namespace string) bool {
+	r := c.rooms[namespace]
+	return r != nil && len(r.froms) > 0
+}
+
+// GiveRightsFrom says whether a RoleBinding stands in namespace that was copied from the namespace called from: the subjects of that
+// RoleBinding have rights in namespace already.
+func (c *Copies) GiveRightsFrom(namespace, from string) bool {
+	r := c.rooms[namespace]
+	if r == nil {
+		return false
+	}
+	for of, known := range r.copies {
+		if of.kind == roleBindings && known.flags.has(ours) && known.from == from {
+			return true
+		}
+	}
+	return false
+}
+
+// SetCompared notes that an access copy gives nothing that this content of its source doesn't give.
+func (c *Copies) SetCompared(slot Slot, content string) {
+	if r := c.record(slot); r != nil && r.flags.has(accessCopy) {
+		c.compared[slot] = content
+	}
+}
+
+func (c *Copies) put(slot Slot, known *record) {
+	c.unlink(slot)
+	r, of := c.room(slot.Namespace), c.families[slot.place()]
+	if of == nil {
+		of = &family{place: place{slot.Kind, shared(slot.Name)}}
+		c.families[of.place] = of
+	}
+	of.copies++
+	r.copies[of] = known
+	source := sourceKey{slot.Kind, known.from, of.name}
+	if c.bySource[source] == nil {
+		c.bySource[source] = map[*room]struct{}{}
+	}
+	c.bySource[source][r] = struct{}{}
+	c.count(source, r, known, 1)
+}
+
+// delete forgets the copy at slot, and returns it; nil if there was none.
+func (c *Copies) delete(slot Slot) *record {
+	delete(c.compared, slot)
+	return c.unlink(slot)
+}
+
+func (c *Copies) unlink(slot Slot) *record {
+	known, r := c.record(slot), c.rooms[slot.Namespace]
+	if known == nil {
+		return nil
+	}
+	of := c.families[slot.place()]
+	delete(r.copies, of)
+	if of.copies--; of.copies == 0 {
+		delete(c.families, of.place)
+	}
+	source := slot.At(known.from).source()
+	if delete(c.bySource[source], r); len(c.bySource[source]) == 0 {
+		delete(c.bySource, source)
+	}
+	c.count(source, r, known, -1)
+	if len(r.copies) == 0 {
+		delete(c.rooms, r.name)
+	}
+	return known
+}
+
+// count adds change to all numbers in which a copy of source in room r counts.
+func (c *Copies) count(source sourceKey, r *room, known *record, change int) {
+	if known.flags.has(ours) {
+		c.counts[source.kind] += change
+	}
+	c.tally.count(source, known, change)
+	if known.binding() {
+		r.count(known.from, change)
+	}
+}
+
+// room returns the room of a namespace, and makes one if there is none.
+func (c *Copies) room(namespace string) *room {
+	r := c.rooms[namespace]
+	if r == nil {
+		r = &room{name: shared(namespace), copies: map[*family]*record{}}
+		c.rooms[r.name] = r
+	}
+	return r
+}
+
+// slotsOf returns the slots of the copies of a kind; none for a room that is nil.
+func (r *room) slotsOf(kind schema.GroupKind) (slots []Slot) {
+	if r == nil {
+		return nil
+	}
+	for of := range r.copies {
+		if of.kind == kind {
+			slots = append(slots, Slot{kind, r.name, of.name})
+		}
+	}
+	return slots
+}
+
+func (r *room) count(namespace string, change int) {
+	for i := range r.froms {
+		if r.froms[i].namespace != namespace {
+			continue
+		}
+		if r.froms[i].copies += change; r.froms[i].copies == 0 {
+			r.froms = slices.Delete(r.froms, i, i+1)
+		}
+		return
+	}
+	r.froms = append(r.froms, from{namespace, change})
+}

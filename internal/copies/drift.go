@@ -1,0 +1,183 @@
+package copies
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+)
+
+// CopyOf reads a copy from its metadata. It leaves Digest 0, for the caller to set who knows whether the operator wrote this version.
+func (r Rules) CopyOf(slot Slot, meta *metav1.PartialObjectMetadata) *Copy {
+	c := &Copy{
+		UID: string(meta.UID), ResourceVersion: meta.ResourceVersion,
+		From:        meta.Labels[v1alpha1.LabelInheritedFrom],
+		Hash:        ParseHash(meta.Annotations[v1alpha1.AnnotationSourceHash]),
+		Terminating: meta.DeletionTimestamp != nil,
+		Meta:        digestMaps(r.written(meta.Labels, r.ExcludedLabel), r.written(meta.Annotations, r.ExcludedAnnotation)),
+		Kept:        r.kept(meta),
+	}
+	c.Ours = c.Hash.Mode != "" && c.Hash.Place == PlaceOf(slot, c.From)
+	c.Marked = foreignMark(meta.Labels, v1alpha1.LabelInheritedFrom) || foreignMark(meta.Annotations, v1alpha1.AnnotationSourceHash)
+	c.Access = slot.Kind.Kind == "RoleBinding" && meta.Labels[v1alpha1.LabelAccess] != ""
+	for _, entry := range meta.ManagedFields {
+		if entry.Manager != v1alpha1.OperatorName && r.matters(entry) != "" {
+			c.Foreign = true
+		}
+	}
+	return c
+}
+
+// foreignMark says whether keys, the labels or annotations of a copy, have a reserved key that the operator writes on no copy. ours is the
+// key that the operator writes on every copy.
+func foreignMark(keys map[string]string, ours string) bool {
+	for key := range keys {
+		if v1alpha1.IsReservedKey(key) && key != ours && !marksAccess(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// kept returns what others have added to a copy and a PUT must carry over; nil if there is nothing.
+func (r Rules) kept(meta *metav1.PartialObjectMetadata) *Kept {
+	excluded := func(all map[string]string, match func(string) bool) map[string]string {
+		var keys map[string]string
+		for key, value := range all {
+			if !v1alpha1.IsReservedKey(key) && match != nil && match(key) {
+				if keys == nil {
+					keys = map[string]string{}
+				}
+				keys[key] = value
+			}
+		}
+		return keys
+	}
+	k := &Kept{
+		Finalizers: meta.Finalizers, OwnerReferences: meta.OwnerReferences,
+		Labels:      excluded(meta.Labels, r.ExcludedLabel),
+		Annotations: excluded(meta.Annotations, r.ExcludedAnnotation),
+	}
+	if len(k.Finalizers) == 0 && len(k.OwnerReferences) == 0 && k.Labels == nil && k.Annotations == nil {
+		return nil
+	}
+	return k
+}
+
+// Digest covers everything in the metadata of a copy whose change is drift: labels and annotations without excluded
+// keys, and who owns which field, but for status, finalizers, ownerReferences and excluded keys. It is never 0.
+func (r Rules) Digest(meta *metav1.PartialObjectMetadata) uint64 {
+	h := fnv.New64a()
+	digestMap(h, r.relevant(meta.Labels, r.ExcludedLabel))
+	digestMap(h, r.relevant(meta.Annotations, r.ExcludedAnnotation))
+	var entries []string
+	for _, entry := range meta.ManagedFields {
+		if fields := r.matters(entry); fields != "" {
+			when := ""
+			if entry.Time != nil {
+				when = entry.Time.UTC().Format(time.RFC3339)
+			}
+			entries = append(entries, strings.Join([]string{entry.Manager, string(entry.Operation), entry.Subresource, when, fields}, "\x00"))
+		}
+	}
+	slices.Sort(entries)
+	for _, entry := range entries {
+		_, _ = io.WriteString(h, entry+"\x01")
+	}
+	return max(h.Sum64(), 1)
+}
+
+func (r Rules) relevant(all map[string]string, excluded func(string) bool) map[string]string {
+	keys := maps.Clone(all)
+	maps.DeleteFunc(keys, func(key, _ string) bool {
+		return !v1alpha1.IsReservedKey(key) && excluded != nil && excluded(key)
+	})
+	return keys
+}
+
+// Memo caches, by an entry of managedFields, which of its fields matter by some Rules: all copies of a source have the same entries.
+type Memo = lru.Cache[string, string]
+
+// A Memo holds at most memoEntries entries; a text of more than memoText bytes is not kept.
+const memoEntries, memoText = 256, 4096
+
+// NewMemo returns an empty Memo.
+func NewMemo() *Memo {
+	memo, _ := lru.New[string, string](memoEntries) // fails for a size of 0 only
+	return memo
+}
+
+// matters returns, as canonical JSON, those fields of an entry of managedFields whose change is drift; "" if there are none.
+func (r Rules) matters(entry metav1.ManagedFieldsEntry) string {
+	if entry.FieldsV1 == nil {
+		return ""
+	}
+	raw := string(entry.FieldsV1.GetRawBytes())
+	if r.Memo == nil || len(raw) > memoText {
+		return r.relevantFields(raw)
+	}
+	if known, ok := r.Memo.Get(raw); ok {
+		return known
+	}
+	fields := r.relevantFields(raw)
+	r.Memo.Add(raw, fields)
+	return fields
+}
+
+func (r Rules) relevantFields(raw string) string {
+	fields := map[string]any{}
+	if json.Unmarshal([]byte(raw), &fields) != nil {
+		return ""
+	}
+	delete(fields, "f:status")
+	if meta, ok := fields["f:metadata"].(map[string]any); ok {
+		delete(meta, "f:finalizers")
+		delete(meta, "f:ownerReferences")
+		r.prune(meta, "f:labels", r.ExcludedLabel)
+		r.prune(meta, "f:annotations", r.ExcludedAnnotation)
+		if len(meta) == 0 {
+			delete(fields, "f:metadata")
+		}
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	data, _ := json.Marshal(fields) // maps of maps: can't fail; keys come out sorted
+	return string(data)
+}
+
+func (r Rules) prune(meta map[string]any, field string, excluded func(string) bool) {
+	keys, ok := meta[field].(map[string]any)
+	if !ok {
+		return
+	}
+	maps.DeleteFunc(keys, func(key string, _ any) bool {
+		bare := strings.TrimPrefix(key, "f:")
+		return key != "." && !v1alpha1.IsReservedKey(bare) && excluded != nil && excluded(bare)
+	})
+	if len(keys) == 0 || len(keys) == 1 && keys["."] != nil {
+		delete(meta, field)
+	}
+}
+
+func digestMaps(labels, annotations map[string]string) uint64 {
+	h := fnv.New64a()
+	digestMap(h, labels)
+	digestMap(h, annotations)
+	return h.Sum64()
+}
+
+func digestMap(w io.Writer, m map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		_, _ = io.WriteString(w, key+"\x00"+m[key]+"\x00")
+	}
+	_, _ = io.WriteString(w, "\x01")
+}

@@ -1,0 +1,136 @@
+package copies
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// Input is something that has happened. Apply takes it into a State.
+type Input interface{ apply(s *State) }
+
+// ForestChanged says that the forest has changed, and for which namespaces, existing or not, copies may differ now.
+type ForestChanged struct {
+	Old, New   *forest.Snapshot
+	Namespaces []string
+}
+
+// Watch names one watch of a kind.
+type Watch struct {
+	Kind schema.GroupKind
+	Role Role
+}
+
+// Role says which objects of a kind a watch shows.
+type Role int8
+
+// The roles of a watch.
+const (
+	SourcesAndCopies Role = iota // every object of the kind, for a kind in mode All
+	SourcesAlone                 // those with the label propagate
+	CopiesAlone                  // those with the label inherited-from
+)
+
+func (r Role) showsSources() bool { return r != CopiesAlone }
+func (r Role) showsCopies() bool  { return r != SourcesAlone }
+
+// ObjectSeen says that a watch has shown an object, which is new or has changed.
+type ObjectSeen struct {
+	Watch
+	Object *metav1.PartialObjectMetadata
+}
+
+// ObjectGone says that a watch has shown that an object was deleted, or does not match the watch's selector any more.
+type ObjectGone struct {
+	Watch
+	Object *metav1.PartialObjectMetadata
+}
+
+// Listed says that a watch shows exactly these objects in Namespace, or Everywhere, as of ResourceVersion.
+type Listed struct {
+	Watch
+	Namespace, ResourceVersion string
+	Objects                    []*metav1.PartialObjectMetadata
+}
+
+// WatchChanged says that the state of a watch has changed in Namespace, or Everywhere.
+type WatchChanged struct {
+	Watch
+	Namespace string
+	Status    watchset.Status
+}
+
+// FollowDue asks for the namespaces in which narrow kinds are to be watched. The answer is a Follow, if they have changed.
+type FollowDue struct{}
+
+// Elected says that this replica leads from now on: everything that is known is worked on.
+type Elected struct{}
+
+// Ticked comes once in Timing.Tick on the leader. Idle says that no key waits or is worked on.
+type Ticked struct{ Idle bool }
+
+// Started says that a worker has taken a Key from the queue. The worker gets at most one Request.
+type Started struct{ Key Key }
+
+// RightsAsked asks whether rights in Namespace are to wait for rails. The answer is a RightsWait, or none if they need not wait.
+type RightsAsked struct{ Namespace string }
+
+// BodyRead says what a read of a source has shown.
+type BodyRead struct {
+	Source               Slot
+	UID, ResourceVersion string
+	Body                 *Body
+}
+
+// SourceRead is the answer to a ReadSource; a BodyRead has come before it if the source was read.
+type SourceRead struct {
+	Source Slot
+	Err    error
+}
+
+// LossFound is the answer to a FindLoss.
+type LossFound struct {
+	Source Slot
+	Loss   Loss
+	Err    error
+}
+
+// RemovalChecked is the answer to a CheckRemoval. Err is nil if the namespaces above are as the forest says, and ErrBehind if not.
+type RemovalChecked struct {
+	CheckRemoval
+	Err error
+}
+
+// CopyWritten is the answer to a WriteCopy.
+type CopyWritten struct {
+	WriteCopy
+	Result Result
+	Err    error
+}
+
+// Result is what the requests for one WriteCopy have shown.
+type Result struct {
+	// Written is the copy as a write has left it.
+	Written *metav1.PartialObjectMetadata
+	// Found is a copy of the operator's own that was found where none was known. Unlabelled says that its label inherited-from is missing.
+	Found      *metav1.PartialObjectMetadata
+	Unlabelled bool
+	// Absent says that the copy does not exist, Deleted that the API server has accepted its deletion.
+	Absent, Deleted bool
+	// Compared is the source's body with which the whole copy, of this version, was compared: it needs no change.
+	Compared        *Body
+	ComparedUID     string
+	ComparedVersion string
+	// FoundDrifted says that the copy was read whole, and differs from what the operator wrote.
+	FoundDrifted bool
+	// Repaired says that the write has put back what somebody had changed.
+	Repaired bool
+}
+
+// DriftFound says that this version of a copy differs from what its source says.
+type DriftFound struct {
+	Slot                 Slot
+	UID, ResourceVersion string
+}

@@ -1,0 +1,172 @@
+package copies
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// measured is what the metrics need about how long changes take. Only the leader measures.
+type measured struct {
+	leading bool
+	fanouts fanouts
+	moves   moves
+}
+
+func newMeasured() measured { return measured{fanouts: newFanouts(), moves: moves{}} }
+
+// beginFanout records when a source has changed, except for the events that only fill the State before the kind is active.
+func (s *State) beginFanout(kind schema.GroupKind, source Slot) {
+	if s.measured.leading && s.kinds[kind].state == KindActive {
+		s.measured.fanouts.began[source] = s.now
+	}
+}
+
+// endMeasured records that a slot has its answer, whatever it is, and emits the fan-outs and moves that this ends.
+func (s *State) endMeasured(slot Slot) {
+	for _, ended := range s.measured.fanouts.answered(slot) {
+		s.emit(FanoutEnded{Kind: slot.Kind, Verb: ended.verb, Since: ended.since})
+	}
+	s.recordMoves(s.measured.moves.answered(slot))
+}
+
+// recordMoves emits complete moves, given by when each began.
+func (s *State) recordMoves(began []time.Time) {
+	for _, since := range began {
+		s.emit(MoveEnded{Since: since})
+	}
+}
+
+// fanouts measure how long changes of sources take: from the change to the last answer.
+type fanouts struct {
+	began    map[Slot]time.Time // by source: when it changed, until its slots are planned
+	underWay map[place]map[string]*fanout
+}
+
+// fanout is one change of a source, until all writes that follow from it are answered.
+type fanout struct {
+	since time.Time
+	verb  Verb
+	left  map[string]bool // namespaces in which something is still to be written
+}
+
+func newFanouts() fanouts {
+	return fanouts{began: map[Slot]time.Time{}, underWay: map[place]map[string]*fanout{}}
+}
+
+func isWrite(verb Verb) bool { return verb == Create || verb == Update || verb == Delete }
+
+// spread records which of slots are to be written because of the source's change. A newer change of a source takes the place of an older one
+// that is not complete. plan says what a slot needs now.
+func (f fanouts) spread(source Slot, slots []Slot, plan func(Slot) Action) {
+	since, changed := f.began[source]
+	if !changed {
+		return
+	}
+	delete(f.began, source)
+	one := &fanout{since: since, left: map[string]bool{}}
+	for _, slot := range slots {
+		if verb := plan(slot).Verb; isWrite(verb) {
+			one.verb = verb
+			one.left[slot.Namespace] = true
+		}
+	}
+	if len(one.left) == 0 {
+		return
+	}
+	of := source.place()
+	if f.underWay[of] == nil {
+		f.underWay[of] = map[string]*fanout{}
+	}
+	f.underWay[of][source.Namespace] = one
+}
+
+// answered takes a slot off all fan-outs, and returns those that are complete now.
+func (f fanouts) answered(slot Slot) (ended []*fanout) {
+	of := slot.place()
+	for namespace, one := range f.underWay[of] {
+		if delete(one.left, slot.Namespace); len(one.left) == 0 {
+			ended = append(ended, one)
+			delete(f.underWay[of], namespace)
+		}
+	}
+	if len(f.underWay[of]) == 0 {
+		delete(f.underWay, of)
+	}
+	return ended
+}
+
+// moves measure how long namespaces with another parent take until all copies below them are what they should be; by the namespace that
+// moved.
+type moves map[string]*move
+
+// move is the move of one namespace, with all namespaces below it, that is not complete yet.
+type move struct {
+	since time.Time
+	next  map[string]bool // namespaces whose slots were not planned since the move
+	left  map[Slot]bool   // slots that are still to be written
+}
+
+// begin starts to measure the namespaces that have got another parent in a change of the forest. A newer move of a namespace takes the place
+// of an older one that is not complete.
+func (m moves) begin(c ForestChanged, now time.Time) {
+	for _, name := range c.Namespaces {
+		old, n := c.Old.Namespace(name), c.New.Namespace(name)
+		switch {
+		case n == nil:
+			delete(m, name)
+		case old != nil && old.UID == n.UID && old.Parent() != n.Parent():
+			m[name] = &move{since: now, next: map[string]bool{}, left: map[Slot]bool{}}
+		}
+	}
+	if len(m) == 0 {
+		return
+	}
+	for _, namespace := range c.Namespaces {
+		for _, above := range append(slices.Clone(c.New.Place(namespace).Path), namespace) {
+			if one := m[above]; one != nil {
+				one.next[namespace] = true
+			}
+		}
+	}
+}
+
+// planned records which of slots are still to be written in namespace because of moves, and returns when those moves began that are complete
+// now.
+func (m moves) planned(namespace string, slots []Slot, plan func(Slot) Action) (ended []time.Time) {
+	for name, one := range m {
+		if !one.next[namespace] {
+			continue
+		}
+		delete(one.next, namespace)
+		for _, slot := range slots {
+			if action := plan(slot); isWrite(action.Verb) || action.Verb == Look || waitsForRemoval(action) {
+				one.left[slot] = true
+			}
+		}
+		ended = append(ended, m.end(name)...)
+	}
+	return ended
+}
+
+// answered takes a slot off all moves, and returns when those moves began that are complete now.
+func (m moves) answered(slot Slot) (ended []time.Time) {
+	for name, one := range m {
+		if one.left[slot] {
+			delete(one.left, slot)
+			ended = append(ended, m.end(name)...)
+		}
+	}
+	return ended
+}
+
+// end forgets the move of a namespace, and returns when it began, if nothing of it is left; otherwise it returns nil.
+func (m moves) end(name string) []time.Time {
+	one := m[name]
+	if len(one.next) > 0 || len(one.left) > 0 {
+		return nil
+	}
+	delete(m, name)
+	return []time.Time{one.since}
+}

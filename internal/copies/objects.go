@@ -1,0 +1,250 @@
+package copies
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// watchedPlace names a watch of copies by its kind and namespace; the namespace is Everywhere for a watch of the whole cluster.
+type watchedPlace struct {
+	kind      schema.GroupKind
+	namespace string
+}
+
+func (s *State) watchedPlaceOf(kind schema.GroupKind, namespace string) watchedPlace {
+	if s.world.Sights.IsNarrow(kind) {
+		return watchedPlace{kind, namespace}
+	}
+	return watchedPlace{kind, Everywhere}
+}
+
+func (w Watch) slotOf(object *metav1.PartialObjectMetadata) Slot {
+	return Slot{Kind: w.Kind, Namespace: object.Namespace, Name: object.Name}
+}
+
+func (c ForestChanged) apply(s *State) {
+	s.world.Forest = c.New
+	s.recordDeparted(c)
+	for _, namespace := range c.Namespaces {
+		s.queue(namespaceKey(namespace))
+		for _, slot := range s.world.Doubtful(namespace) {
+			s.world.SetLoss(slot, Unverified)
+			s.queue(sourceTask(slot))
+		}
+		if c.New.Namespace(namespace) == nil {
+			delete(s.railWaits, namespace)
+		}
+	}
+	for _, root := range s.world.Limits.RootsHeldBack() {
+		s.queue(limitsKey(root))
+	}
+	s.forgetTroubles(c)
+	if s.measured.leading {
+		s.measured.moves.begin(c, s.now)
+	}
+	s.emit(FollowSoon{})
+}
+
+func (o ObjectSeen) apply(s *State) { s.takeObject(o.Watch, o.Object) }
+
+func (s *State) takeObject(watch Watch, object *metav1.PartialObjectMetadata) {
+	s.recordNewest(watch, object)
+	if watch.Role == SourcesAndCopies {
+		// In a watch of every object, a copy whose label inherited-from was taken off would pass for a source. In a watch of labelled objects
+		// such a copy merely disappears, and the POST that follows finds it.
+		if from := UnlabelledFrom(s.world.Forest, watch.slotOf(object), object); from != "" {
+			s.takeUnlabelled(watch, object, from)
+			return
+		}
+	}
+	if watch.Role.showsSources() {
+		s.takeSource(watch, object)
+	}
+	if watch.Role.showsCopies() {
+		s.takeCopy(watch, object)
+	}
+}
+
+// takeUnlabelled takes in a copy without its label inherited-from as a copy that has drifted.
+func (s *State) takeUnlabelled(watch Watch, object *metav1.PartialObjectMetadata, from string) {
+	slot := watch.slotOf(object)
+	object = object.DeepCopy()
+	metav1.SetMetaDataLabel(&object.ObjectMeta, v1alpha1.LabelInheritedFrom, from)
+	s.takeCopy(watch, object)
+	if known := s.world.Copies.At(slot); known != nil && known.ResourceVersion == object.ResourceVersion {
+		known.Drifted = true
+		s.world.PutCopy(slot, known)
+	}
+	s.dropSource(slot)
+}
+
+func (s *State) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
+	slot := watch.slotOf(object)
+	known := s.world.Sources.At(slot)
+	if known != nil && isPast(object, known.UID, known.ResourceVersion) {
+		return
+	}
+	now, ok := s.settings.Rules.SourceOf(slot, object, s.kinds[watch.Kind].Mode)
+	if !ok {
+		s.dropSource(slot)
+		return
+	}
+	if known != nil && known.ResourceVersion == now.ResourceVersion {
+		return
+	}
+	s.completeSource(slot, now)
+	s.world.PutSource(slot, now)
+	s.queueLimits(slot.Namespace)
+	s.queue(sourceTask(slot))
+	s.beginFanout(watch.Kind, slot)
+}
+
+func (s *State) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
+	slot := watch.slotOf(object)
+	known := s.world.Copies.At(slot)
+	if known != nil && isPast(object, known.UID, known.ResourceVersion) {
+		return
+	}
+	if _, labelled := object.Labels[v1alpha1.LabelInheritedFrom]; !labelled {
+		s.dropCopy(slot)
+		return
+	}
+	if known != nil && known.UID != string(object.UID) {
+		known = nil
+	}
+	if known != nil && !forest.IsNewer(object.ResourceVersion, known.ResourceVersion) {
+		return // the answer to the operator's own write came before the watch
+	}
+	now := s.settings.Rules.CopyOf(slot, object)
+	if known != nil && known.Digest != 0 {
+		now.Digest = s.settings.Rules.Digest(object)
+		now.Drifted = known.Drifted || now.Digest != known.Digest
+	}
+	s.world.PutCopy(slot, now)
+	s.queue(slotKeys(s.world.BindingsTo(slot))...)
+	s.queue(slotKey(slot))
+	s.endBarrier(slot.Namespace)
+}
+
+// isPast reports whether object is an older version of the known one. A watch that takes the place of another may begin with older versions
+// than the other has shown.
+func isPast(object *metav1.PartialObjectMetadata, uid, resourceVersion string) bool {
+	return string(object.UID) == uid && forest.IsNewer(resourceVersion, object.ResourceVersion)
+}
+
+func (o ObjectGone) apply(s *State) {
+	s.recordNewest(o.Watch, o.Object)
+	slot, uid := o.slotOf(o.Object), string(o.Object.UID)
+	if known := s.world.Sources.At(slot); o.Role.showsSources() && known != nil && known.UID == uid && !isPast(o.Object, uid, known.ResourceVersion) {
+		s.dropSource(slot)
+		s.beginFanout(slot.Kind, slot)
+	}
+	if known := s.world.Copies.At(slot); o.Role.showsCopies() && known != nil && known.UID == uid && !isPast(o.Object, uid, known.ResourceVersion) {
+		s.dropCopy(slot)
+	}
+}
+
+func (l Listed) apply(s *State) {
+	exists := make(map[Slot]bool, len(l.Objects))
+	for _, object := range l.Objects {
+		exists[l.slotOf(object)] = true
+		s.takeObject(l.Watch, object)
+	}
+	// Objects that are newer than the list, which another watch or an answer has shown, stay as they are.
+	sources, copies := s.world.KindIn(l.Kind, l.Namespace)
+	sources = slices.DeleteFunc(sources, func(slot Slot) bool {
+		return forest.IsNewer(s.world.Sources.At(slot).ResourceVersion, l.ResourceVersion)
+	})
+	copies = slices.DeleteFunc(copies, func(slot Slot) bool {
+		return forest.IsNewer(s.world.Copies.At(slot).ResourceVersion, l.ResourceVersion)
+	})
+	s.dropMissing(l.Watch, sources, copies, exists)
+}
+
+// dropMissing drops what a watch has shown so far and shows no longer.
+func (s *State) dropMissing(watch Watch, sources, copies []Slot, exists map[Slot]bool) {
+	for _, slot := range sources {
+		if watch.Role.showsSources() && !exists[slot] {
+			s.dropSource(slot)
+		}
+	}
+	for _, slot := range copies {
+		if watch.Role.showsCopies() && !exists[slot] {
+			s.dropCopy(slot)
+		}
+	}
+}
+
+func (s *State) dropSource(slot Slot) {
+	if s.world.Sources.At(slot) == nil {
+		return
+	}
+	s.world.DeleteSource(slot)
+	delete(s.bodies, slot)
+	s.queueLimits(slot.Namespace)
+	s.queue(sourceTask(slot), slotKey(slot)) // the slot: the source may have been in the way of a copy from above
+}
+
+func (s *State) dropCopy(slot Slot) {
+	known := s.world.Copies.At(slot)
+	if known == nil {
+		return
+	}
+	s.world.DeleteCopy(slot)
+	s.queueLimits(known.From)
+	s.queue(slotKeys(s.world.BindingsTo(slot))...)
+	s.queue(slotKey(slot))
+	s.endBarrier(slot.Namespace)
+}
+
+// recordNewest keeps the highest resourceVersion that a watch of copies has shown.
+func (s *State) recordNewest(watch Watch, object *metav1.PartialObjectMetadata) {
+	at := s.watchedPlaceOf(watch.Kind, object.Namespace)
+	if watch.Role.showsCopies() && (s.newest[at] == "" || forest.IsNewer(object.ResourceVersion, s.newest[at])) {
+		s.newest[at] = object.ResourceVersion
+	}
+}
+
+// queueLimits has the limits of the tree around namespace looked at, if they hold something back.
+func (s *State) queueLimits(namespace string) {
+	if s.world.Limits.HoldsBack(namespace) {
+		s.queue(limitsKey(s.world.Forest.RootOf(namespace)))
+	}
+}
+
+// readVersion is what one version of a source has shown when it was read, without its content.
+type readVersion struct {
+	uid, resourceVersion, content, excluded, role string
+	meta                                          uint64
+	size                                          int
+}
+
+func (r BodyRead) apply(s *State) {
+	b := r.Body
+	s.bodies[r.Source] = readVersion{r.UID, r.ResourceVersion, b.Content, b.Excluded, b.Role, b.Meta, b.Size}
+	known := s.world.Sources.At(r.Source)
+	if known == nil || known.UID != r.UID || forest.IsNewer(known.ResourceVersion, r.ResourceVersion) {
+		return
+	}
+	s.world.NoteContent(r.Source, known, b)
+	if known.Excluded == "" {
+		known.Excluded = b.Excluded
+	}
+}
+
+// completeSource adds to a source what its last read has shown, if that read was of the same version: so no version is read twice.
+func (s *State) completeSource(slot Slot, source *Source) {
+	read, ok := s.bodies[slot]
+	if !ok || read.uid != source.UID || read.resourceVersion != source.ResourceVersion {
+		return
+	}
+	source.Content, source.Meta, source.Size, source.Role = read.content, read.meta, read.size, read.role
+	if source.Excluded == "" {
+		source.Excluded = read.excluded
+	}
+}

@@ -1,0 +1,128 @@
+package copies
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// Step is one write that Plan leads to, or with a Reason in Held a write that is wanted and can't be made.
+type Step struct {
+	Slot Slot
+	Verb Verb
+	// From is the namespace of the source.
+	From string
+	// Why says what makes the write necessary.
+	Why string
+	// Held is why nothing is written all the same: Conflict, LimitExceeded; or "".
+	Held v1alpha1.Reason
+}
+
+// Preview returns every write that would bring the copies to what they should be, in the order of namespaces. It takes it that all sources
+// were read, that all copies were compared with them, and that an object that is not in the world doesn't exist. A copy that is deleted and
+// made anew gives two steps. The world is another one afterwards, and of no further use.
+func (w *World) Preview() []Step {
+	namespaces := map[string]bool{}
+	for name := range w.Forest.All() {
+		namespaces[name] = true
+	}
+	for name := range w.Copies.rooms {
+		namespaces[name] = true
+	}
+	judgeLosses(w)
+	var steps []Step
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		slots := w.SlotsIn(namespace)
+		for _, slot := range slots {
+			if a := w.Plan(slot); a.Verb == Delete {
+				steps = append(steps, Step{Slot: slot, Verb: Delete, From: a.Source.Namespace, Why: whyDeleted(w, slot, a.Source)})
+				w.DeleteCopy(slot)
+			}
+		}
+		for _, slot := range slots {
+			switch a := w.Plan(slot); {
+			case a.Reason == v1alpha1.ReasonConflict:
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "an object of that name exists which is no copy of it", Held: a.Reason})
+			case a.Reason == v1alpha1.ReasonLimitExceeded:
+				steps = append(steps, Step{Slot: slot, From: a.Source.Namespace, Why: "the limits of the tree leave no room for it", Held: a.Reason})
+			case a.Verb == Create, a.Verb == Update, a.Verb == Withdraw:
+				steps = append(steps, Step{Slot: slot, Verb: a.Verb, From: a.Source.Namespace, Why: whyWritten(w, slot, a)})
+			}
+		}
+	}
+	return steps
+}
+
+// judgeLosses sets the Loss of each missing source: to Preview everything is known, so a missing source is gone.
+func judgeLosses(w *World) {
+	for key := range w.Copies.bySource {
+		loss := Confirmed
+		if n := w.Forest.Namespace(key.namespace); n == nil || n.Terminating {
+			loss = GoneWithNamespace
+		}
+		w.SetLoss(key.slot(), loss)
+	}
+}
+
+func whyDeleted(w *World, slot, from Slot) string {
+	if w.kinds[slot.Kind].mode == Remove {
+		return fmt.Sprintf("the configuration has copies of %s removed", slot.Kind)
+	}
+	if sources, _ := w.Forest.Sources(slot.Namespace); !sources.Has(from.Namespace) {
+		return "namespace " + from.Namespace + " is not above any more"
+	}
+	switch s := w.Sources.At(from); {
+	case s == nil:
+		return "its source is gone, or no source any more"
+	case s.Excluded != "":
+		return "its source is never propagated: " + s.Excluded
+	case s.Mode == v1alpha1.ModeNone:
+		return "its source says that it is not propagated"
+	}
+	return "its source doesn't select this namespace"
+}
+
+func whyWritten(w *World, slot Slot, a Action) string {
+	c := w.Copies.At(slot)
+	switch {
+	case c == nil:
+		return "it is not there yet"
+	case a.Verb == Withdraw:
+		return "it gives access that its source no longer gives"
+	case c.From != a.Source.Namespace:
+		return "it comes from " + a.Source.Namespace + " now, in place of " + c.From
+	case c.Hash.Mode != a.Hash.Mode:
+		return "its mode is " + a.Hash.Mode + " now, in place of " + c.Hash.Mode
+	case c.Hash.Content != a.Hash.Content:
+		return "its source, or what is written of it, has changed"
+	}
+	return "it is not what its source says: somebody changed it"
+}
+
+// UnlabelledFrom is the source's namespace of a copy of ours whose label inherited-from somebody has taken off, by the forest
+// f; or "".
+func UnlabelledFrom(f *forest.Snapshot, slot Slot, meta metav1.Object) string {
+	hash := ParseHash(meta.GetAnnotations()[v1alpha1.AnnotationSourceHash])
+	if _, labelled := meta.GetLabels()[v1alpha1.LabelInheritedFrom]; labelled || hash.Place == "" {
+		return ""
+	}
+	sources, _ := f.Sources(slot.Namespace)
+	for _, from := range sources.Names {
+		if hash.Place == PlaceOf(slot, from) {
+			return from
+		}
+	}
+	return ""
+}
+
+// Differs says whether a copy was changed; found is the body that was rendered from the copy itself. foreign says that another manager owns a
+// field that matters. Without foreign, what the copy has beyond its source was added by mutating admission, would be added again, and is no
+// change.
+func (b *Body) Differs(found *Body, foreign bool) bool {
+	return found.Content != b.Content && (foreign || !b.Within(found))
+}

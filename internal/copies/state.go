@@ -1,0 +1,217 @@
+package copies
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// State is the copying engine as a state machine: it knows what the watches and the API server's answers have shown, and decides what is
+// to be done. It makes no requests and has no lock, no goroutine and no clock: the runner (controllers/copies) calls Apply, one Input
+// after the other, and carries out the Outputs. A standby replica applies the same Inputs, and discards the Outputs.
+type State struct {
+	settings Settings
+	world    *World
+	kinds    map[schema.GroupKind]*watchedKind
+	// newest is the highest resourceVersion of a copy that each watch has shown.
+	newest map[watchedPlace]string
+	// bodies is what the last read of each source has shown.
+	bodies map[Slot]readVersion
+	// followed are the namespaces in which narrow kinds are watched, by the UIDs of the namespaces. departed are the namespaces outside of
+	// the forest, with their UIDs, that had the marks of a tree and in which no watch has looked for copies since: they left the forest
+	// while the operator was down, and the operator removes the marks as soon as it is up.
+	followed, departed map[string]types.UID
+
+	removals  removals
+	railWaits map[string]*railWait // by namespace
+	troubles  troubles
+	repairs   *Repairs
+	// drift is how the drift of a copy was found that is still to be repaired, where no watch has shown it.
+	drift    map[Slot]DriftSource
+	notices  notices
+	measured measured
+
+	now time.Time // of the Input that is being applied
+	out collector // the Outputs of that Input
+}
+
+// NewState returns a State that knows the forest f, and no objects.
+func NewState(f *forest.Snapshot, settings Settings) *State {
+	s := &State{
+		settings: settings, world: NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
+		bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
+		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: NewRepairs(),
+		drift: map[Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
+	}
+	for _, kind := range settings.Kinds {
+		k := newWatchedKind(kind)
+		s.kinds[kind.GroupKind()] = k
+		if kind.IsNarrow() {
+			s.world.Sights.SetNarrow(kind.GroupKind())
+		}
+	}
+	return s
+}
+
+// Apply takes in one Input, and returns what is to be done because of it. The Outputs are to be carried out in their order, except that
+// requests may run side by side.
+func (s *State) Apply(now time.Time, input Input) []Output {
+	s.now = now
+	input.apply(s)
+	return s.out.take()
+}
+
+// Read calls look with the World, which look must not change.
+func (s *State) Read(look func(*World)) { look(s.world) }
+
+// collector gathers the Outputs of one Input. Keys and namespaces that occur several times are named once.
+type collector struct {
+	keys    []Key
+	queued  map[Key]bool
+	reports map[string]bool
+	others  []Output
+}
+
+func (c *collector) take() []Output {
+	all := c.others
+	if len(c.reports) > 0 {
+		all = append(all, Report{Namespaces: slices.Sorted(maps.Keys(c.reports))})
+	}
+	if len(c.keys) > 0 {
+		all = append(all, Queue{Keys: c.keys})
+	}
+	*c = collector{}
+	return all
+}
+
+// queue has keys worked on.
+func (s *State) queue(keys ...Key) {
+	if s.out.queued == nil {
+		s.out.queued = make(map[Key]bool, len(keys))
+	}
+	for _, key := range keys {
+		if !s.out.queued[key] {
+			s.out.queued[key] = true
+			s.out.keys = append(s.out.keys, key)
+		}
+	}
+}
+
+// queueAfter has a key worked on when some time has passed.
+func (s *State) queueAfter(key Key, delay time.Duration) {
+	s.out.others = append(s.out.others, Queue{Keys: []Key{key}, After: max(delay, 1)})
+}
+
+// emit adds an Output.
+func (s *State) emit(one Output) { s.out.others = append(s.out.others, one) }
+
+// Task is what a Key asks for.
+type Task int8
+
+// The tasks.
+const (
+	LookAtNamespace Task = iota // queue every slot in a namespace
+	LookAtSource                // read a source, or find out whether it is gone
+	LookAtLimits                // queue what the limits of a tree leave room for again
+	WriteSlot                   // bring one slot to what it should be
+)
+
+// Key is one piece of work in the queue. Equal keys are worked on once.
+type Key struct {
+	Task Task
+	Slot Slot // LookAtNamespace uses its Namespace alone; LookAtLimits too, and there it is the root of the tree
+}
+
+func namespaceKey(namespace string) Key { return Key{LookAtNamespace, Slot{Namespace: namespace}} }
+func limitsKey(root string) Key         { return Key{LookAtLimits, Slot{Namespace: root}} }
+func sourceTask(slot Slot) Key          { return Key{LookAtSource, slot} }
+func slotKey(slot Slot) Key             { return Key{WriteSlot, slot} }
+
+func slotKeys(slots []Slot) []Key {
+	keys := make([]Key, len(slots))
+	for i, slot := range slots {
+		keys[i] = slotKey(slot)
+	}
+	return keys
+}
+
+// Settings are what the configuration says about copies.
+type Settings struct {
+	Kinds []Kind
+	Rules Rules
+	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
+	RetryMin, RetryMax time.Duration
+	Timing             Timing
+}
+
+// Kind is a kind that is copied, and how.
+type Kind struct {
+	schema.GroupVersionKind // an empty version means the one that the API server prefers
+	Mode                    KindMode
+	Scope                   Scope
+}
+
+// Scope is where a kind is watched.
+type Scope string
+
+// The scopes of a kind. Auto is the whole cluster while the operator's RBAC allows that, else the namespaces of the forest.
+const (
+	Cluster    Scope = "Cluster"
+	Namespaces Scope = "Namespaces"
+	Auto       Scope = "Auto"
+)
+
+// IsNarrow reports whether the kind is watched only where the operator's own RBAC allows: namespace by namespace or, in scope Auto, in
+// the whole cluster while that is allowed.
+func (k Kind) IsNarrow() bool { return k.Scope == Namespaces || k.Scope == Auto }
+
+// Timing holds the engine's time constants, so that tests can shrink them.
+type Timing struct {
+	// ConflictMax bounds the back-off of slots where another object, or one that is being deleted, is in the way.
+	ConflictMax time.Duration
+	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
+	TransientMin, TransientMax time.Duration
+	// Degraded is how long a kind may be without a complete list before readiness and rights do not wait for it any longer.
+	Degraded time.Duration
+	// EventQuiet is how long a source gets no second Event of one reason.
+	EventQuiet time.Duration
+	// Write bounds one request.
+	Write time.Duration
+	// LoopWindow is how long a copy that somebody changes in a loop is left as it is.
+	LoopWindow time.Duration
+	// Tick is the time between two Ticked Inputs, and between two checks of whether a scrub is due.
+	Tick time.Duration
+	// Stuck is how long a namespace waits for removals before this is reported.
+	Stuck time.Duration
+	// Rails is how long the first RoleBindings of a namespace wait for copies of other kinds that cannot be written.
+	Rails time.Duration
+}
+
+// DefaultTiming returns what production uses.
+func DefaultTiming() Timing {
+	return Timing{
+		ConflictMax:  45 * time.Second,
+		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
+		Degraded:   30 * time.Second,
+		EventQuiet: 5 * time.Minute,
+		Write:      30 * time.Second,
+		LoopWindow: 10 * time.Minute,
+		Tick:       time.Second,
+		Stuck:      time.Second,
+		Rails:      10 * time.Second,
+	}
+}
+
+// compareSlots orders slots by namespace, kind and name.
+func compareSlots(a, b Slot) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
+}
+
+// Forest returns the snapshot by which the State plans.
+func (s *State) Forest() *forest.Snapshot { return s.world.Forest }

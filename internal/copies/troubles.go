@@ -1,0 +1,365 @@
+package copies
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// slotTrouble is what keeps a slot from being what it should be.
+type slotTrouble struct {
+	reason    v1alpha1.Reason // Conflict, Rejected, or "" for a failure that passes by itself
+	from      string          // the namespace of the source
+	text      string          // what is in the way, for conditions and Events
+	tries     int
+	announced bool // an Event was sent on the source
+	silent    bool // the source is in mode create: another object satisfies it
+	reading   bool // the slot is that of a source that could not be read: nothing is known of its copies either
+}
+
+// isConflict reports whether another object is at the slot.
+func (t slotTrouble) isConflict() bool { return t.reason == v1alpha1.ReasonConflict }
+
+// isBlocked reports whether an object is at the slot: another one, or one that is being deleted.
+func (t slotTrouble) isBlocked() bool { return t.isConflict() || t.text == ErrBeingDeleted.Error() }
+
+// troubles are the slots and sources in trouble.
+type troubles struct {
+	slots map[string]map[Slot]*slotTrouble // by namespace
+	// invalid are the sources that cannot be judged, by namespace, and why. A copy of another source may be in trouble at the same slot.
+	invalid map[string]map[Slot]string
+	// complete says that every slot was worked on since this replica leads, but for those in unknown: slots whose first try has failed for
+	// a reason that passes by itself, and has not passed yet; true for sources that could not be read.
+	complete bool
+	unknown  map[Slot]bool
+}
+
+func newTroubles() troubles {
+	return troubles{slots: map[string]map[Slot]*slotTrouble{}, invalid: map[string]map[Slot]string{}}
+}
+
+// troubleOf returns the trouble of a slot; the zero value if it has none.
+func (s *State) troubleOf(slot Slot) slotTrouble {
+	if known := s.troubles.slots[slot.Namespace][slot]; known != nil {
+		return *known
+	}
+	return slotTrouble{}
+}
+
+// recordTrouble counts one more try of a slot that failed. isNew says that the reason is another one than before.
+func (s *State) recordTrouble(slot Slot, now slotTrouble) (recorded *slotTrouble, isNew bool) {
+	t := &s.troubles
+	known := t.slots[slot.Namespace][slot]
+	switch {
+	case known != nil && known.reason != "" && now.reason == "": // a failure that passes by itself does not replace a trouble with a reason
+	case known == nil || known.reason != now.reason:
+		if isNew = true; known != nil {
+			s.report(known.from)
+		}
+		known = &now
+		if t.slots[slot.Namespace] == nil {
+			t.slots[slot.Namespace] = map[Slot]*slotTrouble{}
+		}
+		t.slots[slot.Namespace][slot] = known
+		s.report(slot.Namespace, now.from)
+	case known.text != now.text || known.from != now.from || known.silent != now.silent:
+		s.report(slot.Namespace, known.from, now.from)
+		known.text, known.from, known.silent = now.text, now.from, now.silent
+	}
+	if now.reason != "" {
+		s.recordKnown(slot)
+	}
+	known.tries++
+	return known, isNew
+}
+
+// recordInvalid keeps why the source at slot cannot be judged, if it cannot; source is nil if there is none.
+func (s *State) recordInvalid(slot Slot, source *Source) {
+	why := ""
+	if source != nil {
+		why = source.Invalid
+	}
+	here := s.troubles.invalid[slot.Namespace]
+	switch {
+	case here[slot] == why:
+		return
+	case why == "":
+		if delete(here, slot); len(here) == 0 {
+			delete(s.troubles.invalid, slot.Namespace)
+		}
+	case here == nil:
+		s.troubles.invalid[slot.Namespace] = map[Slot]string{slot: why}
+	default:
+		here[slot] = why
+	}
+	s.report(slot.Namespace)
+}
+
+// clearTransient forgets the trouble at slot if it is a failure that passes by itself, as of a source that could not be read. The trouble of
+// a copy that cannot be at slot has a reason, and stays.
+func (s *State) clearTransient(slot Slot) {
+	if known := s.troubles.slots[slot.Namespace][slot]; known != nil && known.reason == "" {
+		s.forgetTrouble(slot)
+	}
+}
+
+// clearTrouble forgets the trouble of a slot that is right now, and announces that a conflict has ended that was announced.
+func (s *State) clearTrouble(slot Slot, action Action) {
+	was := s.troubles.slots[slot.Namespace][slot]
+	if was == nil {
+		return
+	}
+	s.forgetTrouble(slot)
+	s.report(slot.Namespace, was.from)
+	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != Nothing {
+		s.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
+			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
+	}
+}
+
+func (s *State) forgetTrouble(slot Slot) {
+	s.recordKnown(slot)
+	if delete(s.troubles.slots[slot.Namespace], slot); len(s.troubles.slots[slot.Namespace]) == 0 {
+		delete(s.troubles.slots, slot.Namespace)
+	}
+}
+
+// forgetTroubles forgets the troubles of namespaces that are gone, and reports the namespaces that are above a namespace with troubles after
+// a change of the forest, or were so before.
+func (s *State) forgetTroubles(c ForestChanged) {
+	t := &s.troubles
+	for _, namespace := range c.Namespaces {
+		isGone := c.New.Namespace(namespace) == nil
+		if isGone {
+			delete(t.invalid, namespace)
+		}
+		if t.slots[namespace] == nil {
+			continue
+		}
+		if isGone {
+			for slot, known := range t.slots[namespace] {
+				s.recordKnown(slot)
+				s.report(known.from)
+			}
+			delete(t.slots, namespace)
+		}
+		s.reportAbove(c.Old, namespace)
+		s.reportAbove(c.New, namespace)
+	}
+}
+
+// mostUnknown bounds troubles.unknown. Where more slots than that are tried again, the API server is taken to be down, and nothing is known
+// of any slot.
+const mostUnknown = 1000
+
+func (t Ticked) apply(s *State) {
+	if t.Idle && !s.troubles.complete && s.CheckSynced() == nil {
+		s.completeTroubles()
+	}
+	s.reportStuck()
+}
+
+// completeTroubles records that every slot was worked on since this replica leads, and reports what may have something to report: namespaces
+// with troubles, those that wait for removals, and those that may report a trouble from before the start. Slots that are tried again for a
+// reason that passes by itself become unknown: one slot that is never answered must not hide what is known of all others.
+func (s *State) completeTroubles() {
+	unknown := s.findRetried()
+	if len(unknown) > mostUnknown {
+		return
+	}
+	s.troubles.complete, s.troubles.unknown = true, unknown
+	for namespace := range s.troubles.slots {
+		s.report(namespace)
+	}
+	for namespace := range s.removals.barriers {
+		s.report(namespace)
+	}
+	s.reportEverywhere()
+}
+
+// findRetried returns the slots that are tried again for a reason that passes by itself; true for sources.
+func (s *State) findRetried() map[Slot]bool {
+	all := map[Slot]bool{}
+	for _, here := range s.troubles.slots {
+		for slot, known := range here {
+			if known.reason == "" && known.text == "" { // a slot with a text does not count: an object may be being deleted for ever
+				all[slot] = known.reading
+			}
+		}
+	}
+	return all
+}
+
+// recordKnown takes a slot off troubles.unknown, and reports the namespaces that could not be reported because of this slot.
+func (s *State) recordKnown(slot Slot) {
+	reading, was := s.troubles.unknown[slot]
+	if !was {
+		return
+	}
+	delete(s.troubles.unknown, slot)
+	s.report(slot.Namespace)
+	if reading {
+		for below := range s.world.Forest.Below(slot.Namespace) {
+			s.reportOne(below)
+		}
+	}
+}
+
+// IsKnown reports whether everything that a report on a namespace depends on was looked at since this replica leads: what is in it and below
+// it, and the sources above it. Before that, what is not in Troubles may be in trouble all the same.
+func (s *State) IsKnown(namespace string) bool {
+	f := s.world.Forest
+	above, _ := f.Sources(namespace)
+	for slot, reading := range s.troubles.unknown {
+		if slot.Namespace == namespace || slices.Contains(f.Place(slot.Namespace).Path, namespace) || reading && slices.Contains(above.Names, slot.Namespace) {
+			return false
+		}
+	}
+	return s.troubles.complete
+}
+
+// report says that these namespaces, and those above them, have something new to report.
+func (s *State) report(namespaces ...string) {
+	for _, name := range namespaces {
+		if name != "" {
+			s.reportAbove(s.world.Forest, name)
+		}
+	}
+}
+
+// reportAbove reports a namespace, and those above it in the forest f.
+func (s *State) reportAbove(f *forest.Snapshot, namespace string) {
+	s.reportOne(namespace)
+	for _, above := range f.Place(namespace).Path {
+		s.reportOne(above)
+	}
+}
+
+// reportOne reports one namespace. Before every slot was worked on, there is nothing to report.
+func (s *State) reportOne(namespace string) {
+	if !s.troubles.complete {
+		return
+	}
+	if s.out.reports == nil {
+		s.out.reports = map[string]bool{}
+	}
+	s.out.reports[namespace] = true
+}
+
+// reportEverywhere reports every namespace with a HierarchyConfiguration.
+func (s *State) reportEverywhere() {
+	f := s.world.Forest
+	for name := range f.All() {
+		if f.Hierarchy(name) != nil {
+			s.reportOne(name)
+		}
+	}
+}
+
+// reportVisibility reports the namespaces whose copies depend on what the operator sees in namespace, or Everywhere.
+func (s *State) reportVisibility(namespace string) {
+	if namespace == Everywhere {
+		s.reportEverywhere()
+		return
+	}
+	s.report(namespace)
+	for below := range s.world.Forest.Below(namespace) {
+		s.reportOne(below)
+	}
+}
+
+// Troubles returns what keeps copies in these namespaces from being what they should be, in alphabetical order. Copies that others wait for,
+// because they must be removed first, are among the troubles when none was removed in their namespace for Timing.Stuck.
+func (s *State) Troubles(namespaces iter.Seq[string]) []Trouble {
+	var all []Trouble
+	for namespace := range namespaces {
+		all = append(all, s.world.Limits.HeldAround(namespace)...)
+		for slot, why := range s.troubles.invalid[namespace] {
+			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonInvalidSource, From: namespace, Text: why})
+		}
+		leaving := map[Slot]*Copy{}
+		if barrier := s.removals.barriers[namespace]; barrier != nil && barrier.reported {
+			leaving = s.findLeaving(namespace)
+		}
+		for slot, c := range leaving {
+			all = append(all, Trouble{Slot: slot, Reason: v1alpha1.ReasonWaitingForRemoval, From: c.From, Text: describeRemoval(c, s.troubleOf(slot))})
+		}
+		for slot, t := range s.troubles.slots[namespace] {
+			if t.reason != "" && !t.silent && leaving[slot] == nil {
+				all = append(all, Trouble{Slot: slot, Reason: t.reason, From: t.from, Text: t.text})
+			}
+		}
+	}
+	slices.SortFunc(all, Trouble.Compare)
+	return all
+}
+
+// describeRemoval returns why a copy still exists that others wait for.
+func describeRemoval(c *Copy, t slotTrouble) string {
+	switch {
+	case c.Kept != nil && len(c.Kept.Finalizers) > 0:
+		return fmt.Sprintf("it must be removed before copies of other sources come, and its finalizer %s keeps it", c.Kept.Finalizers[0])
+	case t.reason == v1alpha1.ReasonRejected:
+		return "it must be removed before copies of other sources come, and the API server refuses to delete it: " + t.text
+	}
+	return "it must be removed before copies of other sources come"
+}
+
+// KindCounts are the numbers of one kind, for metrics.
+type KindCounts struct {
+	Kind                                          schema.GroupKind
+	State                                         KindState
+	Sources, Copies, Conflicts, Rejected, Limited int
+	// Unseen is in how many namespaces nothing of the kind is seen, by the state of the watch there.
+	Unseen map[string]int
+}
+
+// CountKinds returns the numbers of each kind.
+func (s *State) CountKinds() []KindCounts {
+	held := s.world.Limits.CountHeld()
+	troubled := map[schema.GroupKind]map[v1alpha1.Reason]int{}
+	for _, here := range s.troubles.slots {
+		for slot, known := range here {
+			if known.silent {
+				continue
+			}
+			if troubled[slot.Kind] == nil {
+				troubled[slot.Kind] = map[v1alpha1.Reason]int{}
+			}
+			troubled[slot.Kind][known.reason]++
+		}
+	}
+	all := make([]KindCounts, 0, len(s.kinds))
+	for gk, k := range s.kinds {
+		c := KindCounts{
+			Kind: gk, State: k.state, Limited: held[gk.Group][gk.Kind], Unseen: s.countUnseen(k),
+			Conflicts: troubled[gk][v1alpha1.ReasonConflict], Rejected: troubled[gk][v1alpha1.ReasonRejected],
+		}
+		c.Sources, c.Copies = s.world.Len(gk)
+		all = append(all, c)
+	}
+	return all
+}
+
+// countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by state.
+func (s *State) countUnseen(k *watchedKind) map[string]int {
+	states := map[string]string{}
+	for _, w := range k.watches {
+		for namespace := range maps.Keys(s.followed) {
+			if status := w.unseen(namespace); k.IsNarrow() && status.State != "" {
+				states[namespace] = string(status.State)
+			}
+		}
+	}
+	counts := map[string]int{}
+	for _, state := range states {
+		counts[state]++
+	}
+	return counts
+}

@@ -1,0 +1,441 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/text"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// KindState is what the watches of a kind show together.
+type KindState string
+
+// The states of a kind.
+const (
+	KindSyncing   KindState = "syncing"
+	KindActive    KindState = "active"
+	KindPending   KindState = "pending"   // the API server does not serve the kind
+	KindForbidden KindState = "forbidden" // the operator may not list or watch the kind anywhere
+	KindDegraded  KindState = "degraded"  // the API server has not listed the kind for Timing.Degraded, for another reason
+)
+
+// KindStates are all states.
+var KindStates = []KindState{KindSyncing, KindActive, KindPending, KindForbidden, KindDegraded}
+
+// isBlind reports whether the operator sees no object of the kind anywhere although the API server serves the kind.
+func (s KindState) isBlind() bool { return s == KindForbidden || s == KindDegraded }
+
+// longestFailure bounds how many bytes of the API server's error a message repeats.
+const longestFailure = 256
+
+// watchedKind is a configured kind, with what its watches show.
+type watchedKind struct {
+	Kind
+	watches map[Role]*watchState
+	// resource and served are zero until the API server has served the kind.
+	resource schema.GroupVersionResource
+	served   schema.GroupVersionKind
+	state    KindState // of all watches together
+	failure  error     // why the kind was not listed; nil if it is listed, or if no error is known
+}
+
+// watchState is the state of one watch.
+type watchState struct {
+	state KindState
+	// statuses are by namespace; those of a watch of the whole cluster are at Everywhere. A namespace in which no list was tried has none,
+	// and one that is Pending is one for which informers.maxInformers or informers.maxNamespaces leaves no room.
+	statuses map[string]watchset.Status
+	complete bool // every namespace that is to be watched has had a status
+}
+
+func newWatchedKind(kind Kind) *watchedKind {
+	k := &watchedKind{Kind: kind, state: KindSyncing, watches: map[Role]*watchState{}}
+	for _, role := range kind.Roles() {
+		k.watches[role] = &watchState{state: KindSyncing, statuses: map[string]watchset.Status{}}
+	}
+	return k
+}
+
+// Roles returns the roles of the watches that the kind needs.
+func (k Kind) Roles() []Role {
+	if k.Mode == All {
+		return []Role{SourcesAndCopies}
+	}
+	return []Role{SourcesAlone, CopiesAlone}
+}
+
+func (c WatchChanged) apply(s *State) {
+	k := s.kinds[c.Kind]
+	w := k.watches[c.Role]
+	if c.Status.Resource.Resource != "" {
+		k.resource, k.served = c.Status.Resource, c.Status.Kind
+	}
+	if c.Status.Err != nil {
+		k.failure = c.Status.Err
+	}
+	if !k.IsNarrow() {
+		w.record(Everywhere, c.Status)
+		s.setWatchState(k, w, w.stateEverywhere(c.Status))
+		return
+	}
+	s.changeNarrowWatch(k, w, c)
+}
+
+// stateEverywhere returns the state of a watch of the whole cluster with this status. A new try to list changes nothing before it has
+// ended, and a watch that breaks after its list was complete is tried again: what it has shown still counts.
+func (w *watchState) stateEverywhere(now watchset.Status) KindState {
+	switch now.State {
+	case watchset.Synced:
+		return KindActive
+	case watchset.NotServed:
+		return KindPending
+	case watchset.Forbidden:
+		return KindForbidden
+	case watchset.Degraded:
+		if w.state != KindActive {
+			return KindDegraded
+		}
+	case watchset.Syncing:
+		if w.state == KindPending {
+			return KindSyncing
+		}
+	}
+	return w.state
+}
+
+// changeNarrowWatch takes in the status of a watch of a narrow kind in one namespace or, in scope Auto, in the whole cluster.
+func (s *State) changeNarrowWatch(k *watchedKind, w *watchState, c WatchChanged) {
+	namespace, now := c.Namespace, c.Status
+	wasWide := w.isWide()
+	changed := w.record(namespace, now)
+	ended := now.State == watchset.Pending && now.Err == nil && namespace != Everywhere
+	switch {
+	case ended && wasWide: // the watch of the whole cluster shows what this watch has shown
+		s.setSight(c.Watch, namespace, Awaited)
+	case ended:
+		s.forgetNamespace(c.Watch, namespace)
+	default:
+		s.setSight(c.Watch, namespace, sightOf(now))
+	}
+	if wasWide && !w.isWide() || now.State == watchset.Synced && len(s.departed) > 0 {
+		s.emit(FollowSoon{})
+	}
+	if changed && namespace == Everywhere && now.State == watchset.Forbidden { // one that is degraded shows nothing again
+		s.forgetElsewhere(c.Watch)
+	}
+	s.settleWatch(k, w)
+	if changed {
+		s.reportVisibility(namespace)
+	}
+}
+
+// sightOf returns what the status of a watch means for its namespace.
+func sightOf(now watchset.Status) Sight {
+	switch now.State {
+	case watchset.Synced:
+		return Seen
+	case watchset.Syncing:
+		return Awaited
+	}
+	return Unseen
+}
+
+// record keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
+// status before a new try counts until the try has ended.
+func (w *watchState) record(namespace string, now watchset.Status) (changed bool) {
+	was, known := w.statuses[namespace]
+	switch {
+	case now.State == watchset.Syncing:
+		return false
+	case now.State == watchset.Pending && now.Err == nil:
+		delete(w.statuses, namespace)
+		return known && was.State != watchset.Synced
+	}
+	w.statuses[namespace] = now
+	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
+}
+
+// settleWatch makes a watch of a narrow kind active once every namespace that is to be watched has a status, of whatever kind: readiness
+// depends on no right. While some namespace says that the API server does not serve the kind, the watch is pending.
+func (s *State) settleWatch(k *watchedKind, w *watchState) {
+	state := KindSyncing
+	switch {
+	case w.isNotServed():
+		w.complete, state = false, KindPending
+	case w.complete || s.hasEveryStatus(k, w):
+		w.complete, state = true, KindActive
+	}
+	s.setWatchState(k, w, state)
+}
+
+func (w *watchState) isNotServed() bool {
+	for _, status := range w.statuses {
+		if status.State == watchset.NotServed {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
+	wide, tried := w.statuses[Everywhere]
+	if k.Scope == Auto && (!tried || wide.State != watchset.Forbidden) {
+		return tried // the watch of the whole cluster stands for all namespaces
+	}
+	for namespace := range s.followed {
+		if _, tried := w.statuses[namespace]; !tried {
+			return false
+		}
+	}
+	return s.followed != nil
+}
+
+// setWatchState sets the state of one watch, and with it that of its kind. When the kind becomes active, all its objects are looked at.
+func (s *State) setWatchState(k *watchedKind, w *watchState, now KindState) {
+	w.state = now
+	was, state := k.state, k.combineStates()
+	if k.state = state; was == state {
+		return
+	}
+	if state == KindActive {
+		k.failure = nil
+	}
+	gk := k.GroupKind()
+	s.world.SetKind(gk, k.Mode, state == KindActive)
+	if state == KindDegraded {
+		s.emit(Log{Message: k.describeDegraded(s.settings.Timing)})
+	}
+	if was.isBlind() || state.isBlind() {
+		s.reportEverywhere()
+	}
+	if state != KindActive {
+		return
+	}
+	s.queueKind(gk)
+	if gk == roles { // until now, the plans of RoleBindings could not ask for Roles
+		s.queueKind(roleBindings)
+	}
+}
+
+// combineStates returns the state of the kind: active if all watches are, else that of one that is not, if possible one that will not pass
+// by itself. A kind that is degraded stays so until all watches work.
+func (k *watchedKind) combineStates() KindState {
+	state := KindActive
+	for _, w := range k.watches {
+		if w.state != KindActive && (state == KindActive || state == KindSyncing) {
+			state = w.state
+		}
+	}
+	if state == KindSyncing && k.state == KindDegraded {
+		return KindDegraded
+	}
+	return state
+}
+
+// queueKind queues all sources and copies of a kind.
+func (s *State) queueKind(gk schema.GroupKind) {
+	sources, copies := s.world.KindIn(gk, Everywhere)
+	for _, slot := range sources {
+		s.queue(sourceTask(slot))
+	}
+	s.queue(slotKeys(copies)...)
+}
+
+// areSyncing reports whether objects of some kind may exist that were not listed yet.
+func (s *State) areSyncing() bool {
+	for _, k := range s.kinds {
+		if k.state == KindSyncing {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckSynced returns an error that names a kind that is not listed yet; nil if there is none. A kind that is not served, that may not be
+// listed, or that is degraded, does not count.
+func (s *State) CheckSynced() error {
+	for gk, k := range s.kinds {
+		if k.state == KindSyncing {
+			return fmt.Errorf("%s is not synced yet", gk)
+		}
+	}
+	return nil
+}
+
+// isWide reports whether the watch of the whole cluster is synced.
+func (w *watchState) isWide() bool { return w.statuses[Everywhere].State == watchset.Synced }
+
+// unseen returns why the operator sees nothing in namespace; the zero Status where the operator sees the objects there, or is about to
+// list them.
+func (w *watchState) unseen(namespace string) watchset.Status {
+	now, tried := w.statuses[namespace]
+	wide := w.statuses[Everywhere]
+	switch {
+	case wide.State == watchset.Synced, now.State == watchset.Synced:
+		return watchset.Status{}
+	case !tried && wide.State != watchset.Forbidden: // where the watch of the whole cluster is forbidden, each namespace has its own
+		return wide
+	}
+	return now
+}
+
+// describeDegraded returns what is wrong with a kind that is degraded, and what to do.
+func (k *watchedKind) describeDegraded(timing Timing) string {
+	answer := "none"
+	if k.failure != nil {
+		answer = text.Cut(causeOf(k.failure).Error(), longestFailure)
+	}
+	return fmt.Sprintf("kind %s of group %q is Degraded: the API server has not listed it for %s, so nothing of it is copied or removed until it does; "+
+		"mend what serves it, such as the conversion webhook of its CRD, or take it off propagation.kinds; the last error: %s",
+		k.Kind.Kind, k.Group, timing.Degraded, answer)
+}
+
+// causeOf returns the API server's own error from that of a watch.
+func causeOf(err error) error {
+	if degraded := (*watchset.DegradedError)(nil); errors.As(err, &degraded) && degraded.Cause != nil {
+		return degraded.Cause
+	}
+	return err
+}
+
+// describeForbidden returns what to do about a kind that the operator may not list anywhere.
+func (k *watchedKind) describeForbidden() string {
+	advice := ", or set scope of the kind in propagation.kinds to Auto, so that it is watched where that is allowed"
+	if k.Group == rbacv1.GroupName { // kinds of RBAC are always watched in the whole cluster
+		advice = ""
+	}
+	return fmt.Sprintf("%s: forbidden cluster-wide, so nothing of it is copied or removed anywhere; grant the operator list and watch on it by a "+
+		"ClusterRoleBinding%s", k.resource.GroupResource(), advice)
+}
+
+// DescribeBlind returns a sentence for each kind of which nothing can be seen anywhere, in alphabetical order.
+func (s *State) DescribeBlind() []string {
+	var all []string
+	for _, k := range s.kinds {
+		switch k.state {
+		case KindDegraded:
+			all = append(all, k.describeDegraded(s.settings.Timing))
+		case KindForbidden:
+			all = append(all, k.describeForbidden())
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// unseenPart is what the operator cannot see of a narrow kind in one namespace, and why.
+type unseenPart struct {
+	resource  schema.GroupResource
+	namespace string
+	status    watchset.Status
+}
+
+// findUnseen returns the narrow kinds of which the operator sees nothing in namespace, or no source in one of the namespaces above.
+func (s *State) findUnseen(namespace string) []unseenPart {
+	above, _ := s.world.Forest.Sources(namespace)
+	var all []unseenPart
+	for _, k := range s.kinds {
+		if !k.IsNarrow() || k.resource.Resource == "" {
+			continue
+		}
+		for role, w := range k.watches {
+			if status := w.unseen(namespace); status.State != "" {
+				all = append(all, unseenPart{k.resource.GroupResource(), namespace, status})
+			}
+			for _, from := range above.Names {
+				if status := w.unseen(from); status.State != "" && role.showsSources() {
+					all = append(all, unseenPart{k.resource.GroupResource(), from, status})
+				}
+			}
+		}
+	}
+	return all
+}
+
+// DescribeUnseen returns a sentence for each narrow kind whose copies in namespace cannot be judged, because the operator cannot see them
+// there, or the sources in a namespace above; in alphabetical order.
+func (s *State) DescribeUnseen(namespace string) []string {
+	found := map[string]bool{}
+	for _, part := range s.findUnseen(namespace) {
+		where := ""
+		if part.namespace != namespace {
+			where = " in namespace " + part.namespace
+		}
+		found[fmt.Sprintf("%s%s: %s", part.resource, where, describeStatus(part.status))] = true
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// describeStatus returns why a watch shows nothing, in a few words.
+func describeStatus(now watchset.Status) string {
+	switch {
+	case now.State == watchset.Forbidden:
+		return "forbidden, missing " + strings.Join(now.Missing, ", ")
+	case errors.Is(now.Err, watchset.ErrLimit):
+		return "not watched, for informers.maxInformers or informers.maxNamespaces is reached"
+	case now.Err != nil:
+		return text.Cut(now.Err.Error(), longestFailure)
+	}
+	return strings.ToLower(string(now.State))
+}
+
+// LacksRight reports whether a right, or room for more watches, is missing to see a narrow kind in namespace, or its sources in a
+// namespace above. A watch that fails for another reason does not count, as all do while the API server is overloaded.
+func (s *State) LacksRight(namespace string) bool {
+	return slices.ContainsFunc(s.findUnseen(namespace), func(part unseenPart) bool {
+		return part.status.State == watchset.Forbidden || errors.Is(part.status.Err, watchset.ErrLimit)
+	})
+}
+
+// seesAllCopies reports whether the operator knows all copies of narrow kinds in namespace. Of a kind that the API server does not serve
+// there are no copies.
+func (s *State) seesAllCopies(namespace string) bool {
+	for _, k := range s.kinds {
+		if !k.IsNarrow() || k.state == KindPending {
+			continue
+		}
+		for role, w := range k.watches {
+			if role.showsCopies() && !w.isWide() && w.statuses[namespace].State != watchset.Synced {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ScrubPart is a part of all copies that a pass of the scrub reads at once: those of a kind in Namespace, or Everywhere.
+type ScrubPart struct {
+	Kind      schema.GroupVersionKind
+	Resource  schema.GroupVersionResource
+	Namespace string
+}
+
+// FindScrubParts returns what a pass of the scrub is to read: the copies of each active kind, all together where the whole cluster is
+// watched, else one namespace after the other.
+func (s *State) FindScrubParts() []ScrubPart {
+	var parts []ScrubPart
+	for _, k := range s.kinds {
+		if k.Mode == Remove || k.state != KindActive || k.resource.Resource == "" {
+			continue
+		}
+		isWide := true
+		for _, w := range k.watches {
+			isWide = isWide && (!k.IsNarrow() || w.isWide())
+		}
+		if isWide {
+			parts = append(parts, ScrubPart{k.served, k.resource, Everywhere})
+			continue
+		}
+		for namespace := range s.followed {
+			parts = append(parts, ScrubPart{k.served, k.resource, namespace})
+		}
+	}
+	return parts
+}

@@ -1,0 +1,254 @@
+package copies
+
+import (
+	"slices"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/fairqueue"
+)
+
+// largeBody is the size of a source, in bytes, from which on one turn of the source's lane writes several copies, one after the other, and
+// these writes have a weight (see fairqueue.Attributes). With turns of one copy each, twenty sources of 1 MiB, whose bodies do not fit into memory
+// together, would be read and rendered anew for each copy.
+const largeBody = 64 << 10
+
+// TurnOf returns where a key waits in the queue. The tenant is the root of the tree around the key's namespace, and "" outside of every
+// tree. Class 0 comes first in a tenant: keys of anything but a slot, which cost no write of a copy, and slots of RoleBindings where a write
+// may take rights away, so that no flood of other copies keeps a right alive; these are urgent. Class 1 has the other deletions, class 2 the
+// rest. The lane is the source of the copy.
+func (s *State) TurnOf(key Key) fairqueue.Attributes {
+	w := s.world
+	turn := fairqueue.Attributes{Tenant: w.Forest.RootOf(key.Slot.Namespace)}
+	if key.Task != WriteSlot {
+		// A look at a source costs a read; one at a namespace, or at the limits of a tree, asks nothing of the API server.
+		turn.Urgent = key.Task != LookAtSource || GivesRights(key.Slot)
+		return turn
+	}
+	action := w.Plan(key.Slot)
+	turn.Class, turn.Lane = 2, action.Source.String()
+	if source := w.Sources.At(action.Source); source != nil {
+		turn.Burst = 1 + source.Size/largeBody
+		if source.Size >= largeBody && (action.Verb == Create || action.Verb == Update) {
+			turn.Weight = source.Size
+		}
+	}
+	switch {
+	case GivesRights(key.Slot) && action.Verb != Create:
+		turn.Class, turn.Weight, turn.Urgent = 0, 0, true
+	case action.Verb == Delete:
+		turn.Class = 1
+	}
+	return turn
+}
+
+func (Elected) apply(s *State) {
+	s.measured.leading = true
+	for gk := range s.kinds {
+		s.queueKind(gk)
+	}
+}
+
+func (w Started) apply(s *State) {
+	switch w.Key.Task {
+	case LookAtNamespace:
+		s.queueSlotsIn(w.Key.Slot.Namespace)
+	case LookAtSource:
+		s.startSource(w.Key.Slot)
+	case LookAtLimits:
+		s.reviewLimits(w.Key.Slot.Namespace)
+	case WriteSlot:
+		if s.startSlot(w.Key.Slot); !s.out.hasRequest() {
+			s.endRailWait(w.Key.Slot)
+		}
+	}
+}
+
+func (c *collector) hasRequest() bool {
+	return slices.ContainsFunc(c.others, func(one Output) bool { _, is := one.(Request); return is })
+}
+
+// queueSlotsIn queues every slot in namespace that a plan may concern, and every slot there with a trouble, even if no source wants a copy
+// in that slot any longer.
+func (s *State) queueSlotsIn(namespace string) {
+	slots := s.world.SlotsIn(namespace)
+	for slot := range s.troubles.slots[namespace] {
+		slots = append(slots, slot)
+	}
+	s.recordMoves(s.measured.moves.planned(namespace, slots, s.world.Plan))
+	s.queue(slotKeys(slots)...)
+}
+
+// startSource asks for a read of a version of a source that was not read yet, or for a look at a source that is missing. Where neither is
+// needed, it queues every slot that the source concerns.
+func (s *State) startSource(slot Slot) {
+	known, k := s.world.Sources.At(slot), s.kinds[slot.Kind]
+	switch {
+	case !s.world.SeesSource(slot): // the source is queued again when the operator sees its namespace
+		s.clearTransient(slot)
+		return
+	case known == nil && s.needsLoss(slot):
+		if k.resource.Resource != "" {
+			s.emit(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
+		}
+		return
+	case known == nil:
+	case known.Invalid != "":
+		s.announceSource(slot, known.UID, true, v1alpha1.ReasonInvalidSource, known.Invalid)
+	case known.IsUnread() && s.needsBody(slot):
+		if k.resource.Resource != "" {
+			s.emit(ReadSource{Source: slot, Resource: k.resource})
+		}
+		return
+	}
+	s.finishSource(slot, false)
+}
+
+// needsLoss reports whether copies exist whose source is missing, and no read has looked for the source yet.
+func (s *State) needsLoss(slot Slot) bool {
+	return s.world.Copies.HasCopyOf(slot) && s.world.Loss(slot) == Unverified
+}
+
+// needsBody reports whether the body of a source that was not read yet is needed: where the source reaches a slot, where copies of it exist,
+// whose size counts toward limits, and for all that gives rights. The body of any other source is read when a namespace comes below it, or
+// gets labels that its selector selects: then the plan of a slot asks for it.
+func (s *State) needsBody(slot Slot) bool {
+	return GivesRights(slot) || s.world.Copies.HasCopyOf(slot) || slices.ContainsFunc(s.world.SlotsOf(slot), s.asksFor(slot))
+}
+
+// asksFor returns a function that reports whether the plan of a slot asks for a read of source.
+func (s *State) asksFor(source Slot) func(Slot) bool {
+	return func(slot Slot) bool {
+		action := s.world.Plan(slot)
+		return action.Verb == Look && action.Source == source
+	}
+}
+
+func (r SourceRead) apply(s *State) { s.endSource(r.Source, r.Err, true) }
+
+func (l LossFound) apply(s *State) {
+	if l.Err == nil {
+		s.world.SetLoss(l.Source, l.Loss)
+	}
+	s.endSource(l.Source, l.Err, false)
+}
+
+func (s *State) endSource(slot Slot, err error, wasRead bool) {
+	if err != nil && !isNotFound(err) {
+		s.retryLater(sourceTask(slot), err)
+		return
+	}
+	s.finishSource(slot, wasRead)
+}
+
+// finishSource queues every slot that a source concerns, after everything is known of the source that can be known now.
+func (s *State) finishSource(slot Slot, wasRead bool) {
+	s.clearTransient(slot)
+	known := s.world.Sources.At(slot)
+	s.recordInvalid(slot, known)
+	if known != nil && known.Excluded != "" && known.Maker == Labelled && known.Mode != v1alpha1.ModeNone {
+		s.announceSource(slot, known.UID, true, v1alpha1.ReasonSourceExcluded, known.Excluded)
+	}
+	slots := s.world.SlotsOf(slot)
+	if wasRead && known != nil && known.IsUnread() {
+		// The read has shown another object, or none: the watch is behind, and its next event queues these slots. Now they would ask for the
+		// same read again and again.
+		slots = slices.DeleteFunc(slots, s.asksFor(slot))
+	}
+	s.measured.fanouts.spread(slot, slots, s.world.Plan)
+	s.queue(slotKeys(slots)...)
+}
+
+// startSlot asks for the requests that bring one slot to what it should be, unless they must wait.
+func (s *State) startSlot(slot Slot) {
+	action, over := s.world.Plan(slot), s.world.Copies.At(slot)
+	if s.waitsForRemovals(slot, action) {
+		action = Action{Reason: v1alpha1.ReasonWaitingForRemoval}
+	}
+	if s.waitsForRails(slot, action) || s.waitsForCount(slot, action) || s.waitsInLoop(slot, action, over) {
+		return
+	}
+	k := s.kinds[slot.Kind]
+	switch {
+	case k == nil || k.resource.Resource == "":
+	case action.Reason == v1alpha1.ReasonLimitExceeded:
+		s.recordHeld(slot, action)
+	case action.Reason == v1alpha1.ReasonConflict:
+		s.endMeasured(slot)
+		s.recordConflict(slot, action, false)
+	case action.Verb == Look:
+		s.queue(sourceTask(action.Source))
+	case action.Verb == Nothing:
+		s.finishSlot(slot, action)
+	case action.Verb == Delete:
+		s.emit(CheckRemoval{Slot: slot, Action: action, Over: over})
+	default:
+		s.emit(WriteCopy{Slot: slot, Resource: k.resource, Action: action, Over: over, Probe: action.Verb == Create && s.troubleOf(slot).isBlocked()})
+	}
+}
+
+func (c RemovalChecked) apply(s *State) {
+	switch {
+	case c.Err == nil && s.world.Plan(c.Slot).Verb == Delete:
+		s.removals.unanswered[c.Slot.Namespace]++
+		s.emit(WriteCopy{Slot: c.Slot, Resource: s.kinds[c.Slot.Kind].resource, Action: c.Action, Over: c.Over})
+		return
+	case c.Err == nil: // another worker's read of the namespaces above has shown what the watch will show later
+		c.Err = ErrBehind
+	}
+	s.endSlot(c.Slot, c.Action, c.Err)
+}
+
+func (c CopyWritten) apply(s *State) {
+	s.takeResult(c.Slot, c.WriteCopy, c.Result)
+	if c.Action.Verb == Delete {
+		s.endRemoval(c.Slot.Namespace, c.Err)
+	}
+	s.endSlot(c.Slot, c.Action, c.Err)
+}
+
+// endSlot records how the requests for a slot have ended.
+func (s *State) endSlot(slot Slot, action Action, err error) {
+	switch {
+	case isBehind(err):
+		s.queueAfter(slotKey(slot), behindRetry)
+	case err != nil:
+		s.recordFailure(slot, action, err)
+	default:
+		s.finishSlot(slot, action)
+		s.queueOvertaken(slot, action)
+	}
+	s.endRailWait(slot)
+}
+
+// finishSlot is called when nothing more is to be done for an action.
+func (s *State) finishSlot(slot Slot, action Action) {
+	if !waitsForRemoval(action) {
+		s.endMeasured(slot)
+	}
+	s.clearTrouble(slot, action)
+	s.reviewLimitsSoon(slot.Namespace) // a copy that was written may be smaller than the one that it replaced, and leave room
+	s.queueBindings(slot)
+}
+
+// queueOvertaken queues a slot again if the forest or the source has changed while the slot's request was under way: such a change could not
+// queue the slot of a copy that did not exist yet.
+func (s *State) queueOvertaken(slot Slot, done Action) {
+	now := s.world.Plan(slot)
+	if now.Verb == Delete || now.Verb != Nothing && (now.Source != done.Source || now.Hash != done.Hash) {
+		s.queue(slotKey(slot))
+	}
+}
+
+// queueBindings is called when something was done about role: it queues the RoleBindings in role's namespace that could not be written there,
+// because role may be the Role that they name, and those that name role, because they go with it.
+func (s *State) queueBindings(role Slot) {
+	if role.Kind != roles {
+		return
+	}
+	s.queue(slotKeys(s.world.BindingsTo(role))...)
+	for slot := range s.troubles.slots[role.Namespace] {
+		if GivesRights(slot) {
+			s.queue(slotKey(slot))
+		}
+	}
+}
