@@ -44,8 +44,8 @@ type Options struct {
 	Events      record.EventRecorder
 	Concurrency int
 	Scrub       copying.Scrub
-	// Informers are the options of all watches.
-	Informers watchset.Options
+	// Informers follow the kinds. The manager starts them.
+	Informers *watchset.Set
 	// Troubled is called with the namespaces that have something new to report. It must not block, nor call the Runner; nil reports to
 	// nobody. The operator gives hierarchy.Reporter.Again.
 	Troubled func(namespaces ...string)
@@ -74,11 +74,6 @@ func New(o Options, settings copies.Settings) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for copies: %w", err)
 	}
-	o.Informers.DegradedAfter = settings.Timing.Degraded
-	set, err := watchset.New(copying.OverHTTP1(o.Config), o.Informers)
-	if err != nil {
-		return nil, err
-	}
 	if o.Unprotected == nil {
 		o.Unprotected = func() bool { return false }
 	}
@@ -89,7 +84,7 @@ func New(o Options, settings copies.Settings) (*Runner, error) {
 	r.queue = fairqueue.New(r.attributesOf, clock.RealClock{})
 	r.removals = newRemovalChecks(o.View, w, r.read)
 	r.sources = newSources(w, settings.Rules, r.apply)
-	r.watches = newWatches(set, r.apply)
+	r.watches = newWatches(o.Informers, r.apply)
 	return r, nil
 }
 

@@ -29,7 +29,7 @@ const (
 // key that was taken away while nobody watched, or a change under the operator's own field manager.
 func (r *Runner) scrub(ctx context.Context) {
 	passes := copying.Passes{
-		Pace: r.Options.Scrub, Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected, Tick: r.settings.Timing.Tick,
+		Pace: r.Scrub, Ready: func() bool { return r.Ready(nil) == nil }, Unprotected: r.Unprotected, Tick: r.settings.Timing.Tick,
 	}
 	passes.Run(ctx, func(ctx context.Context) {
 		if err := r.compareAll(ctx); err != nil && ctx.Err() == nil {
@@ -39,7 +39,7 @@ func (r *Runner) scrub(ctx context.Context) {
 }
 
 func (r *Runner) compareAll(ctx context.Context) error {
-	limiter := rate.NewLimiter(rate.Limit(r.Options.Scrub.ObjectsPerSecond), pageObjects)
+	limiter := rate.NewLimiter(rate.Limit(r.Scrub.ObjectsPerSecond), pageObjects)
 	var parts []copies.ScrubPart
 	r.read(func(s *copies.State) { parts = s.FindScrubParts() })
 	failed := map[schema.GroupKind]error{}

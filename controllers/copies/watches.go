@@ -52,9 +52,9 @@ func (w *watches) run(ctx context.Context, kinds []copies.Kind) error {
 			}
 		}
 	}
-	err := w.set.Start(ctx) // until ctx is done
+	<-ctx.Done()
 	running.Wait()
-	return err
+	return nil
 }
 
 func (w *watches) acquire(kind copies.Kind, role copies.Role) error {

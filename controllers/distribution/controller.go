@@ -2,10 +2,10 @@
 //
 // A distribution is a ResourceDistribution; its targets are the namespaces that it selects. A slot is the place of one object:
 // kind, namespace and name. A copy is the object that the operator keeps in a target's slot. An obstacle is somebody else's object
-// in such a slot. A feed takes the objects that a watch brings. A run is what is known of one distribution, as long as it is the
+// in such a slot. A run is what is known of one distribution, as long as it is the
 // same object. A review plans all targets of one distribution together.
 //
-// When a ResourceDistribution changes, watches (watches.go) pass it to a feed (feeds.go), which updates its run (runs.go, run.go)
+// When a ResourceDistribution changes, pkg/watchset shows it to a sink (watches.go), whose feed (feeds.go) updates its run (runs.go, run.go)
 // and queues its key (queue.go). A worker takes the key, and reviews (reviews.go) judge all its targets together: progress
 // (progress.go, judge.go) plans with the copies in copyTable (copytable.go), and lookout (obstacles.go) lists obstacles where there
 // may be some. The status (statuses.go) stores what a restarted operator must know, and the keys of the targets to be written are
@@ -62,23 +62,16 @@ func New(o Options, s Settings) (*Controller, error) {
 	}
 	client, err := metadata.NewForConfig(copying.OverHTTP1(o.Config))
 	if err != nil {
-		return nil, fmt.Errorf("making the client for watches: %w", err)
-	}
-	objects, err := newObjects(o.Config)
-	if err != nil {
-		return nil, fmt.Errorf("making the client for ResourceDistributions: %w", err)
+		return nil, fmt.Errorf("making the client for lists: %w", err)
 	}
 	settings := &s
 	f := &facts{settings: settings, view: o.View, runs: newRuns(), kinds: newKinds(s.Kinds), copies: newCopyTable(nameIn(o.View))}
 	q := newQueue(f.runs, o.Timing.Pace)
-	w, told, repairs := &watcher{client}, &events{o.Events}, copies.NewRepairs()
-	l := &lookout{settings: settings, view: o.View, watcher: w, queue: q, limit: o.Timing.List}
+	told, repairs := &events{o.Events}, copies.NewRepairs()
+	l := &lookout{settings: settings, view: o.View, set: o.Informers, client: client, queue: q, limit: o.Timing.List}
 	return &Controller{
 		Options: o, facts: f, queue: q,
-		watches: &watches{
-			settings: settings, timing: o.Timing, mapper: o.Mapper, watcher: w, objects: objects,
-			runs: f.runs, kinds: f.kinds, copies: f.copies, queue: q,
-		},
+		watches: &watches{settings: settings, set: o.Informers, runs: f.runs, kinds: f.kinds, copies: f.copies, queue: q},
 		reviews: &reviews{facts: f, timing: o.Timing, queue: q, lookout: l, statuses: &statuses{o.Timing, q, writer, told}},
 		targets: &targets{
 			facts: f, timing: o.Timing, queue: q, repairs: repairs, copier: &copier{f.runs, f.copies, q, writer, l},
@@ -122,8 +115,7 @@ func (w watching) Start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager is stopping
 	}
 	w.View.Subscribe(w.queueAffected)
-	w.watches.watchDefinition(ctx) // until ctx is done
-	return nil
+	return w.watches.run(ctx)
 }
 
 // writing carries out the plans, on the leader alone.
@@ -183,9 +175,9 @@ func (c *Controller) queueAffected(change view.Change) {
 }
 
 // Ready is a readiness check: where the CRD is served, all ResourceDistributions and their copies have been listed. It stops
-// waiting for a list after Timing.Degraded.
+// waiting for a list after DegradedAfter.
 func (c *Controller) Ready(*http.Request) error {
-	served, awaited := c.facts.runs.isServed(time.Now(), c.Timing.Degraded)
+	served, awaited := c.facts.runs.isServed(time.Now(), c.facts.settings.DegradedAfter)
 	if awaited {
 		return fmt.Errorf("the ResourceDistributions are not synced yet")
 	}

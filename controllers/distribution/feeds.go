@@ -1,11 +1,6 @@
 package distribution
 
 import (
-	"context"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
@@ -18,8 +13,6 @@ type distributionFeed struct {
 	copies   *copyTable
 	queue    *queue
 }
-
-func (f *distributionFeed) lost(error) {}
 
 func (f *distributionFeed) replace(all []*v1alpha1.ResourceDistribution) {
 	there := make(map[string]bool, len(all))
@@ -94,33 +87,4 @@ func findAll(r *runs, copies *copyTable) []key {
 		keys = append(keys, key{distribution: name})
 	}
 	return keys
-}
-
-// copyFeed is the sink of the watch on one kind's copies.
-type copyFeed struct {
-	watches  *watches
-	kind     *kind
-	vanished context.CancelFunc
-}
-
-func (f *copyFeed) replace(all []*metav1.PartialObjectMetadata) {
-	keys := f.watches.copies.replaceCopies(f.kind.GroupKind(), all)
-	f.watches.setState(f.kind, kindActive) // after all copies are known
-	f.watches.queue.add(keys...)
-}
-
-func (f *copyFeed) put(meta *metav1.PartialObjectMetadata) {
-	f.watches.queue.add(f.watches.copies.putCopy(f.kind.GroupKind(), meta)...)
-}
-
-func (f *copyFeed) gone(meta *metav1.PartialObjectMetadata) {
-	f.watches.queue.add(f.watches.copies.removeCopy(f.kind.GroupKind(), meta)...)
-}
-
-func (f *copyFeed) lost(err error) {
-	if apierrors.IsNotFound(err) {
-		f.vanished()
-		return
-	}
-	f.watches.setState(f.kind, kindForbidden)
 }

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // feedOf is the feed of a controller that knows no distribution.
@@ -82,7 +84,7 @@ func TestReadyWaitsForKinds(t *testing.T) {
 	if err := c.Ready(nil); err != nil {
 		t.Errorf("got %v where the CRD is not there, want that nothing is waited for", err)
 	}
-	c.Timing.Degraded = time.Hour
+	c.facts.settings.DegradedAfter = time.Hour
 	f.runs.setServed(true, time.Now())
 	if c.Ready(nil) == nil {
 		t.Error("the process is ready before ResourceDistributions are known")
@@ -92,12 +94,12 @@ func TestReadyWaitsForKinds(t *testing.T) {
 		t.Errorf("got %v, want that all is known", err)
 	}
 	one := c.facts.kinds.list()[0]
-	c.facts.kinds.setState(one, kindSyncing)
+	one.state = copies.KindSyncing
 	if c.Ready(nil) == nil {
 		t.Error("the process is ready before copies are known")
 	}
-	if !c.facts.kinds.degrade(one) || c.facts.kinds.degrade(one) {
-		t.Error("a kind degrades once, and only while it is syncing")
+	if state, changed := c.facts.kinds.setState(one, watchset.Status{State: watchset.Degraded}); state != copies.KindDegraded || !changed {
+		t.Error("a kind that was never listed degrades")
 	}
 	if err := c.Ready(nil); err != nil {
 		t.Errorf("got %v, want that a kind that can't be listed holds up nothing", err)

@@ -6,24 +6,16 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-)
 
-// kindState is the state of the watch on a kind's copies.
-type kindState string
-
-const (
-	kindSyncing   kindState = "syncing"
-	kindActive    kindState = "active"
-	kindPending   kindState = "pending"   // the API server doesn't serve the kind
-	kindForbidden kindState = "forbidden" // the operator may not list or watch it
-	kindDegraded  kindState = "degraded"  // its copies could not be listed for Timing.Degraded, for another reason
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // kind is a kind whose copies are watched. Only methods of kinds change one, or read the fields that may change.
 type kind struct {
 	schema.GroupVersionKind // never changes
 	resource                schema.GroupVersionResource
-	state                   kindState
+	state                   copies.KindState
 }
 
 // kinds are the configured kinds, with the state of the watch on each kind's copies.
@@ -35,7 +27,7 @@ type kinds struct {
 func newKinds(configured []schema.GroupVersionKind) *kinds {
 	k := &kinds{all: map[schema.GroupKind]*kind{}}
 	for _, gvk := range configured {
-		k.all[gvk.GroupKind()] = &kind{GroupVersionKind: gvk, state: kindSyncing}
+		k.all[gvk.GroupKind()] = &kind{GroupVersionKind: gvk, state: copies.KindSyncing}
 	}
 	return k
 }
@@ -47,14 +39,14 @@ func (k *kinds) list() []*kind {
 	return slices.Collect(maps.Values(k.all))
 }
 
-// find returns a copy of a kind's entry; one in state kindSyncing for a kind that is not watched yet.
+// find returns a copy of a kind's entry; one in state KindSyncing for a kind that is not watched yet.
 func (k *kinds) find(gk schema.GroupKind) kind {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if one := k.all[gk]; one != nil {
 		return *one
 	}
-	return kind{state: kindSyncing}
+	return kind{state: copies.KindSyncing}
 }
 
 // setResource records the resource by which objects of a kind are written.
@@ -64,24 +56,13 @@ func (k *kinds) setResource(one *kind, resource schema.GroupVersionResource) {
 	one.resource = resource
 }
 
-// setState sets the state of a kind, and says whether that changed it.
-func (k *kinds) setState(one *kind, state kindState) (changed bool) {
+// setState takes in the status of the watch on a kind's copies. It returns the state of the kind, and whether that has changed.
+func (k *kinds) setState(one *kind, now watchset.Status) (state copies.KindState, changed bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	changed = one.state != state
-	one.state = state
-	return changed
-}
-
-// degrade sets kindDegraded if the kind is still syncing, and says whether it did.
-func (k *kinds) degrade(one *kind) (was bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if one.state != kindSyncing {
-		return false
-	}
-	one.state = kindDegraded
-	return true
+	was := one.state
+	one.state = was.After(now)
+	return one.state, one.state != was
 }
 
 // findSyncing returns a kind whose copies are not listed yet; ok is false if there is none.
@@ -89,7 +70,7 @@ func (k *kinds) findSyncing() (gk schema.GroupKind, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for gk, one := range k.all {
-		if one.state == kindSyncing {
+		if one.state == copies.KindSyncing {
 			return gk, true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 )
 
@@ -75,14 +76,14 @@ func (v *reviews) findKind(d *distribute.Distribution, found *distribute.Review)
 	}
 	gk := d.Template.Kind.GroupKind()
 	switch k = v.kinds.find(gk); k.state {
-	case kindSyncing:
+	case copies.KindSyncing:
 		return k, false
-	case kindForbidden:
+	case copies.KindForbidden:
 		found.Unobserved = "the operator may not list or watch " + k.Kind + "s: give its ClusterRole get, list and watch on them"
-	case kindDegraded:
+	case copies.KindDegraded:
 		found.Unobserved = fmt.Sprintf("the API server has not listed the copies of %s for %s, and nothing is distributed until it does: mend what serves the kind, "+
-			"such as the conversion webhook of its CRD", gk, v.timing.Degraded)
-	case kindPending:
+			"such as the conversion webhook of its CRD", gk, v.settings.DegradedAfter)
+	case copies.KindPending:
 		found.Unobserved = "the API server does not serve " + gk.String()
 	}
 	return k, true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
@@ -166,7 +167,7 @@ func (r *run) planWrite(f *facts, namespace string) (w work, ok bool) {
 		return w, false
 	}
 	kind := f.kinds.find(d.Template.Kind.GroupKind())
-	if kind.state != kindActive {
+	if kind.state != copies.KindActive {
 		return w, false
 	}
 	if r.in.judged != d || r.in.unreported {

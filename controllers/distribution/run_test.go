@@ -14,6 +14,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 var secrets = corev1.SchemeGroupVersion.WithKind("Secret")
@@ -32,7 +33,7 @@ func newReviewed(t *testing.T) (*Controller, *run) {
 	}
 	c.View.Observe(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "d1", UID: "1", ResourceVersion: "1"}})
 	c.facts.runs.setSynced(true)
-	c.facts.kinds.setState(c.facts.kinds.list()[0], kindActive)
+	c.facts.kinds.setState(c.facts.kinds.list()[0], watchset.Status{State: watchset.Synced})
 	r := newRun(readDistribution(1, settings), v1alpha1.ResourceDistributionStatus{})
 	c.facts.runs.put(r)
 	return c, r
@@ -67,7 +68,7 @@ func TestNothingIsWrittenBeforeItsReview(t *testing.T) {
 		"Dropped":    {"there is no such distribution any more", func(_ *Controller, r *run) { r.drop() }, false},
 		"Unsynced":   {"other distributions are not known yet", func(c *Controller, _ *run) { c.facts.runs.setSynced(false) }, false},
 		"Pending": {"the kind is not served", func(c *Controller, _ *run) {
-			c.facts.kinds.setState(c.facts.kinds.all[secrets.GroupKind()], kindPending)
+			c.facts.kinds.setState(c.facts.kinds.all[secrets.GroupKind()], watchset.Status{State: watchset.NotServed})
 		}, false},
 	}
 	for name, tc := range cases {

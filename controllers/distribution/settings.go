@@ -3,7 +3,6 @@ package distribution
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -11,6 +10,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // Settings are the settings of the configuration that this controller uses.
@@ -20,13 +20,16 @@ type Settings struct {
 	Covered func(schema.GroupKind) bool
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
-	Scrub              copying.Scrub
+	// DegradedAfter is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
+	DegradedAfter time.Duration
+	Scrub         copying.Scrub
 }
 
 // Options are the controller's dependencies.
 type Options struct {
-	Config      *rest.Config
-	Mapper      meta.RESTMapper
+	Config *rest.Config
+	// Informers follow ResourceDistributions and their copies. The manager starts them.
+	Informers   *watchset.Set
 	View        *view.View
 	Events      record.EventRecorder
 	Concurrency int
@@ -42,10 +45,6 @@ type Timing struct {
 	Pace, Last time.Duration
 	// TransientMin and TransientMax bound the back-off of writes that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// KindMin and KindMax bound the back-off of discovery for a kind that is not served.
-	KindMin, KindMax time.Duration
-	// Degraded is how long copies, or ResourceDistributions, may be without a complete list before readiness waits no longer.
-	Degraded time.Duration
 	// Write limits one write, and List the request that lists obstacles.
 	Write, List time.Duration
 	// LoopWindow is how long a copy that somebody changes again and again is left unrestored.
@@ -59,7 +58,6 @@ func DefaultTiming() Timing {
 	return Timing{
 		Pace: 2 * time.Second, Last: 300 * time.Millisecond,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		KindMin: time.Second, KindMax: 5 * time.Minute, Degraded: 30 * time.Second,
 		Write: 30 * time.Second, List: 60 * time.Second, LoopWindow: 10 * time.Minute, ScrubTick: time.Second,
 	}
 }

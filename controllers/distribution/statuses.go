@@ -65,7 +65,7 @@ func (s *statuses) write(ctx context.Context, r *run, d *distribute.Distribution
 	if err != nil {
 		return err
 	}
-	meta, err := s.writer.UpdateStatus(ctx, distributions, d.Name, body)
+	meta, err := s.writer.UpdateStatus(ctx, v1alpha1.GroupVersion.WithResource("resourcedistributions"), d.Name, body)
 	if err != nil {
 		return err
 	}

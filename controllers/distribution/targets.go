@@ -83,7 +83,7 @@ func (t *targets) sayFarewell(ctx context.Context, k key) {
 	}
 	for slot, one := range t.copies.findIn(k.namespace, k.distribution) {
 		kind, verb := t.kinds.find(slot.Kind), distribute.Farewell(one)
-		if kind.state != kindActive || verb == distribute.Nothing {
+		if kind.state != copies.KindActive || verb == distribute.Nothing {
 			continue
 		}
 		w := work{slot: slot, resource: kind.resource, action: distribute.Action{Verb: verb}, copy: one}

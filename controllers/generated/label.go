@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +17,7 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/text"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // mostRefusal is how many bytes of the API server's error an Event repeats.
@@ -39,14 +39,14 @@ func (l *Labeller) work(ctx context.Context) {
 
 // labelSlot applies or removes the label of one object, if the label is not as the object's generator asks for.
 func (l *Labeller) labelSlot(ctx context.Context, slot copies.Slot) {
-	object, wanted, mapping := l.tables.look(slot)
-	if object != nil && mapping != nil && !copies.IsMode(wanted) {
+	object, wanted, served := l.tables.look(slot)
+	if object != nil && served.Resource.Resource != "" && !copies.IsMode(wanted) {
 		l.queue.Forget(slot)
-		l.tell(slot, object, mapping, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
+		l.tell(slot, object, served, v1alpha1.ReasonInvalidSource, "annotation "+v1alpha1.AnnotationPropagateGenerated+" of its controller is "+
 			strconv.Quote(text.Cut(wanted, 64))+", and must be create, update or none: its label stays as it is until that is corrected")
 		return
 	}
-	if object == nil || mapping == nil || !l.isManaged(slot.Namespace) || !object.PlanLabel(wanted) {
+	if object == nil || served.Resource.Resource == "" || !l.isManaged(slot.Namespace) || !object.PlanLabel(wanted) {
 		l.queue.Forget(slot)
 		return
 	}
@@ -55,13 +55,13 @@ func (l *Labeller) labelSlot(ctx context.Context, slot copies.Slot) {
 		l.queue.AddAfter(slot, wait)
 		return
 	}
-	answer, err := l.apply(ctx, slot, object.UID, wanted, mapping)
+	answer, err := l.apply(ctx, slot, object.UID, wanted, served)
 	switch {
 	case err == nil:
 		l.queue.Forget(slot)
 		l.tables.noteApplied(slot, answer)
 		if repair && l.repairs.Note(slot, time.Now(), l.Timing.LoopWindow) {
-			l.tell(slot, object, mapping, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
+			l.tell(slot, object, served, v1alpha1.ReasonDriftLoop, "somebody takes label "+v1alpha1.LabelPropagate+
 				" off again and again: it is put back once in ten minutes; take annotation "+v1alpha1.AnnotationPropagateGenerated+" off its controller, or have whoever does this leave the label")
 		}
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
@@ -69,7 +69,7 @@ func (l *Labeller) labelSlot(ctx context.Context, slot copies.Slot) {
 	default:
 		ctrl.Log.WithName("generated").Error(err, "labelling what is generated", "object", slot.String())
 		if l.queue.NumRequeues(slot) == 0 {
-			l.tell(slot, object, mapping, v1alpha1.ReasonMetadataRejected, "label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
+			l.tell(slot, object, served, v1alpha1.ReasonMetadataRejected, "label "+v1alpha1.LabelPropagate+" can't be written: "+text.Cut(err.Error(), mostRefusal))
 		}
 		l.queue.AddRateLimited(slot)
 	}
@@ -86,11 +86,11 @@ func (l *Labeller) isManaged(namespace string) bool {
 // apply sends a server-side apply of the label alone or, for mode "", of no label, which takes off only a label that the operator has applied
 // before. The UID keeps the request from making a deleted object anew; without force, a label that somebody else has set meanwhile is a
 // conflict.
-func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string, mapping *meta.RESTMapping) (*metav1.PartialObjectMetadata, error) {
+func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, mode string, served watchset.Status) (*metav1.PartialObjectMetadata, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.Timing.Write)
 	defer cancel()
 	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(mapping.GroupVersionKind)
+	object.SetGroupVersionKind(served.Kind)
 	object.Namespace, object.Name, object.UID = slot.Namespace, slot.Name, uid
 	if mode != "" {
 		object.Labels = map[string]string{v1alpha1.LabelPropagate: mode}
@@ -99,14 +99,14 @@ func (l *Labeller) apply(ctx context.Context, slot copies.Slot, uid types.UID, m
 	if err != nil {
 		return nil, fmt.Errorf("writing the label of %s: %w", slot, err)
 	}
-	return l.client.Resource(mapping.Resource).Namespace(slot.Namespace).
+	return l.client.Resource(served.Resource).Namespace(slot.Namespace).
 		Patch(ctx, slot.Name, types.ApplyPatchType, body, metav1.PatchOptions{FieldManager: copies.GeneratedManager})
 }
 
 // tell sends a Warning on the object.
-func (l *Labeller) tell(slot copies.Slot, object *copies.Generated, mapping *meta.RESTMapping, reason v1alpha1.Reason, message string) {
+func (l *Labeller) tell(slot copies.Slot, object *copies.Generated, served watchset.Status, reason v1alpha1.Reason, message string) {
 	on := &metav1.PartialObjectMetadata{}
-	on.SetGroupVersionKind(mapping.GroupVersionKind)
+	on.SetGroupVersionKind(served.Kind)
 	on.Namespace, on.Name, on.UID = slot.Namespace, slot.Name, object.UID
 	l.Events.Event(on, corev1.EventTypeWarning, string(reason), message)
 }

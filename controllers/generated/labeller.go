@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -37,8 +36,6 @@ type Settings struct {
 
 // Timing holds time constants, so that tests can shrink them.
 type Timing struct {
-	// LookMin and LookMax bound the back-off of looks for a kind that is not served.
-	LookMin, LookMax time.Duration
 	// LoopWindow is how long an object whose label somebody takes off in a loop is left without the label.
 	LoopWindow time.Duration
 	// Write bounds one request.
@@ -47,18 +44,17 @@ type Timing struct {
 
 // DefaultTiming is what production uses.
 func DefaultTiming() Timing {
-	return Timing{LookMin: time.Second, LookMax: time.Minute, LoopWindow: 10 * time.Minute, Write: 30 * time.Second}
+	return Timing{LoopWindow: 10 * time.Minute, Write: 30 * time.Second}
 }
 
 // Options are what a Labeller is made of.
 type Options struct {
 	Config *rest.Config
-	Mapper meta.RESTMapper
 	View   *view.View
 	Events record.EventRecorder
 	Timing Timing
-	// Informers are the options of the watches; their metrics must have no registerer that another set uses.
-	Informers watchset.Options
+	// Informers follow the kinds. The manager starts them.
+	Informers *watchset.Set
 }
 
 // Labeller labels generated objects, on the leader alone. A standby watches nothing for it.
@@ -67,7 +63,6 @@ type Labeller struct {
 	client   metadata.Interface
 	repairs  *copies.Repairs
 	settings Settings
-	set      *watchset.Set
 	tables   *tables
 	queue    workqueue.TypedRateLimitingInterface[copies.Slot]
 }
@@ -78,12 +73,8 @@ func New(o Options, s Settings) (*Labeller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for labels: %w", err)
 	}
-	set, err := watchset.New(o.Config, o.Informers)
-	if err != nil {
-		return nil, err
-	}
 	return &Labeller{
-		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, set: set, tables: newTables(s.Generators),
+		Options: o, client: client, repairs: copies.NewRepairs(), settings: s, tables: newTables(s.Generators),
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[copies.Slot](s.RetryMin, s.RetryMax)),
 	}, nil
 }
@@ -103,9 +94,16 @@ func (l *Labeller) Start(ctx context.Context) error {
 		return nil //nolint:nilerr // the manager is stopping
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = l.set.Start(ctx) }) // it fails only when it is started twice
+	kinds := map[schema.GroupKind]schema.GroupVersionKind{} // one kind may be both
 	for _, kind := range slices.Concat(l.settings.Kinds, l.settings.Generators) {
-		running.Go(func() { l.followKind(ctx, kind) })
+		kinds[kind.GroupKind()] = kind
+	}
+	for _, kind := range kinds {
+		lease, err := l.followKind(kind)
+		if err != nil {
+			return err
+		}
+		defer lease.Release()
 	}
 	running.Go(func() { l.work(ctx) })
 	<-ctx.Done()

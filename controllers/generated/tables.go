@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +25,6 @@ type tables struct {
 	controlled map[types.UID]map[copies.Slot]bool // the slots of objects, by controller
 	placed     map[string]map[copies.Slot]bool    // the slots of objects, by namespace
 	states     map[schema.GroupKind]watchset.Status
-	mappings   map[schema.GroupKind]*meta.RESTMapping
 	applied    map[copies.Slot]types.UID // the objects that were labelled by this process
 }
 
@@ -42,7 +40,7 @@ func newTables(generators []schema.GroupVersionKind) *tables {
 	t := &tables{
 		generators: map[types.UID]generator{}, objects: map[copies.Slot]*copies.Generated{}, controlled: map[types.UID]map[copies.Slot]bool{},
 		placed: map[string]map[copies.Slot]bool{},
-		states: map[schema.GroupKind]watchset.Status{}, mappings: map[schema.GroupKind]*meta.RESTMapping{}, applied: map[copies.Slot]types.UID{},
+		states: map[schema.GroupKind]watchset.Status{}, applied: map[copies.Slot]types.UID{},
 	}
 	for _, kind := range generators {
 		t.states[kind.GroupKind()] = watchset.Status{State: watchset.Pending}
@@ -183,12 +181,6 @@ func (t *tables) setState(kind schema.GroupKind, now watchset.Status) (concerned
 	return concerned
 }
 
-func (t *tables) setMapping(kind schema.GroupKind, mapping *meta.RESTMapping) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.mappings[kind] = mapping
-}
-
 // noteApplied takes in the answer to an apply, so that the next look knows of it before the watch brings it.
 func (t *tables) noteApplied(slot copies.Slot, answer metav1.Object) {
 	now := copies.GeneratedOf(answer)
@@ -223,20 +215,20 @@ func (t *tables) in(namespaces []string) (slots []copies.Slot) {
 // look returns what is known of an object, and the mode that its generator asks for. object is nil where nothing is known of it, or where its
 // generator may exist unseen: only while the watch of the generator's kind is synced does a missing generator not exist. Of a kind that the
 // configuration doesn't name nothing is known.
-func (t *tables) look(slot copies.Slot) (object *copies.Generated, wanted string, mapping *meta.RESTMapping) {
+func (t *tables) look(slot copies.Slot) (object *copies.Generated, wanted string, served watchset.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if object = t.objects[slot]; object == nil {
-		return nil, "", nil
+		return nil, "", watchset.Status{}
 	}
 	state, followed := t.states[object.ControllerKind]
 	if object.Controller != "" && (!followed || state.State != watchset.Synced) {
-		return nil, "", nil
+		return nil, "", watchset.Status{}
 	}
 	if g, ok := t.generators[object.Controller]; ok && g.kind == object.ControllerKind && g.namespace == slot.Namespace {
 		wanted = g.mode
 	}
-	return object, wanted, t.mappings[slot.Kind]
+	return object, wanted, t.states[slot.Kind]
 }
 
 // describeUnseen returns a sentence for each kind that can't be watched, in alphabetical order.

@@ -1,65 +1,31 @@
 package generated
 
 import (
-	"context"
+	"fmt"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/apianswer"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
-// followKind watches a kind in the whole cluster whenever the API server serves the kind, until ctx is done. Objects of one kind may be both
-// generators and generated, such as Secrets, which a Certificate generates.
-func (l *Labeller) followKind(ctx context.Context, kind schema.GroupVersionKind) {
-	backoff := wait.Backoff{Duration: l.Timing.LookMin, Cap: l.Timing.LookMax, Factor: 2, Jitter: 0.2, Steps: 32}
-	for ctx.Err() == nil {
-		mapping, err := apianswer.MappingOf(l.Mapper, kind)
-		switch {
-		case err == nil:
-			l.watchServed(ctx, kind.GroupKind(), mapping)
-		case meta.IsNoMatchError(err):
-			l.tables.setState(kind.GroupKind(), watchset.Status{State: watchset.NotServed})
-		default:
-			ctrl.Log.WithName("generated").Error(err, "looking for a kind", "kind", kind.GroupKind().String())
-		}
-		meta.MaybeResetRESTMapper(l.Mapper) // the mapper keeps kinds that are no longer served
-		select {
-		case <-ctx.Done():
-		case <-time.After(backoff.Step()):
-		}
-	}
-}
-
-// watchServed watches a kind until ctx is done or the API server no longer serves the kind.
-func (l *Labeller) watchServed(ctx context.Context, kind schema.GroupKind, mapping *meta.RESTMapping) {
-	sink := &sink{Labeller: l, kind: kind, gone: make(chan struct{}, 1)}
-	l.tables.setMapping(kind, mapping)
-	lease, err := l.set.Acquire(watchset.Static("generated"), watchset.Request{Resource: mapping.Resource, Sink: sink})
+// followKind follows a kind in the whole cluster. Objects of one kind may be both generators and generated, such as Secrets, which a
+// Certificate generates.
+func (l *Labeller) followKind(kind schema.GroupVersionKind) (*watchset.Lease, error) {
+	lease, err := l.Informers.Acquire(watchset.Static("generated"), watchset.Request{Kind: kind, Sink: &sink{Labeller: l, kind: kind.GroupKind()}})
 	if err != nil {
-		ctrl.Log.WithName("generated").Error(err, "watching a kind", "kind", kind.String())
-		return // the set has stopped, as the process does
+		return nil, fmt.Errorf("watching %s: %w", kind.GroupKind(), err)
 	}
-	select {
-	case <-ctx.Done():
-	case <-sink.gone:
-	}
-	lease.Release()
+	return lease, nil
 }
 
 // sink enters what the watch of a kind sees in the tables. It implements watchset.Sink.
 type sink struct {
 	*Labeller
 	kind schema.GroupKind
-	gone chan struct{} // holds a token when the kind is no longer served
 }
 
 func (s *sink) isGenerator() bool { return slices.ContainsFunc(s.settings.Generators, s.isOf) }
@@ -97,15 +63,7 @@ func (s *sink) Gone(object client.Object) {
 	s.tables.removeObject(s.slotOf(object))
 }
 
-func (s *sink) State(_ string, now watchset.Status) {
-	s.add(s.tables.setState(s.kind, now)...)
-	if now.State == watchset.NotServed {
-		select {
-		case s.gone <- struct{}{}:
-		default: // one token is enough
-		}
-	}
-}
+func (s *sink) State(_ string, now watchset.Status) { s.add(s.tables.setState(s.kind, now)...) }
 
 func (s *sink) slotOf(object client.Object) copies.Slot {
 	return copies.Slot{Kind: s.kind, Namespace: object.GetNamespace(), Name: object.GetName()}

@@ -58,11 +58,11 @@ func (FindLoss) isRequest()     {}
 func (CheckRemoval) isRequest() {}
 func (WriteCopy) isRequest()    {}
 
-// Follow says in which namespaces, by their UIDs, narrow kinds are to be watched from now on. FollowSoon asks for a FollowDue soon.
-type (
-	Follow     struct{ Namespaces map[string]types.UID }
-	FollowSoon struct{}
-)
+// Follow says in which namespaces, by their UIDs, narrow kinds are to be watched from now on.
+type Follow struct{ Namespaces map[string]types.UID }
+
+// FollowSoon asks for a FollowDue soon.
+type FollowSoon struct{}
 
 // RightsWait says that rights are to wait for rails.
 type RightsWait struct{}

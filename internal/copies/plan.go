@@ -1,4 +1,5 @@
-// Package propagate plans what must be written so that copies follow their sources. It is pure: a World of forest, sources and copies goes
+// Package copies keeps copies of objects in many namespaces as their sources are. It is pure: a State takes in what has happened (Input), and says
+// what is to be done (Output). A World of forest, sources and copies goes
 // in, actions come out.
 //
 // The words of this package: a source is an object that is propagated; a copy is an object that the operator wrote from a source, and bears

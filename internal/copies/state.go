@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -147,7 +146,9 @@ type Settings struct {
 	Rules Rules
 	// RetryMin and RetryMax bound the back-off of copies that the API server refuses.
 	RetryMin, RetryMax time.Duration
-	Timing             Timing
+	// DegradedAfter is how long a kind may be without a complete list before readiness and rights do not wait for it any longer.
+	DegradedAfter time.Duration
+	Timing        Timing
 }
 
 // Kind is a kind that is copied, and how.
@@ -177,8 +178,6 @@ type Timing struct {
 	ConflictMax time.Duration
 	// TransientMin and TransientMax bound the back-off of requests that fail without being refused.
 	TransientMin, TransientMax time.Duration
-	// Degraded is how long a kind may be without a complete list before readiness and rights do not wait for it any longer.
-	Degraded time.Duration
 	// EventQuiet is how long a source gets no second Event of one reason.
 	EventQuiet time.Duration
 	// Write bounds one request.
@@ -198,7 +197,6 @@ func DefaultTiming() Timing {
 	return Timing{
 		ConflictMax:  45 * time.Second,
 		TransientMin: 200 * time.Millisecond, TransientMax: 30 * time.Second,
-		Degraded:   30 * time.Second,
 		EventQuiet: 5 * time.Minute,
 		Write:      30 * time.Second,
 		LoopWindow: 10 * time.Minute,
@@ -206,11 +204,6 @@ func DefaultTiming() Timing {
 		Stuck:      time.Second,
 		Rails:      10 * time.Second,
 	}
-}
-
-// compareSlots orders slots by namespace, kind and name.
-func compareSlots(a, b Slot) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Name, b.Name))
 }
 
 // Forest returns the snapshot by which the State plans.

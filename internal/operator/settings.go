@@ -26,7 +26,8 @@ func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) a
 func copiesSettings(c *config.OperatorConfiguration, timing copies.Timing) copies.Settings {
 	s := copies.Settings{
 		Rules:    rules.ForCopies(c),
-		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration, Timing: timing,
+		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
+		DegradedAfter: c.Informers.DegradedAfter.Duration, Timing: timing,
 	}
 	for _, k := range c.Propagation.Kinds {
 		s.Kinds = append(s.Kinds, copies.Kind{
@@ -69,7 +70,7 @@ func distributionSettings(c *config.OperatorConfiguration, operatorNamespace str
 	pure, covered := rules.ForDistributions(c, operatorNamespace)
 	return distribution.Settings{
 		Settings: pure, Covered: covered,
-		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
+		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration, DegradedAfter: c.Informers.DegradedAfter.Duration,
 		Scrub: scrubSettings(c),
 	}
 }

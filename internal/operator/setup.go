@@ -4,6 +4,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,10 +27,12 @@ import (
 	"github.com/warren-tenancy/warren/controllers/vetting"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/copying"
 	"github.com/warren-tenancy/warren/internal/manifests"
 	"github.com/warren-tenancy/warren/internal/namespaces"
 	"github.com/warren-tenancy/warren/internal/rules"
 	"github.com/warren-tenancy/warren/internal/view"
+	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 // Timing holds the time constants of the operator, so that tests can shrink them.
@@ -79,6 +82,7 @@ type setup struct {
 	vetter            *vetting.Vetter
 	tenantReporter    *lnamespace.Reporter
 	guard             *guard.Guard
+	informers         *watchset.Set // of the kinds that are copied
 }
 
 // Setup runs every controller that the configuration enables with mgr.
@@ -110,7 +114,7 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 	s.tenantReporter = &lnamespace.Reporter{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
 	s.vetter = s.newVetter()
 	s.access = s.newAccess()
-	if err := s.addGuard(); err != nil {
+	if err := errors.Join(s.addInformers(), s.addGuard()); err != nil {
 		return err
 	}
 	for _, c := range []struct {
@@ -132,6 +136,16 @@ func Setup(ctx context.Context, mgr *Manager, file *ConfigFile, o *Options, timi
 		}
 	}
 	return s.addWebhooks(ctx, o.Webhooks)
+}
+
+// addInformers adds the informers of the kinds that are copied. They speak HTTP/1.1, as the writer of copies does.
+func (s *setup) addInformers() (err error) {
+	options := informerOptions(s.config)
+	options.Scheme = s.mgr.GetScheme()
+	if s.informers, err = watchset.New(copying.OverHTTP1(s.mgr.GetConfig()), options); err != nil {
+		return fmt.Errorf("making the informers of copied kinds: %w", err)
+	}
+	return s.mgr.Add(s.informers)
 }
 
 // addGuard adds the guard, which watches whether the admission policies fit the configuration in force.
@@ -221,7 +235,7 @@ func (s *setup) addPropagation(context.Context) error {
 	engine, err := copiesrunner.New(copiesrunner.Options{
 		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Concurrency: s.config.Concurrency,
 		Scrub:       scrubSettings(s.config),
-		Informers:   informerOptions(s.config),
+		Informers:   s.informers,
 		Troubled:    s.hierarchyReporter.Again,
 		Unprotected: s.copiesUnprotected,
 	}, copiesSettings(s.config, s.timing.Copies))
@@ -250,10 +264,8 @@ func (s *setup) addPropagation(context.Context) error {
 
 // addGenerated adds the Labeller, which makes sources of generated objects for the engine to copy.
 func (s *setup) addGenerated() error {
-	informers := informerOptions(s.config)
-	informers.Registerer = nil // the engine's set has the metrics
 	labeller, err := generated.New(generated.Options{
-		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: informers,
+		Config: s.mgr.GetConfig(), View: s.view, Events: s.events, Timing: s.timing.Generated, Informers: s.informers,
 	}, generatedSettings(s.config))
 	if err != nil {
 		return err
@@ -268,7 +280,7 @@ func (s *setup) copiesUnprotected() bool { return s.guard.Missing(manifests.Copy
 // addDistribution adds the controller of ResourceDistributions, whether or not their CRD is installed: a component installs it.
 func (s *setup) addDistribution(context.Context) error {
 	c, err := distribution.New(distribution.Options{
-		Config: s.mgr.GetConfig(), Mapper: s.mgr.GetRESTMapper(),
+		Config: s.mgr.GetConfig(), Informers: s.informers,
 		View: s.view, Events: s.events, Concurrency: s.config.Concurrency, Timing: s.timing.Distribution,
 		Unprotected: s.copiesUnprotected,
 	}, distributionSettings(s.config, s.namespace))
