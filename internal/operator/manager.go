@@ -29,6 +29,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/controllers/guard"
 	"github.com/warren-tenancy/warren/internal/connection"
+	"github.com/warren-tenancy/warren/internal/leader"
 )
 
 // Options are the flags that say where and how the manager runs.
@@ -107,13 +108,11 @@ func NewManager(ctx context.Context, o *Options, c *config.OperatorConfiguration
 	if options.WebhookServer, err = o.Webhooks.makeServer(); err != nil {
 		return nil, err
 	}
-	lock, err := newLeaderLock(cfg, o.OperatorNamespace)
+	lock, err := leader.NewLock(cfg, o.OperatorNamespace, v1alpha1.OperatorName)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Wrap(lock.endLateWrites)
-	options.LeaderElectionResourceLockInterface = lock
-	options.LeaseDuration = new(leaseDuration)
+	lock.Elect(cfg, &options)
 	mgr, err := ctrl.NewManager(cfg, options)
 	if err != nil {
 		return nil, fmt.Errorf("making the manager: %w", err)
@@ -165,11 +164,10 @@ func (o *Options) managerOptions() ctrl.Options {
 				&rbacv1.RoleBinding{}:        {Label: ours},
 			},
 		},
-		MapperProvider:                newResettableMapper,
-		Metrics:                       metrics,
-		HealthProbeBindAddress:        "0", // withProbes serves the probes
-		LeaderElection:                o.LeaderElect,
-		LeaderElectionReleaseOnCancel: true,
+		MapperProvider:         newResettableMapper,
+		Metrics:                metrics,
+		HealthProbeBindAddress: "0", // withProbes serves the probes
+		LeaderElection:         o.LeaderElect,
 	}
 }
 

@@ -1,4 +1,5 @@
-package operator
+// Package leader is the Lease by which one of several replicas of a program leads.
+package leader
 
 import (
 	"context"
@@ -14,8 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	ctrl "sigs.k8s.io/controller-runtime"
-
-	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
 // leaseRequestTimeout bounds each request for the Lease, so that one that hangs does not cost the leadership.
@@ -24,21 +23,23 @@ const leaseRequestTimeout = 5 * time.Second
 // leaseDuration is how long the Lease holds after a renewal.
 const leaseDuration = 15 * time.Second
 
-// leaderLock is the Lease of the operator. client-go's election lets a leader that reads another holder's name in the Lease try to renew it
-// until the renewal's deadline, 10 s, while its controllers write. The leaderLock ends the process at that read, and before it at a write that
-// comes too late (FLT-F18). Only the election's goroutine uses it, but for endLateWrites.
-type leaderLock struct {
+// Lock is the Lease of a program. client-go's election lets a leader that reads another holder's name in the Lease try to renew it until the
+// renewal's deadline, 10 s, while the program writes. The Lock ends the process at that read, and before it at a write that comes too late
+// (FLT-F18). Only the election's goroutine uses it, except for endLateWrites and Failure.
+type Lock struct {
 	*resourcelock.LeaseLock
 	// leads is whether this process held the Lease when it last read or wrote it.
 	leads bool
 	// renewed is when the last successful write of the Lease began; nil while this process does not hold the Lease. Every request reads it.
 	renewed atomic.Pointer[time.Time]
+	// failure is why the last request for the Lease failed; nil if it succeeded.
+	failure atomic.Pointer[error]
 	// endProcess ends the process.
 	endProcess func(holder string)
 }
 
-// newLeaderLock returns the Lease of the operator, with an identity that no other process has.
-func newLeaderLock(cfg *rest.Config, namespace string) (*leaderLock, error) {
+// NewLock returns the Lease of that name, with an identity that no other process has.
+func NewLock(cfg *rest.Config, namespace, name string) (*Lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, fmt.Errorf("naming this replica: %w", err)
@@ -49,9 +50,9 @@ func newLeaderLock(cfg *rest.Config, namespace string) (*leaderLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the client for the Lease: %w", err)
 	}
-	return &leaderLock{
+	return &Lock{
 		LeaseLock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.OperatorName},
+			LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name},
 			Client:     leases,
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 		},
@@ -62,10 +63,33 @@ func newLeaderLock(cfg *rest.Config, namespace string) (*leaderLock, error) {
 	}, nil
 }
 
+// Elect makes the manager of these options take the Lease before it leads, and guards the requests of all clients that are made from cfg
+// afterwards.
+func (l *Lock) Elect(cfg *rest.Config, options *ctrl.Options) {
+	cfg.Wrap(l.endLateWrites)
+	options.LeaderElectionResourceLockInterface = l
+	options.LeaseDuration = new(leaseDuration)
+	options.LeaderElectionReleaseOnCancel = true
+}
+
+// Failure returns why the Lease could not be read, taken or renewed at the last try; nil if it could, or if another process holds it.
+func (l *Lock) Failure() error {
+	if err := l.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// recorded returns err, and stores it for Failure.
+func (l *Lock) recorded(err error) error {
+	l.failure.Store(&err)
+	return err
+}
+
 // Get reads the Lease. It ends the process if the process led and no longer holds the Lease.
-func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.LeaseLock.Get(ctx)
-	if err != nil {
+	if l.recorded(err) != nil {
 		return record, raw, err
 	}
 	holds := record.HolderIdentity == l.Identity()
@@ -79,9 +103,9 @@ func (l *leaderLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecor
 }
 
 // Create makes the Lease, held by this process.
-func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
-	err := l.LeaseLock.Create(ctx, record)
+	err := l.recorded(l.LeaseLock.Create(ctx, record))
 	if err == nil {
 		l.leads = true
 		l.renewed.Store(&begun)
@@ -90,9 +114,9 @@ func (l *leaderLock) Create(ctx context.Context, record resourcelock.LeaderElect
 }
 
 // Update takes, renews or releases the Lease.
-func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
-	err := l.LeaseLock.Update(ctx, record)
+	err := l.recorded(l.LeaseLock.Update(ctx, record))
 	if err != nil {
 		return err
 	}
@@ -106,7 +130,7 @@ func (l *leaderLock) Update(ctx context.Context, record resourcelock.LeaderElect
 
 // endLateWrites ends the process at a write that comes when the Lease has run out: this process was frozen, another may lead by now, and what
 // this one knows of the cluster is old. Until then no other process may lead.
-func (l *leaderLock) endLateWrites(next http.RoundTripper) http.RoundTripper {
+func (l *Lock) endLateWrites(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		if renewed := l.renewed.Load(); request.Method != http.MethodGet && renewed != nil && time.Since(*renewed) > leaseDuration {
 			l.endProcess("unknown: the Lease has run out")

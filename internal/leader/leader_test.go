@@ -1,4 +1,4 @@
-package operator
+package leader
 
 import (
 	"net/http"
@@ -22,7 +22,7 @@ func TestLateWritesEndTheProcess(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := false
-			lock := &leaderLock{endProcess: func(string) { ended = true }}
+			lock := &Lock{endProcess: func(string) { ended = true }}
 			lock.renewed.Store(test.renewed)
 			answered := roundTripper(func(*http.Request) (*http.Response, error) { return httptest.NewRecorder().Result(), nil })
 			answer, err := lock.endLateWrites(answered).RoundTrip(httptest.NewRequest(test.method, "/api/v1/namespaces", nil))
