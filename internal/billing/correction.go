@@ -106,17 +106,11 @@ func (c Correction) events(p Period) []Event {
 }
 
 // Reasons returns the reasons of all corrections of a tenant, the oldest first.
-func (s *Store) Reasons(ctx context.Context, tenant string) (reasons []Reason, err error) {
-	for reason, err := range read(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
+func (s *Store) Reasons(ctx context.Context, tenant string) ([]Reason, error) {
+	return collect(read(ctx, s, "the reasons", s.text.corrections, func(rows *sql.Rows) (r Reason, err error) {
 		var at instant
 		err = rows.Scan(&r.EventID, &r.Author, &r.Reason, &at)
 		r.RecordedAt = at.Time
 		return r, err
-	}, s.options.Cluster, clean(tenant)) {
-		if err != nil {
-			return nil, err
-		}
-		reasons = append(reasons, reason)
-	}
-	return reasons, nil
+	}, s.options.Cluster, clean(tenant)))
 }

@@ -144,23 +144,16 @@ func (d Dialect) statements(table string) (statements, error) {
 			longest, len(periodsSuffix))
 	}
 	fill := d.filler(table)
-	periods := func(text string) string { return fill(ofView(text, periodsSuffix, viewVersion)) }
+	periods := func(text string) string {
+		return fill(strings.NewReplacer("{{v}}", "{{t}}"+periodsSuffix, "{{version}}", strconv.Itoa(viewVersion)).Replace(text))
+	}
 	return statements{
 		table: fill(d.table), index: fill(d.index), runs: fill(d.runs), reasons: fill(d.reasons), dropView: periods(d.dropView),
-		view: periods(d.viewStatement(viewText)), describeView: periods(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
+		view: periods(d.createView + strings.ReplaceAll(viewText, "{{viewOptions}}", d.viewOptions)), describeView: periods(d.describeView), insert: fill(d.insert), columns: fill(d.columns),
 		viewVersion: fill(d.viewVersion), open: fill(openText), ordered: fill(d.ordered), latest: fill(latestText), history: fill(historyText),
 		export: fill(exportText), holders: fill(holdersText), startRun: fill(startRunText), moveWatermark: fill(watermarkText),
 		recentRuns: fill(recentRunsText), giveReason: fill(giveReasonText), corrections: fill(correctionsText),
 	}, nil
-}
-
-func (d Dialect) viewStatement(text string) string {
-	return d.createView + strings.ReplaceAll(text, "{{viewOptions}}", d.viewOptions)
-}
-
-// ofView puts a view's name and version into a text.
-func ofView(text, suffix string, version int) string {
-	return strings.NewReplacer("{{v}}", "{{t}}"+suffix, "{{version}}", strconv.Itoa(version)).Replace(text)
 }
 
 // filler returns a function that puts the table's name, the engine's placeholders {{p1}} to {{p6}} and, for parameters that are
@@ -190,11 +183,8 @@ func present(texts ...string) []string {
 }
 
 // each returns the columns of an event except recorded_at, each in the given form, separated by commas.
-func each(form func(column string) string) string { return eachOf(eventColumns, form) }
-
-// eachOf does for the given columns what each does for an event's.
-func eachOf(columns []string, form func(column string) string) string {
-	stated := slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == "recorded_at" })
+func each(form func(column string) string) string {
+	stated := slices.DeleteFunc(slices.Clone(eventColumns), func(c string) bool { return c == "recorded_at" })
 	for i, column := range stated {
 		stated[i] = form(column)
 	}

@@ -93,26 +93,26 @@ SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM outbox WHERE event_id = ?1)`, 
 }
 
 // Next returns the oldest events, at most limit.
-func (o *Outbox) Next(ctx context.Context, limit int) (queued []Queued, err error) {
-	rows, err := o.db.QueryContext(ctx, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`, limit)
-	if err != nil {
-		return nil, o.wrap("reading", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var q Queued
-		var payload string
+func (o *Outbox) Next(ctx context.Context, limit int) ([]Queued, error) {
+	queued, err := collect(query(ctx, o.db, `SELECT seq, payload, queued_at FROM outbox ORDER BY seq LIMIT ?`, func(rows *sql.Rows) (q Queued, err error) {
 		var at instant
-		if err := rows.Scan(&q.Seq, &payload, &at); err != nil {
-			return nil, o.wrap("reading", err)
-		}
-		if err := json.Unmarshal([]byte(payload), &q.Event); err != nil {
-			return nil, o.wrap(fmt.Sprintf("reading event %d", q.Seq), err)
-		}
+		err = rows.Scan(&q.Seq, (*storedEvent)(&q.Event), &at)
 		q.QueuedAt = at.Time
-		queued = append(queued, q)
+		return q, err
+	}, limit))
+	return queued, o.wrap("reading", err)
+}
+
+// storedEvent reads an event from its JSON in a column.
+type storedEvent Event
+
+// Scan implements sql.Scanner.
+func (e *storedEvent) Scan(payload any) error {
+	text, ok := payload.(string)
+	if !ok {
+		return fmt.Errorf("an event is stored as %T, not as text", payload)
 	}
-	return queued, o.wrap("reading", rows.Err())
+	return json.Unmarshal([]byte(text), (*Event)(e))
 }
 
 // Delete removes events that the warehouse has now, also from the parked ones.
@@ -162,26 +162,14 @@ func (o *Outbox) Park(ctx context.Context, refused Queued, reason error) error {
 }
 
 // Parked returns the parked events, the last parked first, at most limit.
-func (o *Outbox) Parked(ctx context.Context, limit int) (parked []Parked, err error) {
-	rows, err := o.db.QueryContext(ctx, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`, limit)
-	if err != nil {
-		return nil, o.wrap("reading what was parked", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var p Parked
-		var payload string
+func (o *Outbox) Parked(ctx context.Context, limit int) ([]Parked, error) {
+	parked, err := collect(query(ctx, o.db, `SELECT payload, reason, parked_at FROM parked ORDER BY parked_at DESC, event_id LIMIT ?`, func(rows *sql.Rows) (p Parked, err error) {
 		var at instant
-		if err := rows.Scan(&payload, &p.Reason, &at); err != nil {
-			return nil, o.wrap("reading what was parked", err)
-		}
-		if err := json.Unmarshal([]byte(payload), &p.Event); err != nil {
-			return nil, o.wrap("reading what was parked", err)
-		}
+		err = rows.Scan((*storedEvent)(&p.Event), &p.Reason, &at)
 		p.ParkedAt = at.Time
-		parked = append(parked, p)
-	}
-	return parked, o.wrap("reading what was parked", rows.Err())
+		return p, err
+	}, limit))
+	return parked, o.wrap("reading what was parked", err)
 }
 
 // Unpark queues all parked events again, because the warehouse may take them by now.
@@ -217,7 +205,7 @@ func (o *Outbox) Hold(ctx context.Context, held []Event) error {
 }
 
 // Held returns the ENDs that the last comparison held back.
-func (o *Outbox) Held(ctx context.Context) (held []Event, err error) {
+func (o *Outbox) Held(ctx context.Context) ([]Event, error) {
 	return o.events(ctx, `SELECT payload FROM held ORDER BY event_id`)
 }
 
@@ -226,24 +214,11 @@ func (o *Outbox) All(ctx context.Context) ([]Event, error) {
 	return o.events(ctx, `SELECT payload FROM outbox ORDER BY seq`)
 }
 
-func (o *Outbox) events(ctx context.Context, query string) (events []Event, err error) {
-	rows, err := o.db.QueryContext(ctx, query)
-	if err != nil {
-		return nil, o.wrap("reading", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var payload string
-		var event Event
-		if err := rows.Scan(&payload); err != nil {
-			return nil, o.wrap("reading", err)
-		}
-		if err := json.Unmarshal([]byte(payload), &event); err != nil {
-			return nil, o.wrap("reading", err)
-		}
-		events = append(events, event)
-	}
-	return events, o.wrap("reading", rows.Err())
+func (o *Outbox) events(ctx context.Context, text string) ([]Event, error) {
+	events, err := collect(query(ctx, o.db, text, func(rows *sql.Rows) (e Event, err error) {
+		return e, rows.Scan((*storedEvent)(&e))
+	}))
+	return events, o.wrap("reading", err)
 }
 
 // Waiting returns the number of queued events, and when the oldest of them was queued; zero if there is none.
@@ -255,22 +230,15 @@ func (o *Outbox) Waiting(ctx context.Context) (events int, since time.Time, err 
 }
 
 // WaitingTenants returns when the oldest queued event of each tenant was queued, by the tenant's UID.
-func (o *Outbox) WaitingTenants(ctx context.Context) (since map[string]time.Time, err error) {
-	rows, err := o.db.QueryContext(ctx, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`)
-	if err != nil {
-		return nil, o.wrap("counting events", err)
-	}
-	defer rows.Close()
-	since = map[string]time.Time{}
-	for rows.Next() {
-		var tenant string
+func (o *Outbox) WaitingTenants(ctx context.Context) (map[string]time.Time, error) {
+	since := map[string]time.Time{}
+	_, err := collect(query(ctx, o.db, `SELECT payload ->> 'tenant_uid', min(queued_at) FROM outbox GROUP BY 1`, func(rows *sql.Rows) (tenant string, err error) {
 		var at instant
-		if err := rows.Scan(&tenant, &at); err != nil {
-			return nil, o.wrap("counting events", err)
-		}
+		err = rows.Scan(&tenant, &at)
 		since[tenant] = at.Time
-	}
-	return since, o.wrap("counting events", rows.Err())
+		return tenant, err
+	}))
+	return since, o.wrap("counting events", err)
 }
 
 // within runs the steps in one transaction.

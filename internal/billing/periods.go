@@ -32,25 +32,13 @@ type Period struct {
 }
 
 // History returns all periods of the cluster that a tenant of this name had, in order of their beginning.
-func (s *Store) History(ctx context.Context, tenant string) (periods []Period, err error) {
-	for p, err := range s.periods(ctx, "the history", s.text.history, s.options.Cluster, clean(tenant)) {
-		if err != nil {
-			return nil, err
-		}
-		periods = append(periods, p)
-	}
-	return periods, nil
+func (s *Store) History(ctx context.Context, tenant string) ([]Period, error) {
+	return collect(s.periods(ctx, "the history", s.text.history, s.options.Cluster, clean(tenant)))
 }
 
 // Holders returns who held which namespace of the cluster at an instant, by namespace.
-func (s *Store) Holders(ctx context.Context, at time.Time) (periods []Period, err error) {
-	for p, err := range s.periods(ctx, "the holders", s.text.holders, s.options.Cluster, instantText(at), instantText(at)) {
-		if err != nil {
-			return nil, err
-		}
-		periods = append(periods, p)
-	}
-	return periods, nil
+func (s *Store) Holders(ctx context.Context, at time.Time) ([]Period, error) {
+	return collect(s.periods(ctx, "the holders", s.text.holders, s.options.Cluster, instantText(at), instantText(at)))
 }
 
 // All streams every period of the cluster, by namespace and beginning.

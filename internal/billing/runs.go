@@ -43,19 +43,13 @@ func (s *Store) wrapRun(doing string, err error) error {
 }
 
 // Runs returns the latest runs of the cluster, the newest first, at most 20.
-func (s *Store) Runs(ctx context.Context) (runs []Run, err error) {
-	for run, err := range read(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
+func (s *Store) Runs(ctx context.Context) ([]Run, error) {
+	return collect(read(ctx, s, "the runs", s.text.recentRuns, func(rows *sql.Rows) (r Run, err error) {
 		var started, until instant
 		err = rows.Scan(&r.ID, &r.Exporter, &r.Version, &started, &until)
 		r.StartedAt, r.CompleteUntil = started.Time, until.Time
 		return r, err
-	}, s.options.Cluster) {
-		if err != nil {
-			return nil, err
-		}
-		runs = append(runs, run)
-	}
-	return runs, nil
+	}, s.options.Cluster))
 }
 
 // CompleteUntil returns the cluster's latest watermark; the zero time if there is none.

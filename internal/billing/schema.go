@@ -37,7 +37,7 @@ func (s *Schema) Ensure(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.ensureView(ctx, s.periodsView()); err != nil {
+	if err := s.ensureView(ctx); err != nil {
 		return err
 	}
 	return s.Verify(ctx)
@@ -48,7 +48,7 @@ func (s *Schema) Verify(ctx context.Context) error {
 	if err := s.verifyEvents(ctx); err != nil {
 		return err
 	}
-	if err := s.verifyView(ctx, s.periodsView()); err != nil {
+	if err := s.verifyView(ctx); err != nil {
 		return err
 	}
 	for suffix, columns := range map[string][]string{runsSuffix: runColumns, reasonsSuffix: reasonColumns} {
@@ -85,39 +85,23 @@ type column struct {
 	required bool
 }
 
-func (s *Schema) columns(ctx context.Context, table string) (columns []column, err error) {
-	rows, err := s.db.QueryContext(ctx, s.text.columns, table)
-	if err != nil {
-		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var c column
+func (s *Schema) columns(ctx context.Context, table string) ([]column, error) {
+	return collect(wrapped(query(ctx, s.db, s.text.columns, func(rows *sql.Rows) (c column, err error) {
 		var required int
-		if err := rows.Scan(&c.name, &c.kind, &required); err != nil {
-			return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
-		}
+		err = rows.Scan(&c.name, &c.kind, &required)
 		c.required = required == 1
-		columns = append(columns, c)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("reading the columns of %s: %w", table, err)
-	}
-	return columns, nil
+		return c, err
+	}, table), func(err error) error { return fmt.Errorf("reading the columns of %s: %w", table, err) }))
 }
 
 func (s *Schema) verifyEvents(ctx context.Context) error {
-	return s.verifyTable(ctx, s.table, eventColumns, s.dialect.types)
-}
-
-func (s *Schema) verifyTable(ctx context.Context, table string, columns []string, types map[string]string) error {
-	found, err := s.columns(ctx, table)
+	found, err := s.columns(ctx, s.table)
 	if err != nil {
 		return err
 	}
-	problems := missing(found, columns)
+	problems := missing(found, eventColumns)
 	for _, c := range found {
-		want, ours := types[c.name]
+		want, ours := s.dialect.types[c.name]
 		switch {
 		case ours && c.kind != want:
 			problems = append(problems, fmt.Sprintf("column %s is %s, it must be %s", c.name, cmp.Or(c.kind, "without a type"), want))
@@ -125,7 +109,7 @@ func (s *Schema) verifyTable(ctx context.Context, table string, columns []string
 			problems = append(problems, fmt.Sprintf("column %s is not ours: it must allow NULL or have a default", c.name))
 		}
 	}
-	return schemaError(table, found, problems)
+	return schemaError(s.table, found, problems)
 }
 
 func missing(found []column, want []string) (problems []string) {

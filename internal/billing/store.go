@@ -26,7 +26,6 @@ type Store struct {
 	dialect Dialect
 	options Options
 	text    statements
-	inserts inserter
 	schema  Schema
 }
 
@@ -41,45 +40,11 @@ func NewStore(db *sql.DB, dialect Dialect, options Options) (*Store, error) {
 	}
 	options.Cluster = clean(options.Cluster)
 	return &Store{db: db, dialect: dialect, options: options, text: text,
-		inserts: inserter{db: db, maxRows: options.MaxRows, maxBytes: options.MaxBytes, bounds: dialect.insertBounds},
-		schema:  Schema{db: db, dialect: dialect, table: options.Table, text: text}}, nil
+		schema: Schema{db: db, dialect: dialect, table: options.Table, text: text}}, nil
 }
 
 // Schema returns what creates and verifies the tables and views that the store uses.
 func (s *Store) Schema() *Schema { return &s.schema }
-
-// Append stores events, in batches, and returns how many were new. After an error some batches may be stored; to append all
-// of them again is harmless.
-func (s *Store) Append(ctx context.Context, events []Event) (added int64, err error) {
-	return s.inserts.insert(ctx, s.text.insert, "events to "+s.options.Table, func(yield func(insertion, error) bool) {
-		done := map[string]bool{}
-		for _, event := range events {
-			event = event.Sealed()
-			if done[event.ID] {
-				continue
-			}
-			done[event.ID] = true
-			row, err := event.row()
-			if !yield(insertion{row, event.EffectiveAt}, err) {
-				return
-			}
-		}
-	})
-}
-
-// row returns the event as a JSON object, for an INSERT's array and for the outbox. All columns are strings except generation and labels.
-func (e Event) row() ([]byte, error) {
-	type columns Event
-	sealed := e.Sealed()
-	text, err := json.Marshal(struct {
-		columns
-		EffectiveAt string `json:"effective_at"`
-	}{columns(sealed), instantText(sealed.EffectiveAt)})
-	if err != nil {
-		return nil, fmt.Errorf("writing %s as JSON: %w", e, err)
-	}
-	return text, nil
-}
 
 // Holding is a namespace and the UID of a tenant that holds, or held, that namespace.
 type Holding struct{ Namespace, TenantUID string }
@@ -123,28 +88,8 @@ func (s *Store) Latest(ctx context.Context, namespaces []string) (Latest, error)
 }
 
 // read runs a query and yields what scan makes of each row.
-func read[T any](ctx context.Context, s *Store, what, query string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		var none T
-		fail := func(err error) { yield(none, fmt.Errorf("reading %s of %s: %w", what, s.options.Table, err)) }
-		rows, err := s.db.QueryContext(ctx, query, args...)
-		if err != nil {
-			fail(err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			row, err := scan(rows)
-			if err != nil {
-				fail(err)
-				return
-			}
-			if !yield(row, nil) {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			fail(err)
-		}
-	}
+func read[T any](ctx context.Context, s *Store, what, text string, scan func(*sql.Rows) (T, error), args ...any) iter.Seq2[T, error] {
+	return wrapped(query(ctx, s.db, text, scan, args...), func(err error) error {
+		return fmt.Errorf("reading %s of %s: %w", what, s.options.Table, err)
+	})
 }
