@@ -2,7 +2,6 @@ package billing
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +43,7 @@ type Comparison struct {
 	CompleteUntil time.Time
 
 	// Open are the cluster's open periods, as they will be with the events in the outbox: see Overlaid.
-	Open iter.Seq2[Open, error]
+	Open []Open
 
 	// LeftAt dates the ENDs of namespaces that were seen to leave their tenants before Seen.
 	LeftAt map[string]time.Time
@@ -69,13 +68,10 @@ type Plan struct {
 // Diff compares the desired with the open periods. It plans a SET where tenant or content differ, and an END where a namespace
 // belongs to no tenant. An event is never dated before the beginning of the period that it closes. If nothing differs the plan is
 // empty.
-func Diff(c Comparison) (Plan, error) {
+func Diff(c Comparison) Plan {
 	plan := Plan{seen: c.Seen, made: map[string]time.Time{}}
 	open := map[string]bool{} // the namespaces that have a period
-	for period, err := range c.Open {
-		if err != nil {
-			return Plan{}, err
-		}
+	for _, period := range c.Open {
 		open[period.Namespace] = true
 		desired, wanted := c.Desired[period.Namespace]
 		if !wanted {
@@ -99,7 +95,7 @@ func Diff(c Comparison) (Plan, error) {
 	sortByNamespace(plan.Sets)
 	sortByNamespace(plan.Ends)
 	plan.Ends, plan.Held = c.guard(plan.Ends, len(open))
-	return plan, nil
+	return plan
 }
 
 // endOf returns when the namespace left its tenant, as far as anybody saw.
@@ -224,34 +220,25 @@ func (c Comparison) guard(ends []Event, open int) (through, held []Event) {
 	return through, waiting
 }
 
-// Overlaid yields the open periods as they will be once the events that wait in the outbox are in the ledger.
-func Overlaid(open iter.Seq2[Open, error], waiting []Event) iter.Seq2[Open, error] {
-	if len(waiting) == 0 {
-		return open
-	}
+// Overlaid returns the open periods as they will be once the events that wait in the outbox are in the ledger.
+func Overlaid(open []Open, waiting []Event) (overlaid []Open) {
 	later := map[string][]Event{}
 	for _, event := range waiting {
 		event = event.Sealed()
 		later[event.Namespace] = append(later[event.Namespace], event)
 	}
-	return func(yield func(Open, error) bool) {
-		for period, err := range open {
-			if err != nil {
-				yield(period, err)
-				return
-			}
-			now, is := replay(period, true, later[period.Namespace])
-			delete(later, period.Namespace)
-			if is && !yield(now, nil) {
-				return
-			}
+	for _, period := range open {
+		if now, is := replay(period, true, later[period.Namespace]); is {
+			overlaid = append(overlaid, now)
 		}
-		for _, events := range later {
-			if now, is := replay(Open{}, false, events); is && !yield(now, nil) {
-				return
-			}
+		delete(later, period.Namespace)
+	}
+	for _, events := range later {
+		if now, is := replay(Open{}, false, events); is {
+			overlaid = append(overlaid, now)
 		}
 	}
+	return overlaid
 }
 
 // replay applies events in the order of their time to a period, or to none (is false), and returns the period that is open then, if any.
@@ -269,17 +256,6 @@ func replay(period Open, is bool, events []Event) (Open, bool) {
 		}
 	}
 	return period, is
-}
-
-// Stream yields periods that were read before.
-func Stream(open []Open) iter.Seq2[Open, error] {
-	return func(yield func(Open, error) bool) {
-		for _, period := range open {
-			if !yield(period, nil) {
-				return
-			}
-		}
-	}
 }
 
 // Opened returns the period that the SET opens.

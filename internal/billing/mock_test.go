@@ -108,18 +108,15 @@ func TestErrorsSayWhatWasDone(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	t.Run("a connection lost among the rows", func(t *testing.T) {
+	t.Run("a connection lost among the rows yields no open period, so that a comparison ends nothing", func(t *testing.T) {
 		db, mock := mock(t)
 		rows := sqlmock.NewRows([]string{"namespace", "namespace_uid", "tenant", "tenant_uid", "generation", "cost_center", "owner", "content_hash", "valid_from"}).
 			AddRow("a", "", "", "", 1, "", "", "", nine).AddRow("b", "", "", "", 1, "", "", "", nine).RowError(1, broken)
 		mock.ExpectQuery("SELECT namespace, namespace_uid, tenant, tenant_uid, generation, cost_center, owner, content_hash, valid_from\n" +
 			"FROM ledger_periods WHERE cluster = $1 AND valid_to IS NULL").WithArgs(cluster).WillReturnRows(rows)
-		var got []string
-		for period, err := range mocked(t, db, func(*billing.Options) {}).OpenPeriods(t.Context()) {
-			got = append(got, fmt.Sprint(period.Namespace, " ", err))
-		}
-		if want := []string{"a <nil>", " reading the open periods of ledger: broken pipe"}; fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("got %q, want %q", got, want)
+		got, err := mocked(t, db, func(*billing.Options) {}).OpenPeriods(t.Context())
+		if len(got) > 0 || err == nil || err.Error() != "reading the open periods of ledger: broken pipe" {
+			t.Errorf("got %v, %v", got, err)
 		}
 	})
 }

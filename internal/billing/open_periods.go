@@ -15,17 +15,17 @@ type Open struct {
 	ValidFrom                                  time.Time
 }
 
-// OpenPeriods streams the periods of the cluster that have no end yet, in no order. The first error is the last element.
-func (s *Store) OpenPeriods(ctx context.Context) iter.Seq2[Open, error] {
+// OpenPeriods returns the periods of the cluster that have no end yet, in no order.
+func (s *Store) OpenPeriods(ctx context.Context) ([]Open, error) {
 	if s.text.ordered != "" {
 		return openOf(s.orderedEvents(ctx))
 	}
-	return read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
+	return collect(read(ctx, s, "the open periods", s.text.open, func(rows *sql.Rows) (p Open, err error) {
 		var from instant
 		err = rows.Scan(&p.Namespace, &p.NamespaceUID, &p.Tenant, &p.TenantUID, &p.Generation, &p.CostCenter, &p.Owner, &p.ContentHash, &from)
 		p.ValidFrom = from.Time
 		return p, err
-	}, s.options.Cluster)
+	}, s.options.Cluster))
 }
 
 // openEvent is an event and the period that it would open.
@@ -44,28 +44,26 @@ func (s *Store) orderedEvents(ctx context.Context) iter.Seq2[openEvent, error] {
 	}, s.options.Cluster)
 }
 
-// openOf streams the periods that ordered events leave open, by the same rules as the view of periods. The view would sort and read
+// openOf returns the periods that ordered events leave open, by the same rules as the view of periods. The view would sort and read
 // all rows six times, where this needs one pass.
-func openOf(events iter.Seq2[openEvent, error]) iter.Seq2[Open, error] {
-	return func(yield func(Open, error) bool) {
-		var h heldPeriod
-		for e, err := range events {
-			if err != nil {
-				yield(Open{}, err)
-				return
-			}
-			if e.Namespace != h.last.Namespace {
-				if h.open && !yield(h.since.Open, nil) {
-					return
-				}
-				h = heldPeriod{}
-			}
-			h.take(e)
+func openOf(events iter.Seq2[openEvent, error]) (open []Open, err error) {
+	var h heldPeriod
+	for e, err := range events {
+		if err != nil {
+			return nil, err
 		}
-		if h.open {
-			yield(h.since.Open, nil)
+		if e.Namespace != h.last.Namespace {
+			if h.open {
+				open = append(open, h.since.Open)
+			}
+			h = heldPeriod{}
 		}
+		h.take(e)
 	}
+	if h.open {
+		open = append(open, h.since.Open)
+	}
+	return open, nil
 }
 
 // heldPeriod is the state of one namespace after the events read so far.

@@ -40,10 +40,7 @@ func TestOpenPeriodsAreTheViews(t *testing.T) {
 					want = append(want, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
 				}
 			}
-			for p, err := range store.OpenPeriods(t.Context()) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, p := range openIn(t, store) {
 				got = append(got, fmt.Sprint(p.Namespace, p.NamespaceUID, p.Tenant, p.TenantUID, p.Generation, p.CostCenter, p.Owner, p.ContentHash, p.ValidFrom.Format(time.RFC3339Nano)))
 			}
 			slices.Sort(want)

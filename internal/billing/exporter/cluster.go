@@ -22,7 +22,7 @@ func newCluster(rules forest.Rules) *cluster {
 	return &cluster{forest: forest.New(rules), namespaces: map[string]*namespaceFacts{}, payers: map[string]*tenantFacts{}}
 }
 
-// holding says whether a namespace belongs to a tenant.
+// holding reports whether a namespace belongs to a tenant.
 type holding int
 
 const (
@@ -40,42 +40,42 @@ func (c *cluster) apply(change change) (names []string, made time.Time) {
 	switch facts := change.facts.(type) {
 	case *namespaceFacts:
 		if change.gone {
-			return c.namespaceGone(facts.Name, facts.UID), made
+			return c.removeNamespace(facts.Name, facts.UID), made
 		}
-		return c.namespaceSeen(facts)
+		return c.applyNamespace(facts)
 	case *tenantFacts:
 		if change.gone {
-			return c.tenantGone(facts.name, facts.uid), made
+			return c.removeTenant(facts.name, facts.uid), made
 		}
-		return c.tenantSeen(facts)
+		return c.applyTenant(facts)
 	case census:
-		return c.missing(facts), made
+		return c.removeMissing(facts), made
 	}
 	return nil, made
 }
 
-// missing removes the objects that a complete list doesn't have, and returns the namespaces whose billing may have changed.
-func (c *cluster) missing(all census) (names []string) {
+// removeMissing removes the objects that a complete list doesn't have, and returns the namespaces whose billing may have changed.
+func (c *cluster) removeMissing(all census) (names []string) {
 	switch all.sample.(type) {
 	case *namespaceFacts:
 		for name, n := range c.namespaces {
-			if !all.there[types.UID(n.UID)] {
-				names = append(names, c.namespaceGone(name, n.UID)...)
+			if !all.exist[types.UID(n.UID)] {
+				names = append(names, c.removeNamespace(name, n.UID)...)
 			}
 		}
 	case *tenantFacts:
 		for name, p := range c.payers {
-			if !all.there[p.uid] {
-				names = append(names, c.tenantGone(name, p.uid)...)
+			if !all.exist[p.uid] {
+				names = append(names, c.removeTenant(name, p.uid)...)
 			}
 		}
 	}
 	return names
 }
 
-// namespaceSeen takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and, if this one
+// applyNamespace takes the facts of a namespace into the state. It returns the namespaces whose billing may have changed, and, if this one
 // is new, when it was made.
-func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, made time.Time) {
+func (c *cluster) applyNamespace(n *namespaceFacts) (names []string, made time.Time) {
 	before := c.namespaces[n.Name]
 	c.namespaces[n.Name] = n
 	c.forest = c.forest.WithNamespace(n.Namespace)
@@ -85,7 +85,7 @@ func (c *cluster) namespaceSeen(n *namespaceFacts) (names []string, made time.Ti
 	return c.tree(n.Name), made
 }
 
-func (c *cluster) namespaceGone(name, uid string) []string {
+func (c *cluster) removeNamespace(name, uid string) []string {
 	if known := c.namespaces[name]; known == nil || known.UID != uid {
 		return nil // a new namespace of that name has been seen since
 	}
@@ -94,7 +94,7 @@ func (c *cluster) namespaceGone(name, uid string) []string {
 	return c.tree(name)
 }
 
-func (c *cluster) tenantSeen(p *tenantFacts) (names []string, made time.Time) {
+func (c *cluster) applyTenant(p *tenantFacts) (names []string, made time.Time) {
 	before := c.payers[p.name]
 	c.payers[p.name] = p
 	if before == nil || before.uid != p.uid {
@@ -103,7 +103,7 @@ func (c *cluster) tenantSeen(p *tenantFacts) (names []string, made time.Time) {
 	return c.tree(p.name), made
 }
 
-func (c *cluster) tenantGone(name string, uid types.UID) []string {
+func (c *cluster) removeTenant(name string, uid types.UID) []string {
 	if known := c.payers[name]; known == nil || known.uid != uid {
 		return nil
 	}

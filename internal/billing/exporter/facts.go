@@ -7,7 +7,6 @@ import (
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -39,12 +38,12 @@ type tenantFacts struct {
 	costCenter, owner string
 	// labels are keys and values in turns, sorted by key: a map would take ten times the memory.
 	labels []string
-	// told is condition BillingExported in the LNamespace's status; nil if there is none.
-	told *metav1.Condition
+	// reported is condition BillingExported in the LNamespace's status; nil if there is none.
+	reported *metav1.Condition
 }
 
-// factsOf returns a *namespaceFacts for a Namespace's metadata, a *tenantFacts for an LNamespace, and nil for other objects.
-func factsOf(object runtime.Object) any {
+// factsOf returns a *namespaceFacts for a Namespace's metadata, a *tenantFacts for an LNamespace, and facts as they are.
+func factsOf(object any) any {
 	switch object := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		whole := forest.Namespace{Name: object.Name, UID: string(object.UID), Labels: object.Labels, Annotations: object.Annotations,
@@ -53,7 +52,17 @@ func factsOf(object runtime.Object) any {
 	case *v1alpha1.LNamespace:
 		return factsOfTenant(object)
 	}
-	return nil
+	return object
+}
+
+func uidOf(facts any) types.UID {
+	switch facts := facts.(type) {
+	case *namespaceFacts:
+		return types.UID(facts.UID)
+	case *tenantFacts:
+		return facts.uid
+	}
+	return ""
 }
 
 func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
@@ -68,7 +77,7 @@ func factsOfTenant(l *v1alpha1.LNamespace) *tenantFacts {
 		f.since = s.Since.Time
 	}
 	if c := v1alpha1.FindCondition(l.Status.Conditions, v1alpha1.ConditionBillingExported); c != nil {
-		f.told = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))), ObservedGeneration: c.ObservedGeneration,
+		f.reported = &metav1.Condition{Type: interned(c.Type), Status: metav1.ConditionStatus(interned(string(c.Status))), ObservedGeneration: c.ObservedGeneration,
 			LastTransitionTime: c.LastTransitionTime, Reason: interned(c.Reason), Message: interned(c.Message)}
 	}
 	return f

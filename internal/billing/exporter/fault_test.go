@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,9 +13,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/record"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
@@ -61,7 +63,7 @@ func exporterOver(t *testing.T, file, outboxFile string) *broken {
 	}
 	track.begin()
 	return &broken{db: db, file: file, clock: now, keeper: &keeper{store: store, outbox: outbox, tracker: track, clock: now, manage: true, timeout: time.Minute,
-		compareEvery: time.Hour, watermarkEvery: 15 * time.Minute, events: record.NewFakeRecorder(100),
+		compareEvery: time.Hour, watermarkEvery: 15 * time.Minute, events: record.NewFakeRecorder(100), askedToEnd: func() bool { return true },
 		flusher: &billing.Flusher{Outbox: outbox, Ledger: store, Clock: now, Batch: crowd, Timeout: time.Minute},
 		run:     billing.Run{ID: "r", Exporter: "pod", StartedAt: now.Now()}}}
 }
@@ -70,7 +72,7 @@ func exporterOver(t *testing.T, file, outboxFile string) *broken {
 func (x *broken) condition(t *testing.T) *metav1.Condition {
 	t.Helper()
 	r := &reporter{outbox: x.outbox, keeper: x.keeper, clock: x.clock}
-	s, err := r.look(t.Context())
+	s, err := r.readSituation(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,13 +233,13 @@ func TestOutboxTakesNothing(t *testing.T) {
 func TestOutboxHasNoRoom(t *testing.T) {
 	t.Run("FLT-F37 more changes than there is room for: nobody is told that theirs are in the ledger until a comparison has found them", func(t *testing.T) {
 		x, heal := outboxHeld(t, 0)
-		if got := x.tells(t); got != "False/Pending" || x.tracker.idle() {
-			t.Errorf("the tenant is told %s; idle: %t", got, x.tracker.idle())
+		if got := x.tells(t); got != "False/Pending" || x.tracker.isIdle() {
+			t.Errorf("the tenant is told %s; idle: %t", got, x.tracker.isIdle())
 		}
 		heal()
 		x.compareTwice(t)
-		if got := x.tells(t); got != "True/Exported" || !x.tracker.idle() {
-			t.Errorf("after a comparison the tenant is told %s; idle: %t", got, x.tracker.idle())
+		if got := x.tells(t); got != "True/Exported" || !x.tracker.isIdle() {
+			t.Errorf("after a comparison the tenant is told %s; idle: %t", got, x.tracker.isIdle())
 		}
 	})
 }
@@ -250,38 +252,34 @@ func TestOutboxUnreadable(t *testing.T) {
 		if err := x.outbox.Close(); err != nil {
 			t.Fatal(err)
 		}
-		var told []*metav1.Condition
-		apply := func(_ context.Context, _, _ string, _ types.UID, status map[string]any) error {
-			told = append(told, conditionIn(t, status))
-			return nil
-		}
-		r := &reporter{apply: apply, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
+		status := &appliedConditions{t: t}
+		r := &reporter{status: status, outbox: x.outbox, keeper: x.keeper, clock: x.clock, tenants: x.tracker.tenants, events: record.NewFakeRecorder(1)}
 		for range 2 {
 			if err := r.report(t.Context()); err == nil {
 				t.Error("an outbox that is closed could be read")
 			}
 		}
-		if len(told) != 1 || told[0].Status != metav1.ConditionFalse || !strings.Contains(told[0].Message, "outbox") {
+		if told := status.conditions; len(told) != 1 || told[0].Status != metav1.ConditionFalse || !strings.Contains(told[0].Message, "outbox") {
 			t.Errorf("told %+v", told)
 		}
 	})
 }
 
-// conditionIn is the one condition of a status that is applied.
-func conditionIn(t *testing.T, applied map[string]any) *metav1.Condition {
-	t.Helper()
+// appliedConditions keeps the one condition of each status that is applied.
+type appliedConditions struct {
+	client.SubResourceWriter
+	t          *testing.T
+	conditions []metav1.Condition
+}
+
+func (a *appliedConditions) Apply(_ context.Context, applied runtime.ApplyConfiguration, _ ...client.SubResourceApplyOption) error {
 	text, err := json.Marshal(applied)
-	if err != nil {
-		t.Fatal(err)
+	lns := v1alpha1.LNamespace{}
+	if err := errors.Join(err, json.Unmarshal(text, &lns)); err != nil || lns.Name != "pay" || lns.UID != "t1" || len(lns.Status.Conditions) != 1 {
+		a.t.Errorf("applied %s: %v", text, err)
 	}
-	status := v1alpha1.LNamespaceStatus{}
-	if err := json.Unmarshal(text, &status); err != nil {
-		t.Fatal(err)
-	}
-	if len(status.Conditions) != 1 {
-		t.Fatalf("applied %s", text)
-	}
-	return &status.Conditions[0]
+	a.conditions = append(a.conditions, lns.Status.Conditions...)
+	return nil
 }
 
 // heldFiles are other processes' connections, by file.

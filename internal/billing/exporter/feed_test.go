@@ -2,93 +2,121 @@ package exporter
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/pager"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
-// pages answers lists of Namespaces in pages of two.
-type pages struct {
-	apiserver.Reader
+// lister answers lists of Namespaces in pages of two, and watches.
+type lister struct {
+	client.WithWatch
+	// streams says that the server streams a list where it is asked for one.
+	streams bool
+	watches chan *watch.FakeWatcher
+
+	mu    sync.Mutex // guards the fields below
 	names []string
 	// expire makes the list's continue token expire at the second page, once.
 	expire bool
 	asked  []string
 }
 
-func (p *pages) List(_ context.Context, list apiserver.List, o metav1.ListOptions) error {
-	p.asked = append(p.asked, fmt.Sprintf("%d %q %q", o.Limit, o.Continue, o.ResourceVersion))
-	from := 0
-	if o.Continue != "" {
-		if p.expire {
-			p.expire = false
-			return apierrors.NewResourceExpired("the list is too old")
-		}
-		_, _ = fmt.Sscan(o.Continue, &from)
+func (s *lister) setNames(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = names
+}
+
+func namespaceOf(name string) metav1.PartialObjectMetadata {
+	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), ResourceVersion: "9"}}
+}
+
+func (s *lister) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := (&client.ListOptions{}).ApplyOptions(options).AsListOptions()
+	s.asked = append(s.asked, fmt.Sprintf("%d %q", o.Limit, o.ResourceVersion))
+	from, _ := strconv.Atoi(o.Continue)
+	if from > 0 && s.expire {
+		s.expire = false
+		return apierrors.NewResourceExpired("the list is too old")
 	}
 	all := list.(*metav1.PartialObjectMetadataList)
 	all.ResourceVersion = "9"
-	for i := from; i < len(p.names); i++ {
+	for i := from; i < len(s.names); i++ {
 		if o.Limit > 0 && i == from+2 {
-			all.Continue = fmt.Sprint(i)
+			all.Continue = strconv.Itoa(i)
 			break
 		}
-		all.Items = append(all.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: p.names[i], UID: types.UID("uid-" + p.names[i])}})
+		all.Items = append(all.Items, namespaceOf(s.names[i]))
 	}
 	return nil
 }
 
-// known are the names that a cluster has once the queue is applied.
-func known(c *cluster, q *queue) []string {
-	for _, change := range q.take() {
-		c.apply(change)
+func (s *lister) Watch(_ context.Context, _ client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+	streamed := refuseStream(options) != nil
+	if streamed && !s.streams {
+		return nil, refuseStream(options)
 	}
-	return slices.Sorted(c.forest.All())
+	w := watch.NewFakeWithChanSize(100, false)
+	if streamed {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, name := range s.names {
+			object := namespaceOf(name)
+			w.Add(&object)
+		}
+		end := namespaceOf("")
+		end.Annotations = map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		w.Action(watch.Bookmark, &end)
+	}
+	s.watches <- w
+	return w, nil
 }
 
-// readAll reads a list as a reflector does, in pages of two.
-func readAll(t *testing.T, f *feed, api apiserver.Reader) error {
-	t.Helper()
-	list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return f.readPage(ctx, api, o)
-	})
-	list.PageSize = 2
-	_, _, err := list.ListWithAlloc(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-	return errors.Join(err, f.Replace(nil, ""))
-}
-
-func TestPages(t *testing.T) {
-	for name, expire := range map[string]bool{"in one moment": false, "whose moment passes": true} {
-		t.Run("BILL-74 pages "+name, func(t *testing.T) {
+func TestListsOfAFeed(t *testing.T) {
+	for name, s := range map[string]*lister{
+		"streamed":                         {streams: true},
+		"in pages":                         {},
+		"in pages whose moment has passed": {expire: true},
+	} {
+		t.Run("BILL-74 "+name, func(t *testing.T) {
+			s.watches = make(chan *watch.FakeWatcher, 100)
 			q, c := newQueue(time.Now), newCluster(forest.Rules{})
-			f := newFeeds(q)[0]
-			api := &pages{names: []string{"a", "b", "c", "d", "e"}, expire: expire}
-			if err := readAll(t, f, api); err != nil {
-				t.Fatal(err)
+			follow := func(names ...string) {
+				t.Helper()
+				until(t, fmt.Sprintf("wanted %v", names), func() bool {
+					for _, change := range q.take() {
+						c.apply(change)
+					}
+					return slices.Equal(slices.Sorted(c.forest.All()), names)
+				})
 			}
-			if got := known(c, q); !slices.Equal(got, api.names) {
-				t.Errorf("known are %v", got)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s.setNames("a", "b", "c", "d", "e")
+			go newFeeds(q)[0].follow(ctx, s)
+			follow("a", "b", "c", "d", "e")
+			s.setNames("b", "d", "f")
+			(<-s.watches).Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
+			follow("b", "d", "f")
+			if i := slices.IndexFunc(s.asked, func(asked string) bool { return asked != `250 ""` && asked != `0 ""` }); i >= 0 {
+				t.Errorf("a list of a given version may be old: %s", s.asked[i])
 			}
-			api.names = []string{"b", "d", "f"}
-			if err := readAll(t, f, api); err != nil {
-				t.Fatal(err)
-			}
-			if got := known(c, q); !slices.Equal(got, api.names) {
-				t.Errorf("after the second list known are %v", got)
-			}
-			if slices.ContainsFunc(api.asked, func(asked string) bool { return asked[len(asked)-2:] != `""` }) {
-				t.Errorf("a list of any version comes whole, whatever the limit: %v", api.asked)
+			if s.streams != (len(s.asked) == 0) {
+				t.Errorf("lists: %v", s.asked)
 			}
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 )
 
 // Reasons of the Events on the exporter's Deployment.
@@ -43,6 +42,8 @@ type keeper struct {
 	flushEvery, compareEvery, watermarkEvery time.Duration
 	// timeout limits one exchange with the warehouse.
 	timeout time.Duration
+	// askedToEnd reports whether this process was asked to end. If it ends otherwise, another exporter may lead by now.
+	askedToEnd func() bool
 
 	ensured    bool
 	rest       billing.Rest
@@ -69,7 +70,7 @@ func (k *keeper) Start(ctx context.Context) error {
 		k.keep(ctx)
 		select {
 		case <-ctx.Done():
-			if !errors.Is(context.Cause(ctx), apiserver.ErrLeaseLost) { // another exporter may lead by now
+			if k.askedToEnd() {
 				k.finish(context.WithoutCancel(ctx))
 			}
 			return nil
@@ -85,7 +86,7 @@ const lastFlush = 10 * time.Second
 func (k *keeper) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lastFlush)
 	defer cancel()
-	if k.tracker.ready() {
+	if k.tracker.isReady() {
 		k.tracker.advance(ctx)
 	}
 	if k.rest.Lasts(k.clock.Now()) {
@@ -103,7 +104,7 @@ func (k *keeper) keep(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	k.conclude(ctx, err, time.Since(began))
+	k.recordOutcome(ctx, err, time.Since(began))
 	if waiting, since, err := k.outbox.Waiting(ctx); err == nil {
 		measureOutbox(waiting, since, k.clock.Now())
 	}
@@ -114,11 +115,11 @@ func (k *keeper) steps(ctx context.Context) error {
 		return k.lastError()
 	}
 	settled, blind := k.tracker.sight()
-	k.noteSight(settled, blind)
+	k.reportSight(settled, blind)
 	if now := k.clock.Now(); settled.After(now) {
 		settled = now
 	}
-	if !k.tracker.idle() {
+	if !k.tracker.isIdle() {
 		settled = time.Time{}
 	}
 	if err := k.ensure(ctx); err != nil {
@@ -127,7 +128,7 @@ func (k *keeper) steps(ctx context.Context) error {
 	if err := k.flush(ctx); err != nil {
 		return err
 	}
-	if !k.tracker.ready() {
+	if !k.tracker.isReady() {
 		return nil
 	}
 	if k.comparisonDue() {
@@ -198,13 +199,11 @@ func (k *keeper) compare(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	var open []billing.Open
-	for period, err := range k.store.OpenPeriods(ctx) {
-		if err != nil {
-			return err
-		}
-		open = append(open, k.tracker.share(period))
+	open, err := k.store.OpenPeriods(ctx)
+	if err != nil {
+		return err
 	}
+	k.tracker.share(open)
 	completeUntil, err := k.store.CompleteUntil(ctx)
 	if err != nil {
 		return err
@@ -258,9 +257,9 @@ const blindAfter = time.Minute
 // silentAfter is how long a watch may be silent: the API server sends a bookmark about once a minute where nothing changes.
 const silentAfter = 10 * time.Minute
 
-// noteSight stores for the reporter why changes in the cluster aren't seen, and sends an Event when that begins and ends. until is
+// reportSight stores for the reporter why changes in the cluster aren't seen, and sends an Event when that begins and ends. until is
 // the time until which they have been seen.
-func (k *keeper) noteSight(until time.Time, trouble error) {
+func (k *keeper) reportSight(until time.Time, trouble error) {
 	since := until
 	if since.Before(k.run.StartedAt) {
 		since = k.run.StartedAt
@@ -284,8 +283,8 @@ func (k *keeper) noteSight(until time.Time, trouble error) {
 	}
 }
 
-// conclude stores the outcome for the reporter, and writes Events and logs when the trouble changes.
-func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
+// recordOutcome stores the outcome for the reporter, and writes Events and logs when the trouble changes.
+func (k *keeper) recordOutcome(ctx context.Context, err error, took time.Duration) {
 	log := ctrllog.FromContext(ctx).WithName("billing")
 	trouble := billing.Trouble("")
 	if err != nil {
@@ -295,7 +294,7 @@ func (k *keeper) conclude(ctx context.Context, err error, took time.Duration) {
 	was := k.trouble
 	k.err, k.trouble = err, trouble
 	k.mu.Unlock()
-	flushes.WithLabelValues(outcome(trouble)).Inc()
+	flushes.WithLabelValues(resultLabel(trouble)).Inc()
 	flushSeconds.Observe(took.Seconds())
 	switch {
 	case err == nil && was != "":

@@ -57,7 +57,7 @@ func TestPause(t *testing.T) {
 	t.Run("BILL-52 a clock that is set back lengthens no pause of the exporter", func(t *testing.T) {
 		k, now := kept(t)
 		k.tracker = &tracker{}
-		k.conclude(t.Context(), &billing.FlushError{Trouble: billing.Denied, Err: errors.New("denied")}, 0)
+		k.recordOutcome(t.Context(), &billing.FlushError{Trouble: billing.Denied, Err: errors.New("denied")}, 0)
 		if !k.rest.Lasts(k.clock.Now()) {
 			t.Error("it doesn't pause")
 		}

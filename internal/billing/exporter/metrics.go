@@ -2,11 +2,10 @@ package exporter
 
 import (
 	"cmp"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/warren-tenancy/warren/internal/billing"
 )
@@ -38,16 +37,12 @@ func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_billing_" + name, Help: help})
 }
 
-// registry holds what the exporter serves at /metrics.
-var registry = prometheus.NewRegistry()
+func init() {
+	metrics.Registry.MustRegister(outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds, flushedRows, parkedRows,
+		driftRows, outboxFailures)
+}
 
-// register registers the metrics, once per process, so that the counters continue when the exporter begins anew.
-var register = sync.OnceFunc(func() {
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), outboxEvents, oldestWaits, lastSuccess, watermark, heldRows, comparedMetric, flushes, flushSeconds,
-		flushedRows, parkedRows, driftRows, outboxFailures)
-})
-
-func outcome(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
+func resultLabel(trouble billing.Trouble) string { return cmp.Or(string(trouble), "success") }
 
 func measureOutbox(events int, since, now time.Time) {
 	outboxEvents.Set(float64(events))

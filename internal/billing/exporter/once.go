@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/pager"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // Compare reads the cluster and the ledger once and returns the events that the ledger lacks. It doesn't read an exporter's outbox,
@@ -26,33 +24,30 @@ func Compare(ctx context.Context, c *config.OperatorConfiguration, store *billin
 	}
 	clock := &serverClock{}
 	cfg.Wrap(clock.listen)
-	api, err := apiserver.NewClient(cfg)
+	api, err := client.New(cfg, client.Options{Scheme: newScheme()})
 	if err != nil {
-		return billing.Plan{}, err
+		return billing.Plan{}, fmt.Errorf("making a client of the API server at %s: %w", cfg.Host, err)
 	}
 	known := newCluster(forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, operatorNamespace) }})
-	for _, f := range newFeeds(nil) {
-		list := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			return f.readPage(ctx, api, o)
-		})
-		list.PageSize = pageSize
-		if _, _, err := list.ListWithAlloc(ctx, metav1.ListOptions{}); err != nil {
+	for _, kind := range watchedKinds() {
+		if err := paging.Each(ctx, api, kind.list, pageSize, func(object client.Object) error {
+			known.apply(change{facts: factsOf(object)})
+			return nil
+		}); err != nil {
 			return billing.Plan{}, fmt.Errorf("listing what is to be compared: %w", err)
-		}
-		for _, facts := range f.pages {
-			known.apply(change{facts: facts})
 		}
 	}
 	completeUntil, err := store.CompleteUntil(ctx)
 	if err != nil {
 		return billing.Plan{}, err
 	}
-	desired, unknown := known.all()
-	plan, err := billing.Diff(billing.Comparison{Cluster: clusterID(&c.Billing), Desired: desired, Unknown: unknown, Complete: true,
-		Seen: clock.Now(), CompleteUntil: completeUntil, Open: store.OpenPeriods(ctx), HoldFor: time.Hour})
+	open, err := store.OpenPeriods(ctx)
 	if err != nil {
 		return billing.Plan{}, err
 	}
+	desired, unknown := known.all()
+	plan := billing.Diff(billing.Comparison{Cluster: clusterID(&c.Billing), Desired: desired, Unknown: unknown, Complete: true,
+		Seen: clock.Now(), CompleteUntil: completeUntil, Open: open, HoldFor: time.Hour})
 	latest, err := store.Latest(ctx, plan.Namespaces())
 	return plan.After(latest), err
 }

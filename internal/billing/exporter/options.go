@@ -12,19 +12,25 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
+	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
 	clientconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/leader"
 )
 
 // DefaultNamespace is the operator's own namespace, unless it was deployed into another.
@@ -75,49 +81,55 @@ func LoadConfig(path string) (*config.OperatorConfiguration, error) {
 	return configfile.Load(path)
 }
 
+// run connects to the API server, opens outbox and ledger, and runs the exporter.
 func (o options) run(ctx context.Context, c *config.OperatorConfiguration, version string) error {
 	cfg, err := clientconfig.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no access to an API server: set --kubeconfig or KUBECONFIG, or run in a pod: %w", err)
 	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("naming this exporter in the ledger: %w", err)
+	}
 	cfg.UserAgent = "warren-billing-exporter/" + version
 	clock := &serverClock{}
 	cfg.Wrap(clock.listen)
-	for name, address := range map[string]string{"--metrics-bind-address": o.metrics, "--health-probe-bind-address": o.health} {
-		if err := free(ctx, name, address); err != nil {
-			return err
-		}
-	}
-	identity, err := os.Hostname()
-	if err != nil {
-		return fmt.Errorf("the host has no name, by which the exporter's Lease would know it: %w", err)
-	}
-	api, err := apiserver.NewClient(cfg)
+	mgr, lock, err := o.newManager(cfg)
 	if err != nil {
 		return err
 	}
-	events, stop := api.NewRecorder("warren-billing-exporter")
-	defer stop()
-	election := &apiserver.Election{Client: api, Namespace: o.namespace, Name: programs.LeaseName, Identity: identity + "_" + string(uuid.NewUUID()),
-		Timing: apiserver.DefaultElectionTiming()}
-	program, err := assemble(ctx, c, surroundings{api: api, events: events, clock: clock, election: election, identity: identity, version: version, namespace: o.namespace})
+	stores, err := openStores(ctx, &c.Billing, clock)
 	if err != nil {
 		return err
 	}
-	defer program.close()
-	return runLoops(ctx, election, program.elected, append(program.loops, healthEndpoint(o.health), metricsEndpoint(o.metrics)))
+	defer stores.close()
+	e := exporter{mgr: mgr, lock: lock, stores: stores, clock: clock, config: c, host: host, namespace: o.namespace, version: version}
+	if err := e.addLoops(ctx); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }
 
-var namespaceType = metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}
-
-// free returns an error with the flag's name if the program can't listen on the address; nil for "0".
-func free(ctx context.Context, flagName, address string) error {
-	if address == "0" {
-		return nil
-	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+// newManager returns a manager whose leader holds the exporter's Lease. It serves metrics and probes. The exporter is always ready, because it
+// serves no requests that another replica could serve better.
+func (o options) newManager(cfg *rest.Config) (ctrl.Manager, *leader.Lock, error) {
+	lock, err := leader.NewLock(cfg, o.namespace, programs.LeaseName)
 	if err != nil {
-		return fmt.Errorf("%s %q can't be used: %w; choose another port", flagName, address, err)
+		return nil, nil, err
 	}
-	return l.Close()
+	options := ctrl.Options{Scheme: newScheme(), Metrics: server.Options{BindAddress: o.metrics}, HealthProbeBindAddress: o.health, LeaderElection: true,
+		GracefulShutdownTimeout: new(lastFlush + time.Second)}
+	lock.Elect(cfg, &options)
+	mgr, err := ctrl.NewManager(cfg, options)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making the exporter's manager: %w", err)
+	}
+	return mgr, lock, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+}
+
+// newScheme returns the types that the exporter reads and writes.
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)))
+	return scheme
 }

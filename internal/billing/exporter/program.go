@@ -11,86 +11,97 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/billing"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/billing/programs"
 	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/internal/leader"
+	"github.com/warren-tenancy/warren/internal/memory"
 )
 
-// program holds the loops, and the database and the outbox, which must be closed at the end.
-type program struct {
+// stores are the ledger and the outbox.
+type stores struct {
 	db     *sql.DB
+	ledger *billing.Store
 	outbox *billing.Outbox
-	loops  []loop
-	// elected is closed when this process becomes the leader.
-	elected chan struct{}
 }
 
-func (p *program) close() {
-	_ = p.outbox.Close()
-	_ = p.db.Close()
-}
-
-// surroundings are what the loops share with one another and with nothing else.
-type surroundings struct {
-	api    *apiserver.Client
-	events record.EventRecorder
-	clock  clock.PassiveClock
-	// election makes one of several exporters the leader.
-	election *apiserver.Election
-	// identity is the name of the host, namespace that of the exporter's Lease and Deployment.
-	identity, version, namespace string
-}
-
-// assemble opens the outbox and the ledger, and makes the loops.
-func assemble(ctx context.Context, c *config.OperatorConfiguration, s surroundings) (*program, error) {
-	path := outboxPath(&c.Billing)
+func openStores(ctx context.Context, c *config.Billing, clock clock.PassiveClock) (*stores, error) {
+	path := outboxPath(c)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of %s: %w; mount a volume there that the exporter may write", path, err)
 	}
-	store, db, err := OpenStore(&c.Billing)
+	ledger, db, err := OpenStore(c)
 	if err != nil {
 		return nil, err
 	}
-	outbox, err := billing.OpenOutbox(ctx, path, c.Billing.Outbox.MaxRows, s.clock)
+	outbox, err := billing.OpenOutbox(ctx, path, c.Outbox.MaxRows, clock)
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	p := &program{db: db, outbox: outbox, elected: make(chan struct{})}
-	register()
-	p.addLoops(c, store, s)
-	if c.Billing.Driver == config.DriverSQLite {
-		p.loops = append(p.loops, &onlyOne{elected: p.elected, wait: aloneWithin, path: c.Billing.SQLite.Path, waiting: s.election.Waiting})
-	}
-	return p, nil
+	return &stores{db, ledger, outbox}, nil
 }
 
-// addLoops adds the loops that every exporter has.
-func (p *program) addLoops(c *config.OperatorConfiguration, store *billing.Store, s surroundings) {
-	b := &c.Billing
+func (s *stores) close() {
+	_ = s.outbox.Close()
+	_ = s.db.Close()
+}
+
+// exporter holds what the loops are made of.
+type exporter struct {
+	*stores
+	mgr    ctrl.Manager
+	lock   *leader.Lock
+	clock  clock.PassiveClock
+	config *config.OperatorConfiguration
+	// host is the name of the Pod, namespace that of the exporter's Lease and Deployment.
+	host, namespace, version string
+}
+
+// addLoops makes the loops and adds them to the manager, which ctx ends.
+func (e *exporter) addLoops(ctx context.Context) error {
+	api, err := client.NewWithWatch(e.mgr.GetConfig(), client.Options{HTTPClient: e.mgr.GetHTTPClient(), Scheme: e.mgr.GetScheme(), Mapper: e.mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("making the exporter's client: %w", err)
+	}
+	b := &e.config.Billing
+	events := e.mgr.GetEventRecorderFor(fieldOwner) //nolint:staticcheck // Events are core/v1, of a component that policy warren-billing-exporter names
 	track := &tracker{
-		clusterID: clusterID(b), api: s.api, outbox: p.outbox, queue: newQueue(s.clock.Now), interval: time.Second,
-		rules:       forest.Rules{ProtectedName: func(name string) bool { return c.Protected(name, s.namespace) }},
+		clusterID: clusterID(b), api: api, outbox: e.outbox, queue: newQueue(e.clock.Now), interval: time.Second,
+		rules:       forest.Rules{ProtectedName: func(name string) bool { return e.config.Protected(name, e.namespace) }},
 		mostUnsaved: b.Outbox.MaxRows,
 	}
 	timeout := max(2*time.Minute, 2*b.BigQuery.StatementTimeout.Duration)
 	keep := &keeper{
-		store: store, outbox: p.outbox, tracker: track, clock: s.clock, events: s.events, manage: b.Schema == config.SchemaManage,
-		flusher:    &billing.Flusher{Outbox: p.outbox, Ledger: store, Clock: s.clock, Batch: b.Batch.MaxRows, Timeout: timeout},
-		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.namespace, Name: programs.LeaseName},
-		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: s.identity, Version: s.version, StartedAt: s.clock.Now()},
-		flushEvery: b.FlushInterval.Duration, compareEvery: b.ResyncInterval.Duration, watermarkEvery: store.WatermarkInterval(),
-		timeout: timeout,
+		store: e.ledger, outbox: e.outbox, tracker: track, clock: e.clock, events: events, manage: b.Schema == config.SchemaManage,
+		flusher:    &billing.Flusher{Outbox: e.outbox, Ledger: e.ledger, Clock: e.clock, Batch: b.Batch.MaxRows, Timeout: timeout},
+		self:       &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: e.namespace, Name: programs.LeaseName},
+		run:        billing.Run{ID: string(uuid.NewUUID()), Exporter: e.host, Version: e.version, StartedAt: e.clock.Now()},
+		flushEvery: b.FlushInterval.Duration, compareEvery: b.ResyncInterval.Duration, watermarkEvery: e.ledger.WatermarkInterval(),
+		timeout: timeout, askedToEnd: func() bool { return ctx.Err() != nil },
 	}
-	pace := min(b.FlushInterval.Duration, time.Minute)
-	report := &reporter{apply: s.api.ApplyTenantStatus, outbox: p.outbox, keeper: keep, tenants: track.tenants, clock: s.clock, events: s.events, pace: pace,
-		patience: 2*b.FlushInterval.Duration + 10*time.Second}
-	p.loops = append(p.loops, track, keep, report, newMemoryKeeper())
+	report := &reporter{
+		status: api.Status(), outbox: e.outbox, keeper: keep, tenants: track.tenants, clock: e.clock, events: events,
+		pace: min(b.FlushInterval.Duration, time.Minute), patience: 2*b.FlushInterval.Duration + 10*time.Second,
+	}
+	loops := []manager.Runnable{track, keep, report, memory.Keeper{Interval: 10 * time.Second, MinFreed: 4 << 20, GarbagePercent: func() int { return garbagePercent }}}
+	if b.Driver == config.DriverSQLite {
+		loops = append(loops, &onlyOne{elected: e.mgr.Elected(), wait: aloneWithin, path: b.SQLite.Path, failure: e.lock.Failure})
+	}
+	for _, loop := range loops {
+		err = errors.Join(err, e.mgr.Add(loop))
+	}
+	return err
 }
+
+// garbagePercent is how much the heap may grow before a collection, in percent of the live heap. It is below Go's default of 100 because
+// the exporter has CPU time to spare and shares its node's memory with tenants.
+const garbagePercent = 25
 
 // aloneWithin is how long an exporter with driver sqlite waits to become the leader. The Lease of a dead predecessor expires earlier.
 const aloneWithin = 45 * time.Second
@@ -101,8 +112,8 @@ type onlyOne struct {
 	elected <-chan struct{}
 	wait    time.Duration
 	path    string
-	// waiting is Election.Waiting: why this process doesn't lead.
-	waiting func() error
+	// failure is leader.Lock.Failure: why the Lease can't be taken, except that another process holds it.
+	failure func() error
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -116,7 +127,7 @@ func (o *onlyOne) Start(ctx context.Context) error {
 	case <-o.elected:
 	case <-ctx.Done():
 	case <-timer.C:
-		if err := o.waiting(); err != nil && !errors.Is(err, apiserver.ErrHeld) {
+		if err := o.failure(); err != nil {
 			return fmt.Errorf("the exporter can't take Lease %s: %w; give its account the rights of component billing-exporter, and see that the API server can be reached", programs.LeaseName, err)
 		}
 		return fmt.Errorf("billing.driver sqlite needs one replica: another exporter holds Lease %s and writes its own %s; scale the Deployment to 1", programs.LeaseName, o.path)

@@ -10,10 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -26,8 +28,7 @@ const fieldOwner = "warren-billing-exporter"
 
 // reporter writes condition BillingExported into the status of LNamespaces where it must change.
 type reporter struct {
-	// apply is Client.ApplyTenantStatus of package apiserver.
-	apply  func(ctx context.Context, owner, name string, uid types.UID, status map[string]any) error
+	status client.SubResourceWriter
 	outbox *billing.Outbox
 	keeper *keeper
 	// tenants is tracker.tenants: it returns all tenants, the UIDs of those with changes that the outbox hasn't taken, and why it hasn't.
@@ -74,7 +75,7 @@ type situation struct {
 	now     time.Time
 }
 
-func (r *reporter) look(ctx context.Context) (situation, error) {
+func (r *reporter) readSituation(ctx context.Context) (situation, error) {
 	s := situation{parked: map[string]string{}, now: r.clock.Now()}
 	s.trouble, s.compared, s.err, s.blind = r.keeper.state()
 	var err error
@@ -90,7 +91,7 @@ func (r *reporter) look(ctx context.Context) (situation, error) {
 
 func (r *reporter) report(ctx context.Context) error {
 	tenants, unsaved, problem := r.tenants() // before the outbox is read, so that each change of these tenants is in the outbox or the ledger by then
-	s, err := r.look(ctx)
+	s, err := r.readSituation(ctx)
 	if err != nil {
 		if r.failures++; r.failures < 2 || ctx.Err() != nil {
 			return err // a single failure must not change every tenant's condition
@@ -102,7 +103,7 @@ func (r *reporter) report(ctx context.Context) error {
 	s.unsaved, s.problem = unsaved, problem
 	for _, tenant := range tenants {
 		want := s.condition(tenant.uid, r.patience)
-		if want == nil || !mustSay(tenant.told, want, tenant.generation) {
+		if want == nil || !needsWrite(tenant.reported, want, tenant.generation) {
 			continue
 		}
 		if failed := r.write(ctx, tenant, want); failed != nil {
@@ -120,9 +121,9 @@ func refusedAlone(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsForbidden(err)
 }
 
-// mustSay says whether the condition must be written: it is missing, differs, or has an older generation. What counts and names a
+// needsWrite reports whether the condition must be written: it is missing, differs, or has an older generation. What counts and names a
 // single try in a message, such as rows, ports and jobs, differs each time and is no difference.
-func mustSay(was, want *metav1.Condition, generation int64) bool {
+func needsWrite(was, want *metav1.Condition, generation int64) bool {
 	return was == nil || was.Status != want.Status || was.Reason != want.Reason || was.ObservedGeneration != generation ||
 		countsAndNames.ReplaceAllString(was.Message, "#") != countsAndNames.ReplaceAllString(want.Message, "#")
 }
@@ -183,18 +184,23 @@ func advice(t billing.Trouble) string {
 	return "the ledger can't be reached; changes wait and are sent again by themselves"
 }
 
-// write applies the one condition, by server-side apply: nothing else in the status is the exporter's.
+// write applies the one condition, by server-side apply: nothing else in the status is the exporter's. The UID keeps the write from a newer
+// LNamespace of that name: the API server answers 409 then.
 func (r *reporter) write(ctx context.Context, tenant *tenantFacts, want *metav1.Condition) error {
 	want.ObservedGeneration = tenant.generation
 	want.LastTransitionTime = metav1.NewTime(r.clock.Now().Truncate(time.Second))
-	if was := tenant.told; was != nil && was.Status == want.Status {
+	if was := tenant.reported; was != nil && was.Status == want.Status {
 		want.LastTransitionTime = was.LastTransitionTime
 	}
 	condition, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
 		return fmt.Errorf("writing condition %s: %w", want.Type, err)
 	}
-	err = r.apply(ctx, fieldOwner, tenant.name, tenant.uid, map[string]any{"conditions": []any{condition}})
+	lns := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{condition}}}}
+	lns.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("LNamespace"))
+	lns.SetName(tenant.name)
+	lns.SetUID(tenant.uid)
+	err = r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(lns), client.FieldOwner(fieldOwner), client.ForceOwnership)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // the LNamespace is gone, or was made anew
 		return nil

@@ -8,7 +8,7 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-func TestMustSay(t *testing.T) {
+func TestNeedsWrite(t *testing.T) {
 	of := func(c *metav1.Condition, generation int64) *metav1.Condition {
 		c.ObservedGeneration = generation
 		return c
@@ -28,7 +28,7 @@ func TestMustSay(t *testing.T) {
 		"back":                         {of(no(), 2), yes(), 2, true},
 	} {
 		t.Run("BILL-54 "+name, func(t *testing.T) {
-			if got := mustSay(c.was, c.want, c.generation); got != c.say {
+			if got := needsWrite(c.was, c.want, c.generation); got != c.say {
 				t.Error(got)
 			}
 		})

@@ -13,20 +13,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 // door answers lists and watches of nothing, or refuses them while it is shut.
 type door struct {
+	client.WithWatch
 	shut    atomic.Bool
-	watches chan *watch.FakeWatcher
+	watches chan openWatch
+}
+
+// openWatch is a watch of one kind, and an object of that kind.
+type openWatch struct {
+	*watch.FakeWatcher
+	object client.Object
 }
 
 func (d *door) refusal() error {
@@ -36,18 +43,31 @@ func (d *door) refusal() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "", errors.New("the role is gone"))
 }
 
-func (d *door) List(_ context.Context, list apiserver.List, _ metav1.ListOptions) error {
+func (d *door) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	list.SetResourceVersion("1")
 	return d.refusal()
 }
 
-func (d *door) Watch(context.Context, apiserver.List, metav1.ListOptions) (watch.Interface, error) {
-	if err := d.refusal(); err != nil {
+func (d *door) Watch(_ context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+	if err := errors.Join(d.refusal(), refuseStream(options)); err != nil {
 		return nil, err
 	}
 	w := watch.NewFake()
-	d.watches <- w
+	object := watchedKinds()[0].object
+	if _, ok := list.(*v1alpha1.LNamespaceList); ok {
+		object = &v1alpha1.LNamespace{}
+	}
+	d.watches <- openWatch{w, object}
 	return w, nil
+}
+
+// refuseStream returns the answer of an API server that cannot stream a list, if these options ask for one.
+func refuseStream(options []client.ListOption) error {
+	o := (&client.ListOptions{}).ApplyOptions(options)
+	if ptr.Deref(o.Raw.SendInitialEvents, false) {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)
+	}
+	return nil
 }
 
 // until polls.
@@ -64,12 +84,12 @@ func until(t *testing.T, what string, holds func() bool) {
 func seeing(t *testing.T) (*broken, *door) {
 	t.Helper()
 	x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
-	d := &door{watches: make(chan *watch.FakeWatcher, 100)}
+	d := &door{watches: make(chan openWatch, 100)}
 	x.tracker = &tracker{clusterID: "c", outbox: x.outbox, queue: newQueue(x.clock.Now), api: d, interval: time.Hour, mostUnsaved: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go func() { _ = x.tracker.Start(ctx) }()
-	until(t, "nothing was read", x.tracker.ready)
+	until(t, "nothing was read", x.tracker.isReady)
 	return x, d
 }
 
@@ -130,15 +150,14 @@ func TestSilence(t *testing.T) {
 		if err := blind(); err != nil {
 			t.Fatal(err)
 		}
-		open := []*watch.FakeWatcher{<-d.watches, <-d.watches}
+		open := []openWatch{<-d.watches, <-d.watches}
 		x.clock.SetTime(x.clock.Now().Add(time.Hour))
 		if err := blind(); err == nil || !strings.Contains(err.Error(), "has sent nothing on it since 2026-03-01T09:00:00Z") {
 			t.Errorf("got %v", err)
 		}
-		bookmarks := []runtime.Object{&metav1.PartialObjectMetadata{TypeMeta: namespaceType}, &v1alpha1.LNamespace{}}
-		for i, w := range open {
-			bookmarks[i].(metav1.Object).SetResourceVersion("2")
-			w.Action(watch.Bookmark, bookmarks[i])
+		for _, w := range open {
+			w.object.SetResourceVersion("2")
+			w.Action(watch.Bookmark, w.object)
 		}
 		until(t, "a bookmark doesn't count", func() bool { return blind() == nil })
 	})
@@ -229,24 +248,32 @@ func TestEndsThatWaitForAComparison(t *testing.T) {
 }
 
 func TestEnd(t *testing.T) {
-	t.Run("BILL-79 what was seen before SIGTERM is in the ledger", func(t *testing.T) {
-		x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
-		x.keep(t.Context())
-		x.flushEvery = time.Hour
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- x.Start(ctx) }()
-		until(t, "it doesn't begin", func() bool { waiting, _, err := x.outbox.Waiting(t.Context()); return err == nil && waiting == 0 })
-		x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late", Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Fatal(err)
-		}
-		periods, err := x.store.History(t.Context(), "pay")
-		if err != nil || len(periods) != crowd+1 {
-			t.Errorf("%d periods, %v; wanted %d", len(periods), err, crowd+1)
-		}
-	})
+	for name, c := range map[string]struct {
+		asked   bool
+		periods int
+	}{
+		"BILL-79 what was seen before SIGTERM is in the ledger":                        {true, crowd + 1},
+		"BILL-79 what was seen before the Lease was lost is left to the next exporter": {false, crowd},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := exporterOver(t, filepath.Join(t.TempDir(), "ledger.db"), filepath.Join(t.TempDir(), "outbox.db"))
+			x.keep(t.Context())
+			x.flushEvery, x.askedToEnd = time.Hour, func() bool { return c.asked }
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- x.Start(ctx) }()
+			until(t, "it doesn't begin", func() bool { waiting, _, err := x.outbox.Waiting(t.Context()); return err == nil && waiting == 0 })
+			x.tracker.queue.put(&namespaceFacts{Namespace: &forest.Namespace{Name: "late", UID: "late", Labels: map[string]string{v1alpha1.LabelParent: "pay"}}, made: x.clock.Now()}, false)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			periods, err := x.store.History(t.Context(), "pay")
+			if err != nil || len(periods) != c.periods {
+				t.Errorf("%d periods, %v; wanted %d", len(periods), err, c.periods)
+			}
+		})
+	}
 }
 
 // BILL-80: a namespace above an old one, and an LNamespace above both, don't date the old one back.
@@ -325,15 +352,15 @@ func TestValueBeforeTheFirstComparison(t *testing.T) {
 
 func TestCauseOfWaiting(t *testing.T) {
 	for name, c := range map[string]struct {
-		waiting error
+		failure error
 		want    string
 	}{
-		"another exporter leads": {apiserver.ErrHeld, "needs one replica: another exporter holds Lease"},
+		"another exporter leads": {nil, "needs one replica: another exporter holds Lease"},
 		"no rights":              {apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "x", errors.New("no rights")), "can't take Lease warren-billing-exporter: leases \"x\" is forbidden: no rights"},
 		"no API server":          {fmt.Errorf("dial tcp 127.0.0.1:1: connection refused"), "connection refused; give its account the rights"},
 	} {
 		t.Run("BILL-81 "+name, func(t *testing.T) {
-			o := &onlyOne{elected: make(chan struct{}), path: "f", waiting: func() error { return c.waiting }}
+			o := &onlyOne{elected: make(chan struct{}), path: "f", failure: func() error { return c.failure }}
 			if err := o.Start(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
@@ -344,7 +371,7 @@ func TestCauseOfWaiting(t *testing.T) {
 func TestChurn(t *testing.T) {
 	say := func(was, now string) bool {
 		told := exported(false, v1alpha1.ReasonWarehouseUnavailable, was)
-		return mustSay(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
+		return needsWrite(told, exported(false, v1alpha1.ReasonWarehouseUnavailable, now), 0)
 	}
 	const at = "appending %d events to ledger: job warren-0d21e2c4-0000-4000-8000-000000000001: dial tcp 10.0.0.1:%d: %s"
 	if say(fmt.Sprintf(at, 101, 40001, "refused"), fmt.Sprintf(strings.Replace(at, "0001:", "0002:", 1), 102, 40002, "refused")) {

@@ -14,14 +14,16 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 )
 
-// standIn is a stand-in for the API server that serves only the requests of the exporter: lists, in pages if a limit is set,
-// watches without events, and writes. Each namespace is the root of a tenant that has been told that all is exported, as after a
+// standIn is a stand-in for the API server that serves only the requests of the exporter: lists, which it streams or
+// answers in pages, watches without further events, and writes. Each namespace is the root of a tenant that has been told that all is exported, as after a
 // restart.
 type standIn struct {
 	namespaces int
@@ -36,9 +38,10 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet:
 		s.write(w, r)
-	case query.Get("sendInitialEvents") == "true": // a server that can't stream lists; the client asks for one then
-		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
 	case query.Get("watch") == "true" || query.Get("watch") == "1":
+		if query.Get("sendInitialEvents") == "true" {
+			s.stream(w, at)
+		}
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	case strings.Contains(at, "/leases/"):
@@ -78,9 +81,34 @@ func (s *standIn) write(w http.ResponseWriter, r *http.Request) {
 		s.lease.TypeMeta, s.lease.ResourceVersion = metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"}, "2"
 		_ = json.NewEncoder(w).Encode(s.lease)
 	default:
-		_ = json.NewEncoder(w).Encode(&v1alpha1.LNamespace{TypeMeta: metav1.TypeMeta{Kind: "LNamespace", APIVersion: v1alpha1.GroupVersion.String()}, ObjectMeta: meta})
+		_ = json.NewEncoder(w).Encode(&v1alpha1.LNamespace{TypeMeta: lnamespaceType, ObjectMeta: meta})
 	}
 }
+
+// stream writes a list as the first events of a watch.
+func (s *standIn) stream(w io.Writer, at string) {
+	list := s.read(at, "", "").(map[string]any)
+	objects, events := list["items"].([]any), json.NewEncoder(w)
+	for _, object := range objects {
+		_ = events.Encode(metav1.WatchEvent{Type: string(watch.Added), Object: raw(object)})
+	}
+	end := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "PartialObjectMetadata", APIVersion: "meta.k8s.io/v1"}}
+	if strings.HasSuffix(at, "/lnamespaces") {
+		end.TypeMeta = lnamespaceType
+	}
+	end.ResourceVersion, end.Annotations = "1", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+	_ = events.Encode(metav1.WatchEvent{Type: string(watch.Bookmark), Object: raw(end)})
+}
+
+func raw(object any) runtime.RawExtension {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return runtime.RawExtension{Raw: text}
+}
+
+var lnamespaceType = metav1.TypeMeta{Kind: "LNamespace", APIVersion: v1alpha1.GroupVersion.String()}
 
 func tenantName(i int) string { return fmt.Sprintf("tenant-%05d", i) }
 
@@ -106,7 +134,7 @@ func (s *standIn) read(at, limit, from string) any {
 		})
 	case "/apis/" + version.GroupVersion + "/lnamespaces":
 		return page("LNamespaceList", version.GroupVersion, s.namespaces, limit, from, func(i int) any {
-			return v1alpha1.LNamespace{ObjectMeta: metadata(i), Spec: v1alpha1.LNamespaceSpec{Billing: &v1alpha1.Billing{CostCenter: strconv.Itoa(4000 + i%1000),
+			return v1alpha1.LNamespace{TypeMeta: lnamespaceType, ObjectMeta: metadata(i), Spec: v1alpha1.LNamespaceSpec{Billing: &v1alpha1.Billing{CostCenter: strconv.Itoa(4000 + i%1000),
 				Owner: fmt.Sprintf("ann.%d@example.com", i%1000), Labels: map[string]string{"product": fmt.Sprintf("checkout-%d", i%500)}}},
 				Status: v1alpha1.LNamespaceStatus{Conditions: []metav1.Condition{{Type: string(v1alpha1.ConditionBillingExported), Status: metav1.ConditionTrue, ObservedGeneration: 1,
 					LastTransitionTime: metav1.Now(), Reason: string(v1alpha1.ReasonExported), Message: "the ledger has all that is known of this tenant"}}}}

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/warren-tenancy/warren/internal/billing"
-	"github.com/warren-tenancy/warren/internal/billing/apiserver"
 	"github.com/warren-tenancy/warren/internal/forest"
 )
 
@@ -20,7 +20,7 @@ import (
 type tracker struct {
 	clusterID string
 	rules     forest.Rules
-	api       apiserver.Reader
+	api       client.WithWatch
 	outbox    *billing.Outbox
 	queue     *queue
 	// interval is how often events that the outbox didn't take are put again.
@@ -61,7 +61,6 @@ func (t *tracker) Start(ctx context.Context) error {
 	feeds := newFeeds(t.queue)
 	t.feeds.Store(&feeds)
 	for _, f := range feeds { // LNamespaces are followed once all Namespaces are known
-		f.now = t.queue.now
 		following.Go(func() { f.follow(ctx, t.api) })
 		select {
 		case <-ctx.Done():
@@ -160,7 +159,7 @@ func (t *tracker) event(name string, seen, made time.Time) (billing.Event, bool)
 	return billing.Event{}, false
 }
 
-// mayEnd says whether the namespace's period may end now. It may if the namespace is gone. Namespaces that exist and belong to no
+// mayEnd reports whether the namespace's period may end now. It may if the namespace is gone. Namespaces that exist and belong to no
 // tenant any more may end only while they are few since the last comparison; beyond that the next comparison decides, because a
 // tree that lost a label must not end the periods of half a cluster.
 func (t *tracker) mayEnd(name string) bool {
@@ -236,8 +235,8 @@ func (t *tracker) beforeLeft(settled time.Time) time.Time {
 	return settled
 }
 
-// idle says whether the events of every change seen so far are in the outbox.
-func (t *tracker) idle() bool {
+// isIdle reports whether the events of every change seen so far are in the outbox.
+func (t *tracker) isIdle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cluster != nil && t.queue.isEmpty() && len(t.unsaved) == 0 && !t.lost
@@ -263,15 +262,17 @@ func (t *tracker) tenants() (all []*tenantFacts, unsaved map[string]bool, proble
 	return slices.AppendSeq(make([]*tenantFacts, 0, len(t.cluster.payers)), maps.Values(t.cluster.payers)), unsaved, t.problem
 }
 
-// share returns the period with strings that are in memory already, wherever these are equal.
-func (t *tracker) share(period billing.Open) billing.Open {
+// share replaces strings of the periods by equal ones that are in memory already.
+func (t *tracker) share(periods []billing.Open) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return sharing(period, t.open[period.Namespace])
+	for i, period := range periods {
+		periods[i] = sharing(period, t.open[period.Namespace])
+	}
 }
 
-// ready says whether all Namespaces and LNamespaces were read once. It stays false on a standby.
-func (t *tracker) ready() bool {
+// isReady reports whether all Namespaces and LNamespaces were read once. It stays false on a standby.
+func (t *tracker) isReady() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cluster != nil
@@ -298,23 +299,10 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	if err != nil {
 		return billing.Plan{}, err
 	}
-	now := map[string]billing.Open{}
-	collect := func(yield func(billing.Open, error) bool) {
-		for period, err := range billing.Overlaid(billing.Stream(open), waiting) {
-			if err == nil {
-				now[period.Namespace] = period
-			}
-			if !yield(period, err) {
-				return
-			}
-		}
-	}
+	open = billing.Overlaid(open, waiting)
 	desired, unknown := t.cluster.all()
-	plan, err := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
-		CompleteUntil: completeUntil, Open: collect, LeftAt: t.leftAt, Held: heldBack, HoldFor: holdFor})
-	if err != nil {
-		return billing.Plan{}, err
-	}
+	plan := billing.Diff(billing.Comparison{Cluster: t.clusterID, Desired: desired, Unknown: unknown, Complete: true, Seen: seen,
+		CompleteUntil: completeUntil, Open: open, LeftAt: t.leftAt, Held: heldBack, HoldFor: holdFor})
 	latest, err := store.Latest(ctx, plan.Namespaces())
 	if err != nil {
 		return billing.Plan{}, err
@@ -323,7 +311,17 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	if err := t.outbox.Hold(ctx, plan.Held); err != nil {
 		return billing.Plan{}, err
 	}
-	t.open, t.assumed, t.lost = now, nil, false
+	t.adopt(open, plan, seen)
+	t.save(ctx)
+	return plan, nil
+}
+
+// adopt replaces what is known of the ledger by what a comparison has read and planned.
+func (t *tracker) adopt(open []billing.Open, plan billing.Plan, seen time.Time) {
+	t.open, t.assumed, t.lost = make(map[string]billing.Open, len(open)), nil, false
+	for _, period := range open {
+		t.open[period.Namespace] = period
+	}
 	for _, event := range plan.Events() {
 		t.remember(event)
 	}
@@ -331,6 +329,4 @@ func (t *tracker) compare(ctx context.Context, store ledger, open []billing.Open
 	maps.DeleteFunc(t.ended, func(_ string, end time.Time) bool { return seen.Sub(end) > keepEnds })
 	t.left = 0
 	clear(t.leftAt)
-	t.save(ctx)
-	return plan, nil
 }
