@@ -135,7 +135,10 @@ var _ = Describe("the exporter", Ordered, func() {
 
 	It("BILL-39 may write Events and its condition, and nothing else", func(ctx SpecContext) {
 		c := world.As(account)
-		for _, object := range []client.Object{build.Namespace("mine"), build.ConfigMap("default", "mine", "x"), build.Secret("default", "mine", "x")} {
+		event := &corev1.Event{InvolvedObject: corev1.ObjectReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "LNamespace", Name: "pay", Namespace: "pay"},
+			Source: corev1.EventSource{Component: "warren-billing-exporter"}}
+		event.Namespace, event.Name = "pay", "mine"
+		for _, object := range []client.Object{build.Namespace("mine"), build.ConfigMap("default", "mine", "x"), build.Secret("default", "mine", "x"), event} {
 			Expect(c.Create(ctx, object)).To(Satisfy(apierrors.IsForbidden), "%T", object)
 		}
 		lns := build.Tenant("pay").Object()
