@@ -86,7 +86,9 @@ func kindIsFoundAnew(t *testing.T) {
 					a.do(func() { a.missing["widgets"], a.versions = true, []string{"none"} })
 					a.drop()
 					w.after(3 * time.Second)
-					w.is(l, watchset.NotServed)
+					if now := w.is(l, watchset.NotServed); !now.Resource.Empty() || !now.Kind.Empty() {
+						t.Errorf("what is gone is served as %s", now.Resource)
+					}
 					d.told(t, "the CRD is gone", " is NotServed")
 				}
 			})
