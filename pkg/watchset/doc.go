@@ -11,6 +11,9 @@
 // get no deletions when that state begins, since the objects may still exist. An informer that is Degraded still holds the objects
 // that it saw last, and a Lease returns them with a *DegradedError.
 //
+// A Request names a resource, or a kind: then the Set finds the kind's resource by discovery, and finds it anew when the kind was not
+// served in between. A caller that keeps its own store sets the Request's Sink.
+//
 // Source and States connect a Set to a controller of controller-runtime: Source brings events of objects, States brings changes of
 // states. Neither keeps the controller from starting, whatever right or resource is missing.
 //
@@ -19,10 +22,11 @@
 // within seconds; elsewhere it notices them by the back-off and by Options.VerifyInterval.
 //
 // Inside the package, a part is one list and watch together with the store that it fills; leases share parts. A part's selection
-// says what is listed and watched, its contents are the objects, its demand is who needs it, its agenda says when what is due, and
-// its run makes the requests. A lease's coverage says where the lease has parts. A feed passes a part's changes on to the handler of
-// one Source. A slot is the permission to run one of the initial lists that Options.StartConcurrency allows at a time. Room is what
-// Options.MaxInformers and Options.MaxNamespaces leave for further informers.
+// says what is listed and watched, its target is the resource of a kind that the request names, its contents are the objects, its
+// demand is who needs it, its agenda says when what is due, and its run makes the requests. A lease's coverage says where the
+// lease has parts. A feed passes a part's changes on to the handler of one Source. A slot is the permission to run one of the
+// initial lists that Options.StartConcurrency allows at a time. Room is what Options.MaxInformers and Options.MaxNamespaces leave
+// for further informers.
 //
 // Objects that a Lease returns are shared with other callers, and must not be changed; objects that a Reader returns are copies.
 package watchset

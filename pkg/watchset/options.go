@@ -41,7 +41,8 @@ type Options struct {
 	// object, of a type of the caller's own, but must keep namespace, name, UID and resourceVersion. It may change its argument,
 	// and must not return nil.
 	Transform map[schema.GroupVersionResource]func(client.Object) client.Object
-	// Mapper tells Session.Reader the resource of a kind; nil means that discovery is asked.
+	// Mapper tells Session.Reader the resource of a kind; nil means that discovery is asked. For a Request of a Kind discovery is always
+	// asked, because a Mapper may go on answering for kinds that are no longer served.
 	Mapper meta.RESTMapper
 	// Scheme gives objects in Full their Go types, where it knows the kind.
 	Scheme *runtime.Scheme
