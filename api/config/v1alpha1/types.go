@@ -115,7 +115,7 @@ type Sudo struct {
 // tenant's status says which of the two is in force.
 const SudoAuto tenancy.SudoMode = "Auto"
 
-// Informers tunes package watchset, which watches the kinds of scope Namespaces.
+// Informers tunes package watchset, which watches the kinds that are copied.
 type Informers struct {
 	// VerifyInterval is how often the rights of a synced informer are asked again. Default 5m; 0: never.
 	VerifyInterval metav1.Duration `json:"verifyInterval"`
