@@ -101,6 +101,11 @@ vet: ## Run go vet.
 lint: ## Run golangci-lint.
 	@$(LINT) run --allow-serial-runners ./...
 
+.PHONY: lint-api
+lint-api: ## Check the types of our kinds against the API conventions of Kubernetes.
+	@cd hack/lint && go build -o $(CURDIR)/bin/lint-api .
+	@bin/lint-api run --allow-serial-runners --config hack/lint/api.yml ./api/v1alpha1/...
+
 .PHONY: licences
 licences: ## Check the licences of all modules that are linked in. `go run ./hack/licences -list` lists them.
 	@go run ./hack/licences
@@ -115,7 +120,7 @@ kustomizations: ## Build every overlay, and what stands beside them.
 		$(TOOL) kustomize build "$$d" >/dev/null || exit 1; done
 
 .PHONY: verify
-verify: verify-generated verify-modules verify-rights kustomizations links licences vet lint ## Check everything that needs no control plane.
+verify: verify-generated verify-modules verify-rights kustomizations links licences vet lint lint-api ## Check everything that needs no control plane.
 
 .PHONY: verify-generated
 verify-generated: ## Check that generated files are up to date, without touching them.

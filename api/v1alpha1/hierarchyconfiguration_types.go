@@ -18,7 +18,7 @@ type MetadataKey string
 
 // HierarchyConfigurationSpec places a namespace in a tree and says what its descendants inherit. Only people write it.
 type HierarchyConfigurationSpec struct {
-	// parent: a name asks to be placed below it, "" asks to be a root, absent asks nothing.
+	// parent is the namespace to be placed below; "" asks to be a root, absent asks nothing.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$`
 	// +optional
@@ -84,7 +84,7 @@ type HierarchyConfigurationStatus struct {
 	// +optional
 	Children []string `json:"children,omitempty"`
 
-	// conditions: Ready, ParentApplied, Halted, MetadataSynced, ChildrenReady, Propagated.
+	// conditions are Ready, ParentApplied, Halted, MetadataSynced, ChildrenReady, Propagated.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -104,11 +104,17 @@ type HierarchyConfigurationStatus struct {
 // +kubebuilder:printcolumn:name="AGE",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name == 'hierarchy'",message="the name must be \"hierarchy\"; a namespace holds one HierarchyConfiguration",fieldPath=".metadata.name"
 type HierarchyConfiguration struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is what people ask for.
 	// +optional
 	Spec HierarchyConfigurationSpec `json:"spec,omitempty"`
+
+	// status is what the operator reports.
 	// +default={"observedGeneration": -1}
 	// +optional
 	Status HierarchyConfigurationStatus `json:"status,omitempty"`

@@ -131,7 +131,7 @@ type LNamespaceStatus struct {
 	// +optional
 	Billing *BillingStatus `json:"billing,omitempty"`
 
-	// conditions: Ready, NamespaceReady, AccessReady; BillingExported and BillingLabelled where there is billing.
+	// conditions are Ready, NamespaceReady, AccessReady; BillingExported and BillingLabelled where there is billing.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -141,9 +141,11 @@ type LNamespaceStatus struct {
 // ListedServiceAccount is a service account on a list, and the namespace that was meant.
 type ListedServiceAccount struct {
 	// namespace of the account.
+	// +required
 	Namespace string `json:"namespace"`
 
 	// name of the account.
+	// +required
 	Name string `json:"name"`
 
 	// namespaceUID tells which namespace had the name when the account was listed: "sha256:" and the digest of its UID. Where it is
@@ -164,6 +166,7 @@ type BillingStatus struct {
 	Owner string `json:"owner,omitempty"`
 
 	// since is when it became so, by the API server's clock.
+	// +required
 	Since metav1.Time `json:"since"`
 }
 
@@ -180,6 +183,7 @@ const (
 // SudoStatus says how a sudoer of the tenant raises its rights.
 type SudoStatus struct {
 	// group that a sudoer impersonates.
+	// +required
 	Group string `json:"group"`
 
 	// user that sudoers who are groups or service accounts impersonate.
@@ -187,9 +191,11 @@ type SudoStatus struct {
 	User string `json:"user,omitempty"`
 
 	// mode in force.
+	// +required
 	Mode SudoMode `json:"mode"`
 
 	// command is kubectl with the flags that raise the rights.
+	// +required
 	Command string `json:"command"`
 }
 
@@ -208,12 +214,18 @@ type SudoStatus struct {
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="an LNamespace name is a DNS label of at most 63 characters",messageExpression=`'"' + self.metadata.name + '" is too long: an LNamespace name is a DNS label of at most 63 characters; choose a shorter one'`,fieldPath=".metadata.name"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name != 'default' && !self.metadata.name.startsWith('kube-')",message="default and kube-* are reserved names",messageExpression=`'"' + self.metadata.name + '": default and kube-* are reserved names: choose another'`,fieldPath=".metadata.name"
 type LNamespace struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec says who belongs to the tenant and what it may have.
 	// +kubebuilder:default={}
 	// +optional
 	Spec LNamespaceSpec `json:"spec,omitempty"`
+
+	// status is what the operator reports.
 	// +optional
 	Status LNamespaceStatus `json:"status,omitempty"`
 }

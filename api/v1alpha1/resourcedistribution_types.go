@@ -15,6 +15,7 @@ type NamespaceName string
 // NamespaceReference names one namespace.
 type NamespaceReference struct {
 	// name of the namespace; it need not exist yet.
+	// +required
 	Name NamespaceName `json:"name"`
 }
 
@@ -65,7 +66,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.allNamespaces) || self.allNamespaces || has(self.includedNamespaces) || has(self.namespaceLabelSelector) || has(self.trees)",message="no target: set includedNamespaces, namespaceLabelSelector or trees"
 // +kubebuilder:validation:XValidation:rule="!has(self.combination) || self.combination != 'Union' || !has(self.namespaceLabelSelector) || (has(self.namespaceLabelSelector.matchLabels) && size(self.namespaceLabelSelector.matchLabels) > 0) || (has(self.namespaceLabelSelector.matchExpressions) && size(self.namespaceLabelSelector.matchExpressions) > 0)",message="namespaceLabelSelector: an empty selector would select everything"
 type DistributionTargets struct {
-	// allNamespaces: true says the default aloud.
+	// allNamespaces is true where the default, all namespaces, is written out.
 	// +optional
 	AllNamespaces *bool `json:"allNamespaces,omitempty"`
 
@@ -89,7 +90,7 @@ type DistributionTargets struct {
 	// +optional
 	NamespaceLabelSelector *metav1.LabelSelector `json:"namespaceLabelSelector,omitempty"`
 
-	// trees: each of these namespaces and all its descendants in the forest, now and later. A name means the namespace that has it
+	// trees are namespaces that get a copy with all their descendants in the forest, now and later. A name means the namespace that has it
 	// when targets is written, as in includedNamespaces.
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -97,7 +98,7 @@ type DistributionTargets struct {
 	// +optional
 	Trees []NamespaceName `json:"trees,omitempty"`
 
-	// excludedTrees: these namespaces and all their descendants in the forest, now and later, never get a copy, whatever the other
+	// excludedTrees are namespaces that never get a copy, nor do their descendants in the forest, now and later, whatever the other
 	// options say.
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=100
@@ -112,13 +113,13 @@ type DistributionTargets struct {
 
 // DistributionRollout holds back updates of copies that exist. A namespace without a copy always gets the newest at once.
 type DistributionRollout struct {
-	// partition: so many existing copies, or percent of them rounded up, keep what they have.
+	// partition is how many existing copies, or how many percent of them rounded up, keep what they have.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 0",message="partition must be a number that is not negative, or 0% to 100%"
 	// +optional
 	Partition *intstr.IntOrString `json:"partition,omitempty"`
 
-	// batchSize: so many updates, or percent of the copies, at least 1, follow each other without a pause. Default: 100%.
+	// batchSize is how many updates, or how many percent of the copies, at least 1, follow each other without a pause. Default: 100%.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == string ? self.matches('^(100|[0-9]{1,2})%$') : self >= 1",message="batchSize must be a number of at least 1, or 0% to 100%"
 	// +optional
@@ -144,9 +145,10 @@ type ResourceDistributionSpec struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	// +mapType=atomic
+	// +required
 	Resource runtime.RawExtension `json:"resource"`
 
-	// targets: {} stands for all namespaces.
+	// targets are the namespaces that get a copy; {} stands for all.
 	// +kubebuilder:default={}
 	// +optional
 	Targets DistributionTargets `json:"targets,omitempty"`
@@ -166,7 +168,7 @@ type ResourceDistributionSpec struct {
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// suspend: nothing is written to any namespace; status.plan says what would be.
+	// suspend stops all writes to namespaces; status.plan says what would be written.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
@@ -177,7 +179,11 @@ type ResourceDistributionSpec struct {
 
 // ConflictingNamespace is a target in which somebody else's object stands.
 type ConflictingNamespace struct {
-	Name   string `json:"name"`
+	// name of the namespace.
+	// +required
+	Name string `json:"name"`
+	// reason of the conflict.
+	// +required
 	Reason Reason `json:"reason"`
 	// by names who holds the place, where that is known.
 	// +optional
@@ -186,8 +192,13 @@ type ConflictingNamespace struct {
 
 // FailedNamespace is a target in which the copy could not be written.
 type FailedNamespace struct {
-	Name   string `json:"name"`
+	// name of the namespace.
+	// +required
+	Name string `json:"name"`
+	// reason of the failure.
+	// +required
 	Reason Reason `json:"reason"`
+	// message is the answer of the API server.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -195,8 +206,10 @@ type FailedNamespace struct {
 // RolloutStatus tells of updates that are under way or held back.
 type RolloutStatus struct {
 	// updated copies have what spec.resource has now.
+	// +required
 	Updated int32 `json:"updated"`
 	// held copies keep what they have because of the partition.
+	// +required
 	Held int32 `json:"held"`
 	// nextBatchTime is when the next updates begin.
 	// +optional
@@ -205,6 +218,8 @@ type RolloutStatus struct {
 
 // PlannedNamespaces are those in which one thing would be done.
 type PlannedNamespaces struct {
+	// count is how many there are.
+	// +required
 	Count int32 `json:"count"`
 	// namespaces are the first 50 names.
 	// +listType=atomic
@@ -214,22 +229,38 @@ type PlannedNamespaces struct {
 
 // DistributionPlan is what would be done were the ResourceDistribution not suspended.
 type DistributionPlan struct {
-	Create    PlannedNamespaces `json:"create"`
-	Update    PlannedNamespaces `json:"update"`
-	Adopt     PlannedNamespaces `json:"adopt"`
+	// create is where no object stands and a copy would be created.
+	// +required
+	Create PlannedNamespaces `json:"create"`
+	// update is where a copy would be updated.
+	// +required
+	Update PlannedNamespaces `json:"update"`
+	// adopt is where an object would become a copy.
+	// +required
+	Adopt PlannedNamespaces `json:"adopt"`
+	// overwrite is where an object would be overwritten with a copy.
+	// +required
 	Overwrite PlannedNamespaces `json:"overwrite"`
-	Delete    PlannedNamespaces `json:"delete"`
+	// delete is where a copy would be deleted.
+	// +required
+	Delete PlannedNamespaces `json:"delete"`
+	// unchanged is where the copy is current.
+	// +required
 	Unchanged PlannedNamespaces `json:"unchanged"`
-	Conflict  PlannedNamespaces `json:"conflict"`
+	// conflict is where an object of somebody else would stay.
+	// +required
+	Conflict PlannedNamespaces `json:"conflict"`
 }
 
 // NamedNamespaces records which namespaces the names in spec.targets mean.
 type NamedNamespaces struct {
 	// targets is a hash of the spec.targets that this speaks of.
+	// +required
 	Targets string `json:"targets"`
 	// uids has an entry for each name in includedNamespaces and trees, in alphabetical order: the first 48 bits of the SHA-256 of
 	// the namespace's UID in base64, or "-" while no namespace of that name is meant.
 	// +listType=atomic
+	// +required
 	UIDs []string `json:"uids"`
 }
 
@@ -252,13 +283,13 @@ type ResourceDistributionStatus struct {
 	// outdated copies are ours, and held back or not written yet.
 	// +optional
 	Outdated int32 `json:"outdated"`
-	// missing: no object stands there yet.
+	// missing copies do not exist yet.
 	// +optional
 	Missing int32 `json:"missing"`
-	// conflicts: somebody else's object stands there.
+	// conflicts are targets in which somebody else's object stands.
 	// +optional
 	Conflicts int32 `json:"conflicts"`
-	// failed: the API server refused what was to be written.
+	// failed copies were refused by the API server.
 	// +optional
 	Failed int32 `json:"failed"`
 
@@ -302,7 +333,7 @@ type ResourceDistributionStatus struct {
 	// +optional
 	Plan *DistributionPlan `json:"plan,omitempty"`
 
-	// conditions: Ready, ConflictFree, Stalled.
+	// conditions are Ready, ConflictFree, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -327,10 +358,17 @@ type ResourceDistributionStatus struct {
 // +kubebuilder:printcolumn:name="OUTDATED",type=integer,JSONPath=`.status.outdated`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="must be no more than 63 characters",fieldPath=".metadata.name"
 type ResourceDistribution struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is the object to copy, and where.
+	// +required
 	Spec ResourceDistributionSpec `json:"spec"`
+
+	// status is what the operator reports. Its lists are cut, so that it stays below 64 KiB.
 	// +default={"observedGeneration": -1}
 	// +optional
 	Status ResourceDistributionStatus `json:"status,omitempty"`

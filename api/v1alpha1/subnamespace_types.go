@@ -37,7 +37,7 @@ type SubNamespaceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration"`
 
-	// conditions: Ready, Stalled, MetadataSynced.
+	// conditions are Ready, Stalled, MetadataSynced.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -55,11 +55,17 @@ type SubNamespaceStatus struct {
 // +kubebuilder:printcolumn:name="MESSAGE",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && !self.metadata.name.contains('.')",message="becomes a Namespace name: at most 63 characters, no dots",messageExpression=`'"' + self.metadata.name + '" becomes a Namespace name: at most 63 characters, no dots; choose another'`,fieldPath=".metadata.name"
 type SubNamespace struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec says what the namespace carries. Only keys that the configuration allows are transferred.
 	// +optional
 	Spec SubNamespaceSpec `json:"spec,omitempty"`
+
+	// status is what the operator reports.
 	// +default={"observedGeneration": -1}
 	// +optional
 	Status SubNamespaceStatus `json:"status,omitempty"`
