@@ -18,12 +18,13 @@ import (
 // configured is a cluster whose operator starts again with each configuration file.
 type configured struct{ cluster }
 
-// configure starts the operator with another file, and expects that this file is accepted.
+// configure starts the operator with another file, and expects that this file is accepted and recorded: the next is compared with the record.
 func (c *configured) configure(ctx context.Context, text string) {
 	GinkgoHelper()
 	Expect(c.Operator.Configure(ctx, text)).To(Succeed())
 	hash := sha256.Sum256([]byte(text))
 	c.expect(ctx, "warren_config_info", 1, "hash", hex.EncodeToString(hash[:]))
+	Eventually(c.recorded).WithContext(ctx).Should(Equal(text))
 }
 
 // expect waits until a metric with these labels, in pairs, is there and has that value.
