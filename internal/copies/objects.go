@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,7 @@ func (w Watch) slotOf(object *metav1.PartialObjectMetadata) Slot {
 func (c ForestChanged) apply(s *State) {
 	s.world.Forest = c.New
 	s.recordDeparted(c)
+	maps.DeleteFunc(s.sought, func(slot Slot, _ bool) bool { return slices.Contains(c.Namespaces, slot.Namespace) })
 	for _, namespace := range c.Namespaces {
 		s.queue(namespaceKey(namespace))
 		for _, slot := range s.world.Doubtful(namespace) {
@@ -97,6 +99,7 @@ func (s *State) takeSource(watch Watch, object *metav1.PartialObjectMetadata) {
 	if known != nil && known.ResourceVersion == now.ResourceVersion {
 		return
 	}
+	delete(s.sought, slot)
 	s.completeSource(slot, now)
 	s.world.PutSource(slot, now)
 	s.queueLimits(slot.Namespace)
@@ -125,6 +128,7 @@ func (s *State) takeCopy(watch Watch, object *metav1.PartialObjectMetadata) {
 		now.Digest = s.settings.Rules.Digest(object)
 		now.Drifted = known.Drifted || now.Digest != known.Digest
 	}
+	delete(s.unlabelled, slot)
 	s.world.PutCopy(slot, now)
 	s.queue(slotKeys(s.world.BindingsTo(slot))...)
 	s.queue(slotKey(slot))
@@ -184,6 +188,7 @@ func (s *State) dropSource(slot Slot) {
 	if s.world.Sources.At(slot) == nil {
 		return
 	}
+	delete(s.sought, slot)
 	s.world.DeleteSource(slot)
 	delete(s.bodies, slot)
 	s.queueLimits(slot.Namespace)
@@ -195,6 +200,7 @@ func (s *State) dropCopy(slot Slot) {
 	if known == nil {
 		return
 	}
+	delete(s.unlabelled, slot)
 	s.world.DeleteCopy(slot)
 	s.queueLimits(known.From)
 	s.queue(slotKeys(s.world.BindingsTo(slot))...)

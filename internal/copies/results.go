@@ -3,6 +3,7 @@ package copies
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
@@ -10,7 +11,10 @@ import (
 )
 
 // takeResult takes in what the requests for one slot have shown, so that the next plan knows it before a watch does.
-func (s *State) takeResult(slot Slot, request WriteCopy, r Result) {
+func (s *State) takeResult(slot Slot, request WriteCopy, r Result, err error) {
+	if apierrors.IsConflict(err) && s.unlabelled[slot] != "" {
+		s.dropCopy(slot) // no watch shows the newer version, but the next POST finds it
+	}
 	if r.FoundDrifted {
 		s.drift[slot] = FoundAtStart
 	}
@@ -24,10 +28,7 @@ func (s *State) takeResult(slot Slot, request WriteCopy, r Result) {
 		s.takeCompared(slot, r)
 	}
 	if r.Found != nil && s.world.Copies.At(slot) == nil {
-		found := s.settings.Rules.CopyOf(slot, r.Found)
-		found.Drifted = r.Unlabelled
-		s.world.PutCopy(slot, found)
-		s.queue(slotKey(slot))
+		s.takeFound(slot, r)
 	}
 	known := s.world.Copies.At(slot)
 	if known == nil || request.Over == nil || known.UID != request.Over.UID {
@@ -36,10 +37,25 @@ func (s *State) takeResult(slot Slot, request WriteCopy, r Result) {
 	switch {
 	case r.Absent:
 		s.dropCopy(slot)
+	case r.Deleted && s.unlabelled[slot] == known.UID:
+		s.dropCopy(slot) // where a finalizer still keeps the copy, the next POST finds it
 	case r.Deleted: // the copy is dropped when a watch shows that it is gone
 		known.Terminating = true
 		s.world.PutCopy(slot, known)
 	}
+}
+
+// takeFound takes in a copy of the operator's own that a read has found, unless a watch has shown since that the copy is gone.
+func (s *State) takeFound(slot Slot, r Result) {
+	s.queue(slotKey(slot))
+	if !r.Unlabelled && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], r.Found.ResourceVersion) {
+		return
+	}
+	found := s.settings.Rules.CopyOf(slot, r.Found)
+	if found.Drifted = r.Unlabelled; r.Unlabelled {
+		s.unlabelled[slot] = found.UID
+	}
+	s.world.PutCopy(slot, found)
 }
 
 // takeWritten takes in the answer to a write of the operator's own, unless a watch has shown something newer.
@@ -52,6 +68,7 @@ func (s *State) takeWritten(slot Slot, meta *metav1.PartialObjectMetadata) {
 	case known == nil && forest.IsNewer(s.newest[s.watchedPlaceOf(slot.Kind, slot.Namespace)], now.ResourceVersion):
 		return // the copy has gone since
 	}
+	delete(s.unlabelled, slot)
 	s.world.PutCopy(slot, now)
 	s.world.NoteWritten(slot.At(now.From), now.Hash.Content)
 }

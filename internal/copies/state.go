@@ -20,6 +20,10 @@ type State struct {
 	kinds    map[schema.GroupKind]*watchedKind
 	// newest is the highest resourceVersion of a copy that each watch has shown.
 	newest map[watchedPlace]string
+	// unlabelled are copies that a read has found without their label inherited-from, by UID: no watch shows when such a copy is gone.
+	unlabelled map[Slot]string
+	// sought are the sources with a FindLoss of which no watch, and no change of their namespace, has shown anything since.
+	sought map[Slot]bool
 	// bodies is what the last read of each source has shown.
 	bodies map[Slot]readVersion
 	// followed are the namespaces in which narrow kinds are watched, by the UIDs of the namespaces. departed are the namespaces outside of
@@ -44,7 +48,7 @@ type State struct {
 func NewState(f *forest.Snapshot, settings Settings) *State {
 	s := &State{
 		settings: settings, world: NewWorld(f), kinds: map[schema.GroupKind]*watchedKind{}, newest: map[watchedPlace]string{},
-		bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
+		unlabelled: map[Slot]string{}, sought: map[Slot]bool{}, bodies: map[Slot]readVersion{}, departed: map[string]types.UID{},
 		removals: newRemovals(), railWaits: map[string]*railWait{}, troubles: newTroubles(), repairs: NewRepairs(),
 		drift: map[Slot]DriftSource{}, notices: newNotices(), measured: newMeasured(),
 	}

@@ -88,6 +88,7 @@ func (s *State) startSource(slot Slot) {
 		return
 	case known == nil && s.needsLoss(slot):
 		if k.resource.Resource != "" {
+			s.sought[slot] = true
 			s.emit(FindLoss{Source: slot, Resource: k.resource, Mode: k.Mode})
 		}
 		return
@@ -126,6 +127,11 @@ func (s *State) asksFor(source Slot) func(Slot) bool {
 func (r SourceRead) apply(s *State) { s.endSource(r.Source, r.Err, true) }
 
 func (l LossFound) apply(s *State) {
+	if !s.sought[l.Source] { // a watch has shown something newer
+		s.queue(sourceTask(l.Source))
+		return
+	}
+	delete(s.sought, l.Source)
 	if l.Err == nil {
 		s.world.SetLoss(l.Source, l.Loss)
 	}
@@ -199,7 +205,7 @@ func (c RemovalChecked) apply(s *State) {
 }
 
 func (c CopyWritten) apply(s *State) {
-	s.takeResult(c.Slot, c.WriteCopy, c.Result)
+	s.takeResult(c.Slot, c.WriteCopy, c.Result, c.Err)
 	if c.Action.Verb == Delete {
 		s.endRemoval(c.Slot.Namespace, c.Err)
 	}

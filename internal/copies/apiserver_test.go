@@ -1,0 +1,325 @@
+package copies_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// apiServer is a small model of a cluster: it holds objects by slot, carries out Requests as controllers/copies does, and keeps what the
+// watches are still to show.
+type apiServer struct {
+	kinds   []copies.Kind
+	forest  *forest.Snapshot
+	version int
+	objects map[copies.Slot]apiObject
+	events  []copies.Input // what the State has not been shown, the oldest first
+	writes  []string       // the writes of copies, in words
+	// refuse returns the error of a write; nil carries all out. A write whose answer is lost is carried out all the same.
+	refuse    func(copies.WriteCopy) error
+	loseReply func(copies.WriteCopy) bool
+}
+
+// apiObject is an object. Its metadata are replaced, never changed.
+type apiObject struct {
+	meta    *metav1.PartialObjectMetadata
+	content string
+	size    int
+}
+
+func newAPIServer(f *forest.Snapshot, kinds []copies.Kind) *apiServer {
+	return &apiServer{kinds: kinds, forest: f, version: 100, objects: map[copies.Slot]apiObject{}}
+}
+
+// put creates or replaces the object at slot, with the content number n. A change sets what its metadata have beside.
+func put(slot copies.Slot, n int, change ...func(*metav1.ObjectMeta)) func(*apiServer) {
+	return func(a *apiServer) {
+		meta := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: slot.Namespace, Name: slot.Name, UID: a.newUID()}}
+		if was, exists := a.objects[slot]; exists {
+			meta.UID = was.meta.UID
+			meta.CreationTimestamp = was.meta.CreationTimestamp
+		} else {
+			meta.CreationTimestamp = metav1.NewTime(time.Unix(int64(a.version), 0))
+		}
+		meta.Labels, meta.Annotations = map[string]string{}, map[string]string{}
+		for _, change := range change {
+			change(&meta.ObjectMeta)
+		}
+		a.store(slot, apiObject{meta, contentNumber(n), 100})
+	}
+}
+
+// propagated puts a source in this mode.
+func propagated(slot copies.Slot, n int, mode string, change ...func(*metav1.ObjectMeta)) func(*apiServer) {
+	return put(slot, n, append([]func(*metav1.ObjectMeta){withLabel(v1alpha1.LabelPropagate, mode)}, change...)...)
+}
+
+func withLabel(key, value string) func(*metav1.ObjectMeta) {
+	return func(m *metav1.ObjectMeta) { m.Labels[key] = value }
+}
+
+func withAnnotation(key, value string) func(*metav1.ObjectMeta) {
+	return func(m *metav1.ObjectMeta) { m.Annotations[key] = value }
+}
+
+// relabel changes one label of an object, as somebody other than the operator does.
+func relabel(slot copies.Slot, key, value string) func(*apiServer) {
+	return func(a *apiServer) {
+		was := a.objects[slot]
+		was.meta = was.meta.DeepCopy()
+		if was.meta.Labels[key] = value; value == "" {
+			delete(was.meta.Labels, key)
+		}
+		a.store(slot, was)
+	}
+}
+
+// resized puts other content of this size into an object.
+func resized(slot copies.Slot, n, size int) func(*apiServer) {
+	return func(a *apiServer) {
+		was := a.objects[slot]
+		was.meta, was.content, was.size = was.meta.DeepCopy(), contentNumber(n), size
+		a.store(slot, was)
+	}
+}
+
+// remove deletes the object at slot, if there is one. One with a finalizer is there until the finalizer is taken off.
+func remove(slot copies.Slot) func(*apiServer) {
+	return func(a *apiServer) {
+		was, exists := a.objects[slot]
+		switch {
+		case !exists || was.meta.DeletionTimestamp != nil:
+		case len(was.meta.Finalizers) > 0:
+			was.meta = was.meta.DeepCopy()
+			was.meta.DeletionTimestamp = &metav1.Time{Time: time.Unix(int64(a.version), 0)}
+			a.store(slot, was)
+		default:
+			a.vanish(slot)
+		}
+	}
+}
+
+// released takes the finalizers off an object that is being deleted, so that it is gone.
+func released(slot copies.Slot) func(*apiServer) { return func(a *apiServer) { a.vanish(slot) } }
+
+func contentNumber(n int) string { return fmt.Sprintf("%032d", n) }
+
+func (a *apiServer) newUID() types.UID {
+	a.version++
+	return types.UID(fmt.Sprint("uid-", a.version))
+}
+
+// store keeps an object under a new resourceVersion, and has the watches show it that selected the object before or select it now.
+func (a *apiServer) store(slot copies.Slot, object apiObject) {
+	a.version++
+	object.meta.ResourceVersion = strconv.Itoa(a.version)
+	before, existed := a.objects[slot]
+	a.objects[slot] = object
+	for _, watch := range a.watchesOf(slot) {
+		switch {
+		case selects(watch, object.meta):
+			a.events = append(a.events, copies.ObjectSeen{Watch: watch, Object: object.meta})
+		case existed && selects(watch, before.meta):
+			a.events = append(a.events, copies.ObjectGone{Watch: watch, Object: object.meta})
+		}
+	}
+}
+
+func (a *apiServer) vanish(slot copies.Slot) {
+	object := a.objects[slot]
+	delete(a.objects, slot)
+	a.version++
+	last := object.meta.DeepCopy()
+	last.ResourceVersion = strconv.Itoa(a.version)
+	for _, watch := range a.watchesOf(slot) {
+		if selects(watch, object.meta) {
+			a.events = append(a.events, copies.ObjectGone{Watch: watch, Object: last})
+		}
+	}
+}
+
+// grow makes the forest the next one; the change concerns these namespaces.
+func (a *apiServer) grow(next *forest.Snapshot, namespaces ...string) {
+	a.events = append(a.events, copies.ForestChanged{Old: a.forest, New: next, Namespaces: namespaces})
+	a.forest = next
+}
+
+func (a *apiServer) watchesOf(slot copies.Slot) (watches []copies.Watch) {
+	for _, role := range a.kindOf(slot).Roles() {
+		watches = append(watches, copies.Watch{Kind: slot.Kind, Role: role})
+	}
+	return watches
+}
+
+func (a *apiServer) kindOf(slot copies.Slot) copies.Kind {
+	i := slices.IndexFunc(a.kinds, func(k copies.Kind) bool { return k.GroupKind() == slot.Kind })
+	return a.kinds[i]
+}
+
+// selects reports whether the selector of a watch selects an object.
+func selects(watch copies.Watch, meta *metav1.PartialObjectMetadata) bool {
+	_, propagated := meta.Labels[v1alpha1.LabelPropagate]
+	_, inherited := meta.Labels[v1alpha1.LabelInheritedFrom]
+	return watch.Role == copies.SourcesAndCopies || watch.Role == copies.SourcesAlone && propagated || watch.Role == copies.CopiesAlone && inherited
+}
+
+func (a *apiServer) list(watch copies.Watch) (all []*metav1.PartialObjectMetadata) {
+	for slot, object := range a.objects {
+		if slot.Kind == watch.Kind && selects(watch, object.meta) {
+			all = append(all, object.meta)
+		}
+	}
+	return all
+}
+
+// carryOut does what a Request asks for, and returns the answers. known is the forest of the State.
+func (a *apiServer) carryOut(request copies.Request, known *forest.Snapshot) []copies.Input {
+	switch one := request.(type) {
+	case copies.ReadSource:
+		read, err := a.read(one.Source)
+		return append(read, copies.SourceRead{Source: one.Source, Err: err})
+	case copies.FindLoss:
+		return []copies.Input{copies.LossFound{Source: one.Source, Loss: a.findLoss(one)}}
+	case copies.CheckRemoval:
+		answer := copies.RemovalChecked{CheckRemoval: one}
+		if a.forest != known {
+			answer.Err = copies.ErrBehind
+		}
+		return []copies.Input{answer}
+	}
+	write := request.(copies.WriteCopy)
+	if a.refuse != nil {
+		if err := a.refuse(write); err != nil {
+			return []copies.Input{copies.CopyWritten{WriteCopy: write, Err: err}}
+		}
+	}
+	read, result, err := a.write(write)
+	if a.loseReply != nil && a.loseReply(write) {
+		result, err = copies.Result{}, unavailable()
+	}
+	return append(read, copies.CopyWritten{WriteCopy: write, Result: result, Err: err})
+}
+
+// read reads a source whole.
+func (a *apiServer) read(slot copies.Slot) ([]copies.Input, error) {
+	object, exists := a.objects[slot]
+	if !exists {
+		return nil, notFound(slot)
+	}
+	body := &copies.Body{Content: object.content, Size: object.size, Meta: metaOf(object.meta)}
+	return []copies.Input{copies.BodyRead{Source: slot, UID: string(object.meta.UID), ResourceVersion: object.meta.ResourceVersion, Body: body}}, nil
+}
+
+// metaOf is the digest of what a copy of this object has for labels and annotations.
+func metaOf(meta *metav1.PartialObjectMetadata) uint64 {
+	return copies.Rules{}.CopyOf(copies.Slot{}, meta).Meta
+}
+
+func (a *apiServer) findLoss(request copies.FindLoss) copies.Loss {
+	object, exists := a.objects[request.Source]
+	n := a.forest.Namespace(request.Source.Namespace)
+	switch {
+	case exists:
+		if _, isSource := (copies.Rules{}).SourceOf(request.Source, object.meta, request.Mode); isSource {
+			return copies.Doubtful
+		}
+		return copies.Confirmed
+	case n == nil || n.Terminating:
+		return copies.GoneWithNamespace
+	}
+	return copies.Confirmed
+}
+
+// write carries out one WriteCopy, as copyWrite in controllers/copies does.
+func (a *apiServer) write(w copies.WriteCopy) (read []copies.Input, result copies.Result, err error) {
+	source, hasSource := a.objects[w.Action.Source]
+	at, exists := a.objects[w.Slot]
+	same := exists && w.Over != nil && string(at.meta.UID) == w.Over.UID && at.meta.ResourceVersion == w.Over.ResourceVersion
+	switch {
+	case w.Action.Verb == copies.Delete && !exists, w.Action.Verb != copies.Create && !exists:
+		return nil, copies.Result{Absent: true}, nil
+	case w.Action.Verb == copies.Create && exists:
+		return a.probe(w, at)
+	case w.Action.Verb != copies.Create && !same:
+		return nil, copies.Result{}, conflicting(w.Slot)
+	case w.Action.Verb == copies.Delete:
+		a.writes = append(a.writes, "delete "+w.Slot.String())
+		remove(w.Slot)(a)
+		return nil, copies.Result{Deleted: true}, nil
+	case !hasSource:
+		return nil, copies.Result{}, notFound(w.Action.Source)
+	}
+	if source.content != w.Action.Hash.Content {
+		read, _ = a.read(w.Action.Source)
+	}
+	if w.Action.Verb == copies.Inspect {
+		if at.content == source.content && metaOf(at.meta) == metaOf(source.meta) {
+			body := &copies.Body{Content: source.content, Meta: metaOf(source.meta)}
+			return read, copies.Result{Compared: body, ComparedUID: w.Over.UID, ComparedVersion: w.Over.ResourceVersion}, nil
+		}
+		w.Over.Drifted, result.FoundDrifted = true, true
+	}
+	a.writes = append(a.writes, verbs[w.Action.Verb]+" "+w.Slot.String())
+	result.Written = a.writeCopy(w, source)
+	result.Repaired = w.Over != nil && copies.IsRepair(w.Over, w.Action)
+	return read, result, nil
+}
+
+// probe says what is where a copy should be.
+func (a *apiServer) probe(w copies.WriteCopy, at apiObject) ([]copies.Input, copies.Result, error) {
+	if at.meta.DeletionTimestamp != nil {
+		return nil, copies.Result{}, copies.ErrBeingDeleted
+	}
+	from, labelled := at.meta.Labels[v1alpha1.LabelInheritedFrom]
+	found := at.meta
+	if !labelled {
+		from, found = w.Action.Source.Namespace, at.meta.DeepCopy()
+		found.Labels = map[string]string{v1alpha1.LabelInheritedFrom: from}
+	}
+	if hash := copies.ParseHash(at.meta.Annotations[v1alpha1.AnnotationSourceHash]); hash.Place == "" || hash.Place != copies.PlaceOf(w.Slot, from) {
+		return nil, copies.Result{}, copies.ErrObstacle
+	}
+	return nil, copies.Result{Found: found, Unlabelled: !labelled}, nil
+}
+
+func (a *apiServer) writeCopy(w copies.WriteCopy, source apiObject) *metav1.PartialObjectMetadata {
+	hash := w.Action.Hash
+	hash.Content = source.content
+	change := func(m *metav1.ObjectMeta) {
+		for key, value := range source.meta.Labels {
+			if !v1alpha1.IsReservedKey(key) {
+				m.Labels[key] = value
+			}
+		}
+		m.Labels[v1alpha1.LabelInheritedFrom] = w.Action.Source.Namespace
+		m.Annotations[v1alpha1.AnnotationSourceHash] = hash.String()
+		if w.Over != nil && w.Over.Kept != nil {
+			m.Finalizers = w.Over.Kept.Finalizers
+		}
+	}
+	put(w.Slot, 0, change)(a)
+	written := a.objects[w.Slot]
+	written.content, written.size = source.content, source.size
+	a.objects[w.Slot] = written
+	return written.meta
+}
+
+// copiesOf returns the namespaces that have a copy of slot's kind and name, and where each comes from.
+func (a *apiServer) copiesOf(slot copies.Slot) map[string]string {
+	found := map[string]string{}
+	for at, object := range a.objects {
+		if from, is := object.meta.Labels[v1alpha1.LabelInheritedFrom]; is && at.Kind == slot.Kind && at.Name == slot.Name {
+			found[at.Namespace] = from
+		}
+	}
+	return maps.Clone(found)
+}

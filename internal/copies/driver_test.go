@@ -1,0 +1,504 @@
+package copies_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+// A scenario drives one State without a cluster. A table test gives it steps: one Input each, with the Outputs that are expected. A test of a
+// property gives it a random order instead (see random_test.go), and an apiServer answers the Requests.
+type scenario struct {
+	testing.TB
+	state  *copies.State
+	now    time.Time
+	server *apiServer
+
+	queue    []copies.Key             // the keys that wait, in the order in which they came
+	timers   map[copies.Key]time.Time // the keys that wait until a time has come
+	requests []copies.Request         // those without an answer, in the order in which they came
+	checks   []func(copies.Output)    // are called with each Output
+	history  []string                 // what has happened, in words, for a test that fails
+}
+
+var (
+	secretKind      = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	configMapKind   = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	limitRangeKind  = schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"}
+	roleBindingKind = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"}
+)
+
+// scenarioKinds are the kinds of a scenario: ConfigMaps in mode All, the others in mode OptIn, each in the whole cluster.
+func scenarioKinds() []copies.Kind {
+	return []copies.Kind{
+		{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: configMapKind, Mode: copies.All, Scope: copies.Cluster},
+		{GroupVersionKind: limitRangeKind, Mode: copies.OptIn, Scope: copies.Cluster}, {GroupVersionKind: roleBindingKind, Mode: copies.OptIn, Scope: copies.Cluster},
+	}
+}
+
+// newScenario returns a scenario whose State knows the forest, and nothing of any kind.
+func newScenario(t testing.TB, f *forest.Snapshot, kinds ...copies.Kind) *scenario {
+	settings := copies.Settings{Kinds: kinds, RetryMin: time.Second, RetryMax: 5 * time.Minute, Timing: copies.DefaultTiming()}
+	return &scenario{
+		TB: t, state: copies.NewState(f, settings), now: time.Unix(1_000_000, 0), timers: map[copies.Key]time.Time{},
+		server: newAPIServer(f, kinds),
+	}
+}
+
+// leading returns a scenario whose State knows everything that the facts have put into the API server, leads, and has worked off all of it.
+func leading(t testing.TB, f *forest.Snapshot, facts ...func(*apiServer)) *scenario {
+	s := newScenario(t, f, scenarioKinds()...)
+	for _, fact := range facts {
+		fact(s.server)
+	}
+	s.server.events = nil
+	s.list()
+	s.apply(copies.Elected{})
+	s.settle()
+	s.apply(copies.Ticked{Idle: true})
+	return s
+}
+
+// list shows the State everything that exists, as the watches do after a start.
+func (s *scenario) list() {
+	for _, kind := range s.server.kinds {
+		for _, role := range kind.Roles() {
+			watch := copies.Watch{Kind: kind.GroupKind(), Role: role}
+			s.apply(copies.Listed{Watch: watch, ResourceVersion: fmt.Sprint(s.server.version), Objects: s.server.list(watch)})
+			s.apply(copies.WatchChanged{Watch: watch, Status: syncedStatus(kind.GroupVersionKind)})
+		}
+	}
+}
+
+func syncedStatus(kind schema.GroupVersionKind) watchset.Status {
+	return watchset.Status{State: watchset.Synced, Kind: kind, Resource: kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")}
+}
+
+// apply applies one Input, keeps what follows, and returns the Outputs in words.
+func (s *scenario) apply(input copies.Input) (words []string) {
+	s.Helper()
+	outputs := s.state.Apply(s.now, input)
+	requests := 0
+	for _, output := range outputs {
+		for _, check := range s.checks {
+			check(output)
+		}
+		switch one := output.(type) {
+		case copies.Queue:
+			s.keep(one)
+		case copies.Request:
+			requests++
+			s.requests = append(s.requests, one)
+		}
+		words = append(words, describe(output))
+	}
+	s.note("%s: %s", describeInput(input), strings.Join(words, "; "))
+	if requests > 1 {
+		s.Fatalf("%T has led to %d requests: %v", input, requests, words)
+	}
+	return words
+}
+
+func (s *scenario) note(format string, args ...any) {
+	s.history = append(s.history, fmt.Sprintf(format, args...))
+}
+
+// fail fails the test, and shows the last things that happened.
+func (s *scenario) fail(format string, args ...any) {
+	s.Helper()
+	s.Fatalf("%s; before that:\n%s", fmt.Sprintf(format, args...), strings.Join(s.history[max(0, len(s.history)-200):], "\n"))
+}
+
+// keep queues keys as internal/fairqueue does: equal keys once.
+func (s *scenario) keep(q copies.Queue) {
+	seen := map[copies.Key]bool{}
+	slices.SortFunc(q.Keys, compareKeys) // the order of many keys is that of a map, and a failure must come again
+	for _, key := range q.Keys {
+		if seen[key] {
+			s.Fatalf("key %s occurs twice", describeKey(key))
+		}
+		seen[key] = true
+		switch at, waits := s.timers[key]; {
+		case q.After == 0 && !slices.Contains(s.queue, key):
+			s.queue = append(s.queue, key)
+		case q.After > 0 && (!waits || s.now.Add(q.After).Before(at)):
+			s.timers[key] = s.now.Add(q.After)
+		}
+	}
+}
+
+// start applies a Started for a key that waits.
+func (s *scenario) start(key copies.Key) []string {
+	s.queue = slices.DeleteFunc(s.queue, func(other copies.Key) bool { return other == key })
+	return s.apply(copies.Started{Key: key})
+}
+
+// answer carries out the oldest request for slot on the API server, and applies the answer.
+func (s *scenario) answer(slot copies.Slot) (words []string) {
+	s.Helper()
+	i := slices.IndexFunc(s.requests, func(request copies.Request) bool { return requestedSlot(request) == slot })
+	if i < 0 {
+		s.Fatalf("there is no request for %s", slot)
+	}
+	return s.answerNth(i)
+}
+
+func (s *scenario) answerNth(i int) (words []string) {
+	request := s.requests[i]
+	s.requests = slices.Delete(s.requests, i, i+1)
+	for _, input := range s.server.carryOut(request, s.state.Forest()) {
+		words = append(words, s.apply(input)...)
+	}
+	return words
+}
+
+// pass lets time pass, and queues the keys whose time has come.
+func (s *scenario) pass(d time.Duration) {
+	s.now = s.now.Add(d)
+	for _, key := range slices.SortedFunc(maps.Keys(s.timers), compareKeys) {
+		if !s.timers[key].After(s.now) {
+			delete(s.timers, key)
+			s.keep(copies.Queue{Keys: []copies.Key{key}})
+		}
+	}
+}
+
+// deliver applies the oldest event that the State has not been shown.
+func (s *scenario) deliver() []string {
+	event := s.server.events[0]
+	s.server.events = s.server.events[1:]
+	return s.apply(event)
+}
+
+// settle works everything off, in the order in which it came, for five minutes: the State looks for some things again and again, such as an
+// object that is in the way of a copy and that no watch shows.
+func (s *scenario) settle() {
+	s.Helper()
+	end := s.now.Add(5 * time.Minute)
+	for range limit {
+		switch {
+		case len(s.requests) > 0:
+			s.answerNth(0)
+		case len(s.queue) > 0:
+			s.start(s.queue[0])
+		case len(s.server.events) > 0:
+			s.deliver()
+		case !s.wake(end):
+			return
+		}
+	}
+	s.fail("the work does not end: %d keys wait, %d timers", len(s.queue), len(s.timers))
+}
+
+// wake lets time pass until the next timer, if that is due before end.
+func (s *scenario) wake(end time.Time) bool {
+	at := end
+	for _, due := range s.timers {
+		if due.Before(at) {
+			at = due
+		}
+	}
+	if at.Equal(end) {
+		return false
+	}
+	s.pass(max(0, at.Sub(s.now)))
+	return true
+}
+
+// requireSettled plans every namespace and every source again, and fails the test if that leads to a request.
+func (s *scenario) requireSettled() {
+	s.Helper()
+	for name := range s.state.Forest().All() {
+		s.keep(copies.Queue{Keys: []copies.Key{namespaceTask(name)}})
+	}
+	for slot := range s.server.objects {
+		s.keep(copies.Queue{Keys: []copies.Key{sourceTask(slot)}})
+	}
+	for range limit {
+		if len(s.queue) == 0 {
+			return
+		}
+		key := s.queue[0]
+		words := s.start(key)
+		if len(s.requests) == 1 && strings.HasPrefix(words[len(words)-1], "probe") {
+			s.answerNth(0) // no watch shows what is in the way
+		}
+		if len(s.requests) > 0 {
+			s.fail("everything was done, and %s leads to %v", describeKey(key), words)
+		}
+	}
+	s.fail("the work does not end: %d keys wait, %d timers", len(s.queue), len(s.timers))
+}
+
+// moved makes the forest the next one on the API server, and returns the Input that shows this.
+func (s *scenario) moved(next *forest.Snapshot, namespaces ...string) copies.Input {
+	s.server.grow(next, namespaces...)
+	last := len(s.server.events) - 1
+	event := s.server.events[last]
+	s.server.events = s.server.events[:last]
+	return event
+}
+
+func compareKeys(a, b copies.Key) int { return cmp.Compare(describeKey(a), describeKey(b)) }
+
+func namespaceTask(namespace string) copies.Key {
+	return copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: namespace}}
+}
+
+func limitsTask(root string) copies.Key {
+	return copies.Key{Task: copies.LookAtLimits, Slot: copies.Slot{Namespace: root}}
+}
+func sourceTask(slot copies.Slot) copies.Key {
+	return copies.Key{Task: copies.LookAtSource, Slot: slot}
+}
+func slotTask(slot copies.Slot) copies.Key { return copies.Key{Task: copies.WriteSlot, Slot: slot} }
+
+// step is one Input of a table test, and the Outputs that it leads to, in words.
+type step struct {
+	do   func(*scenario) []string
+	want []string
+}
+
+// run applies the steps one after the other.
+func (s *scenario) run(steps ...step) {
+	s.Helper()
+	for i, step := range steps {
+		got := step.do(s)
+		slices.Sort(got)
+		slices.Sort(step.want)
+		if diff := gocmp.Diff(step.want, got, cmpopts.EquateEmpty()); diff != "" {
+			s.Fatalf("step %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+}
+
+// The steps. Each takes what it is about, and then the Outputs that are expected.
+
+// startedSlot has a worker take the key of a slot.
+func startedSlot(slot copies.Slot, want ...string) step {
+	return step{func(s *scenario) []string { return s.start(slotTask(slot)) }, want}
+}
+
+// startedSource has a worker take the key of a source.
+func startedSource(slot copies.Slot, want ...string) step {
+	return step{func(s *scenario) []string { return s.start(sourceTask(slot)) }, want}
+}
+
+// startedNamespace has a worker take the key of a namespace.
+func startedNamespace(namespace string, want ...string) step {
+	return step{func(s *scenario) []string { return s.start(namespaceTask(namespace)) }, want}
+}
+
+// answered carries out the request for a slot on the API server.
+func answered(slot copies.Slot, want ...string) step {
+	return step{func(s *scenario) []string { return s.answer(slot) }, want}
+}
+
+// refused answers the request for a slot with an error, without carrying it out.
+func refused(slot copies.Slot, err error, want ...string) step {
+	return step{func(s *scenario) []string {
+		i := slices.IndexFunc(s.requests, func(request copies.Request) bool { return requestedSlot(request) == slot })
+		if i < 0 {
+			return []string{"no request"}
+		}
+		request := s.requests[i]
+		s.requests = slices.Delete(s.requests, i, i+1)
+		switch one := request.(type) {
+		case copies.ReadSource:
+			return s.apply(copies.SourceRead{Source: one.Source, Err: err})
+		case copies.FindLoss:
+			return s.apply(copies.LossFound{Source: one.Source, Err: err})
+		case copies.CheckRemoval:
+			return s.apply(copies.RemovalChecked{CheckRemoval: one, Err: err})
+		default:
+			return s.apply(copies.CopyWritten{WriteCopy: one.(copies.WriteCopy), Err: err})
+		}
+	}, want}
+}
+
+// shown delivers everything that the watches have not shown yet.
+func shown(want ...string) step {
+	return step{func(s *scenario) (words []string) {
+		for len(s.server.events) > 0 {
+			words = append(words, s.deliver()...)
+		}
+		return words
+	}, want}
+}
+
+// done changes the API server. The watches show this later.
+func done(change func(*apiServer)) step {
+	return step{func(s *scenario) []string { change(s.server); return nil }, nil}
+}
+
+// grown changes the forest, with these namespaces concerned, and shows this.
+func grown(next *forest.Snapshot, namespaces []string, want ...string) step {
+	return step{func(s *scenario) []string { return s.apply(s.moved(next, namespaces...)) }, want}
+}
+
+// passed lets time pass. It has no Outputs: the keys whose time has come wait in the queue then.
+func passed(d time.Duration, waiting ...string) step {
+	return step{func(s *scenario) (words []string) {
+		s.pass(d)
+		for _, key := range s.queue {
+			words = append(words, describeKey(key))
+		}
+		return words
+	}, waiting}
+}
+
+// ticked applies a Ticked.
+func ticked(idle bool, want ...string) step {
+	return step{func(s *scenario) []string { return s.apply(copies.Ticked{Idle: idle}) }, want}
+}
+
+// applied applies any other Input.
+func applied(input copies.Input, want ...string) step {
+	return step{func(s *scenario) []string { return s.apply(input) }, want}
+}
+
+// settled works everything off.
+func settled() step {
+	return step{func(s *scenario) []string { s.settle(); return nil }, nil}
+}
+
+// troubled checks what the State reports on a namespace.
+func troubled(namespace string, want ...string) step {
+	return step{func(s *scenario) (words []string) {
+		for _, trouble := range s.state.Troubles(slices.Values([]string{namespace})) {
+			words = append(words, fmt.Sprintf("%s %s from %s: %s", trouble.Reason, trouble.Slot, trouble.From, trouble.Text))
+		}
+		return words
+	}, want}
+}
+
+// describe says in a few words what an Output asks for.
+func describe(output copies.Output) string {
+	switch one := output.(type) {
+	case copies.Queue:
+		keys := make([]string, len(one.Keys))
+		for i, key := range one.Keys {
+			keys[i] = describeKey(key)
+		}
+		slices.Sort(keys)
+		if one.After > 0 {
+			return "later " + strings.Join(keys, ", ")
+		}
+		return "queue " + strings.Join(keys, ", ")
+	case copies.ReadSource:
+		return "read " + one.Source.String()
+	case copies.FindLoss:
+		return "find " + one.Source.String()
+	case copies.CheckRemoval:
+		return "check " + one.Slot.String()
+	case copies.WriteCopy:
+		probe := map[bool]string{true: "probe, "}[one.Probe]
+		return fmt.Sprintf("%s%s %s", probe, verbs[one.Action.Verb], one.Slot)
+	case copies.Report:
+		return "report " + strings.Join(one.Namespaces, ", ")
+	case copies.Event:
+		return fmt.Sprintf("event %s on %s", one.Reason, one.Slot)
+	case copies.Log:
+		return "log " + one.Message
+	case copies.Follow:
+		return "follow " + strings.Join(slices.Sorted(maps.Keys(one.Namespaces)), ", ")
+	case copies.CopyRepaired:
+		return fmt.Sprintf("repaired %s, found by %s", one.Kind.Kind, one.Found)
+	case copies.FanoutEnded:
+		return fmt.Sprintf("fan-out of %s ended: %s", one.Kind.Kind, verbs[one.Verb])
+	}
+	return strings.ReplaceAll(fmt.Sprintf("%T", output), "copies.", "")
+}
+
+// limit bounds how many steps work may take.
+const limit = 20_000
+
+var verbs = map[copies.Verb]string{
+	copies.Create: "create", copies.Update: "update", copies.Delete: "delete", copies.Look: "look", copies.Inspect: "inspect", copies.Withdraw: "withdraw",
+}
+
+func describeInput(input copies.Input) string {
+	switch one := input.(type) {
+	case copies.Started:
+		return "start " + describeKey(one.Key)
+	case copies.ObjectSeen:
+		return fmt.Sprintf("seen %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
+	case copies.ObjectGone:
+		return fmt.Sprintf("gone %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
+	case copies.ForestChanged:
+		return "forest changed: " + strings.Join(one.Namespaces, ", ")
+	case copies.BodyRead:
+		return "body of " + one.Source.String()
+	case copies.SourceRead:
+		return fmt.Sprintf("read of %s: %v", one.Source, one.Err)
+	case copies.LossFound:
+		return fmt.Sprintf("loss of %s: %v", one.Source, one.Loss)
+	case copies.RemovalChecked:
+		return fmt.Sprintf("check of %s: %v", one.Slot, one.Err)
+	case copies.CopyWritten:
+		return fmt.Sprintf("written %s: %v", describe(one.WriteCopy), one.Err)
+	}
+	return fmt.Sprintf("%T", input)
+}
+
+func describeKey(key copies.Key) string {
+	switch key.Task {
+	case copies.LookAtNamespace:
+		return "namespace " + key.Slot.Namespace
+	case copies.LookAtSource:
+		return "source " + key.Slot.String()
+	case copies.LookAtLimits:
+		return "limits of " + key.Slot.Namespace
+	}
+	return key.Slot.String()
+}
+
+func requestedSlot(request copies.Request) copies.Slot {
+	switch one := request.(type) {
+	case copies.ReadSource:
+		return one.Source
+	case copies.FindLoss:
+		return one.Source
+	case copies.CheckRemoval:
+		return one.Slot
+	}
+	return request.(copies.WriteCopy).Slot
+}
+
+// The API server's errors.
+
+func notFound(slot copies.Slot) error {
+	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(slot.Kind.Kind) + "s"}, slot.Name)
+}
+
+func conflicting(slot copies.Slot) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(slot.Kind.Kind) + "s"}, slot.Name, nil)
+}
+
+func forbidden(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
+}
+
+func unavailable() error { return apierrors.NewInternalError(fmt.Errorf("no answer")) }
+
+func namespaceEnds(slot copies.Slot) error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, slot.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", slot.Namespace))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
