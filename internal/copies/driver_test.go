@@ -34,6 +34,7 @@ type scenario struct {
 	timers   map[copies.Key]time.Time // the keys that wait until a time has come
 	requests []copies.Request         // those without an answer, in the order in which they came
 	checks   []func(copies.Output)    // are called with each Output
+	raised   bool                     // the limits are others than at the beginning
 	history  []string                 // what has happened, in words, for a test that fails
 }
 

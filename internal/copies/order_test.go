@@ -1,0 +1,417 @@
+package copies_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
+)
+
+// table runs each case from a State that leads over the fixture acme and these facts.
+func table(t *testing.T, f *forest.Snapshot, cases map[string]tableCase) {
+	t.Helper()
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) { leading(t, f, test.facts...).run(test.steps...) })
+	}
+}
+
+type tableCase struct {
+	facts []func(*apiServer)
+	steps []step
+}
+
+var (
+	limits = func(namespace string) copies.Slot { return in(namespace, limitRange, "limits") }
+	rights = func(namespace string) copies.Slot { return in(namespace, roleBinding, "rights") }
+	more   = func(namespace string) copies.Slot { return in(namespace, roleBinding, "more") }
+)
+
+// grownBy is the fixture acme, where root acme has template tmpl, with more namespaces.
+func grownBy(more ...string) *forest.Snapshot {
+	return planted(append([]string{"acme root of tmpl", "a in acme", "tmpl template", "zeta root"}, more...)...)
+}
+
+func TestRailsBeforeRights(t *testing.T) {
+	facts := []func(*apiServer){propagated(limits("tmpl"), 1, update), propagated(rights("acme"), 1, update)}
+	begun := []step{
+		grown(grownBy("new in acme"), []string{"new"}, "FollowSoon", "queue namespace new"),
+		startedNamespace("new", "queue LimitRange new/limits, RoleBinding new/rights"),
+		startedSlot(rights("new"), "later RoleBinding new/rights"),
+		startedSlot(limits("new"), "create LimitRange new/limits"),
+	}
+	table(t, grownBy(), map[string]tableCase{
+		"PROP-O1 rights come as soon as the last rail is there": {facts, append(slices.Clone(begun),
+			answered(limits("new"), "queue RoleBinding new/rights"),
+			startedSlot(rights("new"), "create RoleBinding new/rights"),
+			answered(rights("new")),
+		)},
+		"PROP-O2 rights come after ten seconds without a rail, with one Event": {facts, append(slices.Clone(begun),
+			refused(limits("new"), forbidden("no"), "event CopyRejected on LimitRange tmpl/limits", "later LimitRange new/limits", "report acme, new, tmpl"),
+			passed(9*time.Second, "LimitRange new/limits"),
+			startedSlot(rights("new"), "later RoleBinding new/rights"),
+			passed(time.Second, "LimitRange new/limits", "RoleBinding new/rights"),
+			startedSlot(rights("new"), "RightsBeforeRails", "create RoleBinding new/rights", "event RailsMissing on RoleBinding acme/rights"),
+			answered(rights("new")),
+			done(propagated(more("acme"), 1, update)),
+			shown("queue source RoleBinding acme/more"),
+			startedSource(more("acme"), "read RoleBinding acme/more"),
+			answered(more("acme"), "queue RoleBinding a/more, RoleBinding new/more"),
+			startedSlot(more("new"), "create RoleBinding new/more"),
+		)},
+		"PROP-O2 what another object is in the way of is not waited for": {facts, append(slices.Clone(begun),
+			refused(limits("new"), copies.ErrObstacle, "event Conflict on LimitRange tmpl/limits", "later LimitRange new/limits", "queue RoleBinding new/rights", "report acme, new, tmpl"),
+			startedSlot(rights("new"), "create RoleBinding new/rights"),
+		)},
+		"PROP-O3 rights that stand wait for nothing": {append(facts, propagated(more("acme"), 1, update)), []step{
+			done(propagated(in("tmpl", limitRange, "late"), 1, update)),
+			done(remove(rights("a"))),
+			shown("queue source LimitRange tmpl/late", "queue RoleBinding a/rights"),
+			startedSource(in("tmpl", limitRange, "late"), "read LimitRange tmpl/late"),
+			startedSlot(rights("a"), "create RoleBinding a/rights"),
+			done(relabel(more("a"), "drift", "x")),
+			shown("queue RoleBinding a/more"),
+			startedSlot(more("a"), "update RoleBinding a/more"),
+		}},
+		"PROP-O4 rights of others wait, too, and no longer": {facts, []step{
+			applied(copies.RightsAsked{Namespace: "a"}),
+			grown(grownBy("new in acme"), []string{"new"}, "FollowSoon", "queue namespace new"),
+			applied(copies.RightsAsked{Namespace: "new"}, "RightsWait"),
+			passed(9999*time.Millisecond, "namespace new"),
+			applied(copies.RightsAsked{Namespace: "new"}, "RightsWait"),
+			passed(time.Millisecond, "namespace new"),
+			applied(copies.RightsAsked{Namespace: "new"}, "RightsBeforeRails"),
+			startedSlot(limits("new"), "create LimitRange new/limits"),
+			answered(limits("new")),
+			applied(copies.RightsAsked{Namespace: "new"}),
+		}},
+	})
+}
+
+func TestConflicts(t *testing.T) {
+	mapped := func(namespace string) copies.Slot { return in(namespace, configMap, "s") }
+	obstructed := []func(*apiServer){put(at("a"), 9), propagated(at("acme"), 1, update)}
+	const exists = "an object of that name exists"
+	forged := withLabel(v1alpha1.LabelInheritedFrom, "acme")
+	hash := copies.Hash{Mode: update, Place: copies.PlaceOf(at("b"), "acme"), Content: contentNumber(1)}
+	exported := withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())
+	table(t, acme(), map[string]tableCase{
+		"PROP-K1 an unrelated object stays, and is reported": {nil, []step{
+			done(put(at("a"), 9)), shown(),
+			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
+			startedSource(at("acme"), "read Secret acme/s"),
+			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"),
+			answered(at("a"), "event Conflict on Secret acme/s", "later Secret a/s", "report a, acme"),
+			troubled("a", "Conflict Secret a/s from acme: "+exists),
+			settled(), troubled("a", "Conflict Secret a/s from acme: "+exists),
+		}},
+		"PROP-K2 the copy comes by a look after the object has gone": {obstructed, []step{
+			done(remove(at("a"))), shown(),
+			startedSlot(at("a"), "probe, create Secret a/s"),
+			answered(at("a"), "event ConflictResolved on Secret acme/s", "report a, acme"),
+			troubled("a"),
+		}},
+		"PROP-K2 of a kind in mode All it comes at once": {[]func(*apiServer){put(mapped("a"), 9), put(mapped("acme"), 1)}, []step{
+			troubled("a", "Conflict ConfigMap a/s from acme: "+exists),
+			done(remove(mapped("a"))), shown("queue ConfigMap a/s, source ConfigMap a/s"),
+			startedSlot(mapped("a"), "probe, create ConfigMap a/s"),
+			answered(mapped("a"), "event ConflictResolved on ConfigMap acme/s", "report a, acme"),
+		}},
+		"PROP-K3 several obstacles lead to one Event": {[]func(*apiServer){put(at("a"), 9), put(at("b"), 9)}, []step{
+			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
+			startedSource(at("acme"), "read Secret acme/s"),
+			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "event Conflict on Secret acme/s", "later Secret a/s", "report a, acme"),
+			startedSlot(at("b"), "create Secret b/s"), answered(at("b"), "later Secret b/s", "report acme, b"),
+		}},
+		"PROP-K4 an exported copy is not the operator's": {nil, []step{
+			done(put(at("z"), 1, forged, exported)), shown("queue Secret z/s"), startedSlot(at("z")),
+			done(put(at("a"), 1, forged, exported)), shown("queue Secret a/s"), startedSlot(at("a")),
+			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
+			startedSource(at("acme"), "read Secret acme/s"),
+			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s, Secret z/s"),
+			startedSlot(at("a"), "event Conflict on Secret acme/s", "report a, acme"), startedSlot(at("z")),
+			done(remove(at("acme"))), shown("queue Secret acme/s, source Secret acme/s"),
+			settled(), startedSlot(at("a")), startedSlot(at("z")),
+		}},
+		"PROP-K5 a forged copy is never touched": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+			done(put(in("a", secret, "f"), 1, forged, withAnnotation(v1alpha1.AnnotationSourceHash, copies.Hash{Mode: update, Place: "0123456789abcdef", Content: contentNumber(1)}.String()))),
+			shown("queue Secret a/f"), startedSlot(in("a", secret, "f")),
+			startedNamespace("a", "queue Secret a/f, Secret a/s"), startedSlot(in("a", secret, "f")),
+		}},
+		"PROP-K6 an answer that was lost is no conflict": {nil, []step{
+			done(func(a *apiServer) { a.loseReply = func(w copies.WriteCopy) bool { return w.Slot == at("a") } }),
+			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
+			startedSource(at("acme"), "read Secret acme/s"),
+			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "later Secret a/s", "log a request failed; it is tried again", "report a, acme"),
+			done(func(a *apiServer) { a.loseReply = nil }), passed(time.Second, "Secret a/s", "Secret a1/s", "Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s", "report a, acme"),
+			startedSlot(at("a")),
+		}},
+		"PROP-K7 an object that is being deleted is no conflict, and gets no PUT": {nil, []step{
+			done(put(at("a"), 9, func(m *metav1.ObjectMeta) { m.Finalizers = []string{"example.com/keep"} })), done(remove(at("a"))), shown(),
+			done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"),
+			startedSource(at("acme"), "read Secret acme/s"),
+			answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "later Secret a/s", "report a, acme"), troubled("a"),
+			startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "later Secret a/s"),
+			done(released(at("a"))), startedSlot(at("a"), "probe, create Secret a/s"), answered(at("a"), "report a, acme"),
+		}},
+		"PROP-K8 a copy without its label, found and then deleted, holds nothing back": {[]func(*apiServer){propagated(at("acme"), 1, update), propagated(other("zeta"), 1, update)}, []step{
+			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s"),
+			grown(acme("a in zeta"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			startedSlot(at("a"), "check Secret a/s"), startedSlot(other("a")),
+			answered(at("a"), "delete Secret a/s"), answered(at("a"), "queue Secret a/s, namespace a"),
+			startedSlot(other("a"), "create Secret a/other"),
+		}},
+		"PROP-K8 one that changes again is found again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+			done(relabel(at("a"), v1alpha1.LabelInheritedFrom, "")), shown("queue Secret a/s"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s"),
+			done(relabel(at("a"), "drift", "x")), shown(),
+			startedSlot(at("a"), "update Secret a/s"), answered(at("a"), "later Secret a/s", "queue Secret a/s", "report a, acme"),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "queue Secret a/s", "report a, acme"),
+			startedSlot(at("a"), "update Secret a/s"),
+		}},
+	})
+}
+
+// A read that shows something older than a watch has shown since counts for nothing.
+func TestLateAnswers(t *testing.T) {
+	late := func(of copies.Slot, answer func(*scenario) copies.Input, want ...string) step {
+		return step{func(s *scenario) []string { s.requests = nil; return s.apply(answer(s)) }, want}
+	}
+	var found copies.Result
+	table(t, acme(), map[string]tableCase{
+		"PROP-K9 a copy that was found and has gone since is made again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+			done(func(a *apiServer) { found.Found = a.objects[at("a")].meta }),
+			done(remove(at("a"))), shown("queue Secret a/s"),
+			startedSlot(at("a"), "create Secret a/s"),
+			late(at("a"), func(s *scenario) copies.Input {
+				return copies.CopyWritten{WriteCopy: copies.WriteCopy{Slot: at("a"), Action: copies.Action{Verb: copies.Create, Source: at("acme")}}, Result: found}
+			}, "queue Secret a/s"),
+			startedSlot(at("a"), "create Secret a/s"),
+		}},
+		"PROP-K9 a source that was looked for, came and went is looked for again": {[]func(*apiServer){propagated(at("acme"), 1, update)}, []step{
+			done(remove(at("acme"))), shown("queue Secret acme/s, source Secret acme/s"),
+			startedSource(at("acme"), "find Secret acme/s"),
+			done(propagated(at("acme"), 2, update)), done(remove(at("acme"))), shown("queue source Secret acme/s", "queue Secret acme/s, source Secret acme/s"),
+			late(at("acme"), func(*scenario) copies.Input { return copies.LossFound{Source: at("acme"), Loss: copies.Doubtful} }, "queue source Secret acme/s"),
+			startedSource(at("acme"), "find Secret acme/s"),
+		}},
+	})
+}
+
+func TestMovesOfNamespaces(t *testing.T) {
+	one, two := func(ns string) copies.Slot { return in(ns, secret, "one") }, func(ns string) copies.Slot { return in(ns, secret, "two") }
+	facts := []func(*apiServer){propagated(one("acme"), 1, update), propagated(two("acme"), 1, update), propagated(one("zeta"), 2, update)}
+	there := acme("a in zeta")
+	begun := []step{
+		grown(there, []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+		startedSlot(two("a"), "check Secret a/two"), startedSlot(one("a"), "check Secret a/one"),
+		answered(two("a"), "delete Secret a/two"), answered(one("a"), "delete Secret a/one"),
+	}
+	hash := copies.Hash{Mode: create, Place: copies.PlaceOf(at("a"), "acme"), Content: contentNumber(1)}
+	table(t, acme(), map[string]tableCase{
+		"PROP-V1 the last DELETE is answered before the first POST": {append(slices.Clone(facts), propagated(at("zeta"), 1, update)), append(slices.Clone(begun),
+			startedSlot(at("a")),
+			answered(two("a")), shown("queue Secret a/two, namespace a"), startedSlot(at("a")),
+			answered(one("a"), "queue namespace a"), startedSlot(at("a")), shown("queue Secret a/one, namespace a"),
+			startedSlot(one("a"), "create Secret a/one"), startedSlot(at("a"), "create Secret a/s"),
+		)},
+		"PROP-V2 a DELETE that is refused holds its own namespace back alone": {facts, append(slices.Clone(begun),
+			answered(one("a")), shown("queue Secret a/one"), startedSlot(one("a")),
+			refused(two("a"), forbidden("not this one"), "event CopyRejected on Secret acme/two", "later Secret a/two", "report a, acme, zeta"),
+			startedSlot(one("a")),
+			passed(3*time.Second, "Secret a/two", "namespace a", "namespace a1"), ticked(false, "report a, zeta"),
+			troubled("a", "WaitingForRemoval Secret a/two from acme: it must be removed before copies of other sources come, and the API server refuses to delete it: not this one"),
+			startedNamespace("a1", "queue Secret a1/one, Secret a1/two"), startedSlot(one("a1"), "check Secret a1/one"),
+		)},
+		"PROP-V4 below a missing parent copies stay until the parent is back": {facts, []step{
+			grown(acme("a in nowhere"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			startedNamespace("a", "queue Secret a/one, Secret a/two", "MoveEnded"), startedSlot(one("a")),
+			done(remove(one("acme"))), shown("queue Secret acme/one, source Secret acme/one"), settled(),
+			startedSlot(one("a")), startedSlot(one("a1")),
+			grown(acme(), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			startedSlot(one("a"), "check Secret a/one"), startedSlot(two("a")),
+		}},
+		"PROP-V5 copies in mode update go with the tree, those in mode create stay": {[]func(*apiServer){
+			propagated(one("acme"), 1, update), put(at("a"), 1, withLabel(v1alpha1.LabelInheritedFrom, "acme"), withAnnotation(v1alpha1.AnnotationSourceHash, hash.String())),
+		}, []step{
+			grown(acme("a"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			startedSlot(one("a"), "check Secret a/one"), startedSlot(at("a")),
+		}},
+		"PROP-V6 nothing is deleted by a forest that is behind": {facts, []step{
+			grown(there, []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			startedSlot(two("a"), "check Secret a/two"),
+			refused(two("a"), copies.ErrBehind, "later Secret a/two"),
+			passed(time.Second, "Secret a/two", "namespace a", "namespace a1"),
+			startedSlot(two("a"), "check Secret a/two"),
+			grown(acme(), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+			answered(two("a"), "later Secret a/two"), startedSlot(two("a")),
+		}},
+	})
+}
+
+func TestUnansweredDeletions(t *testing.T) {
+	one, two := func(ns string) copies.Slot { return in(ns, secret, "one") }, func(ns string) copies.Slot { return in(ns, secret, "two") }
+	facts := []func(*apiServer){propagated(one("acme"), 1, update), propagated(two("acme"), 1, update)}
+	begun := []step{
+		done(relabel(one("acme"), v1alpha1.LabelPropagate, "none")), shown("queue source Secret acme/one"),
+		startedSource(one("acme"), "queue Secret a/one, Secret a1/one, Secret b/one"),
+		startedSlot(one("a"), "check Secret a/one"), answered(one("a"), "delete Secret a/one"),
+		done(resized(two("acme"), 2, 100)), shown("queue source Secret acme/two"), startedSource(two("acme"), "read Secret acme/two"),
+		answered(two("acme"), "queue Secret a/two, Secret a1/two, Secret b/two"),
+	}
+	table(t, acme(), map[string]tableCase{
+		"PROP-V1 a write waits for the answer to a DELETE, in its namespace alone": {facts, append(slices.Clone(begun),
+			startedSlot(two("a")), startedSlot(two("b"), "update Secret b/two"),
+			startedSlot(one("a1"), "check Secret a1/one"),
+			answered(one("a"), "queue namespace a"),
+			startedNamespace("a", "queue Secret a/one, Secret a/two"), startedSlot(two("a"), "update Secret a/two"),
+		)},
+		"PROP-V1 and when a watch has shown already that the copy is gone": {facts, append(slices.Clone(begun),
+			startedSlot(two("a")),
+			done(remove(one("a"))), shown("queue Secret a/one, namespace a"), startedSlot(two("a")),
+			answered(one("a"), "queue namespace a"), startedSlot(two("a"), "update Secret a/two"),
+		)},
+		"PROP-V2 one that fails holds nothing back that need not wait": {facts, append(slices.Clone(begun),
+			startedSlot(two("a")),
+			refused(one("a"), errors.New("reset"), "later Secret a/one", "log a request failed; it is tried again", "queue Secret a/two", "report a, acme"),
+			startedSlot(two("a"), "update Secret a/two"),
+		)},
+		"PROP-V2 a wait is reported once, and its end": {facts, append(slices.Clone(begun),
+			startedSlot(two("a")), ticked(false), passed(time.Second, "Secret a1/one", "Secret a1/two", "Secret b/one", "Secret b/two"),
+			ticked(false, "report a, acme"), ticked(false),
+			answered(one("a"), "queue namespace a", "report a, acme"),
+		)},
+	})
+}
+
+func TestTurns(t *testing.T) {
+	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update), propagated(in("zeta", secret, "big"), 1, update))
+	turn := func(key copies.Key) string {
+		of := s.state.TurnOf(key)
+		return fmt.Sprintf("%s %d %s %d %d %t", of.Tenant, of.Class, of.Lane, of.Burst, of.Weight, of.Urgent)
+	}
+	remove(rights("acme"))(s.server)
+	resized(in("zeta", secret, "big"), 2, 1<<20)(s.server)
+	remove(at("a"))(s.server)
+	s.run(shown("queue RoleBinding acme/rights, source RoleBinding acme/rights", "queue source Secret zeta/big", "queue Secret a/s"),
+		startedSource(rights("acme"), "find RoleBinding acme/rights"), answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
+		startedSource(in("zeta", secret, "big"), "read Secret zeta/big"), answered(in("zeta", secret, "big"), "queue Secret z/big"))
+	for name, test := range map[string]struct {
+		key  copies.Key
+		want string
+	}{
+		"PROP-Q2 the deletion of a RoleBinding comes before everything": {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
+		"PROP-Q5 a copy waits in the lane of its source":                {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
+		"PROP-Q5 a read waits in the tree of its source":                {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
+		"PROP-Q5 a look at a namespace sends nothing":                   {namespaceTask("a"), "acme 0  0 0 true"},
+		"PROP-Q7 large copies have a weight, and follow one another":    {slotTask(in("z", secret, "big")), "zeta 2 Secret zeta/big 17 1048576 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := turn(test.key); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("PROP-Q4 a change that concerns no namespace queues nothing", func(t *testing.T) {
+		s.run(applied(copies.ForestChanged{Old: s.state.Forest(), New: s.state.Forest()}, "FollowSoon"))
+	})
+}
+
+// number is source number i of acme, made one after the other.
+func number(i int) func(*apiServer) {
+	return propagated(in("acme", secret, fmt.Sprint("s", i)), 1, update)
+}
+
+func TestLimitsOfAState(t *testing.T) {
+	count := func(want map[string]int) step {
+		return step{func(s *scenario) []string {
+			s.Helper()
+			got := map[string]int{}
+			for slot, object := range s.server.objects {
+				if object.meta.Labels[v1alpha1.LabelInheritedFrom] != "" {
+					got[slot.Name]++
+				}
+			}
+			return []string{gocmp.Diff(want, got)}
+		}, []string{""}}
+	}
+	to := func(copies int32, bytes int64) step {
+		return step{func(s *scenario) []string {
+			s.raised = true
+			s.apply(s.moved(limited(copies, bytes), "acme", "a", "a1", "b"))
+			s.settle()
+			return nil
+		}, nil}
+	}
+	change := func(change func(*apiServer)) step {
+		return step{func(s *scenario) []string { change(s.server); s.settle(); return nil }, nil}
+	}
+	s := func(i int) copies.Slot { return in("acme", secret, fmt.Sprint("s", i)) }
+	for name, test := range map[string]struct {
+		copies int32
+		bytes  int64
+		steps  []step
+	}{
+		"PROP-L1 the oldest are written whole":    {7, -1, []step{change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3, "s2": 3})}},
+		"PROP-L2 bytes count":                     {-1, 300, []step{change(number(1)), change(number(2)), count(map[string]int{"s1": 3})}},
+		"PROP-L3 another tree has its own limits": {0, 0, []step{change(number(1)), change(propagated(at("tmpl"), 1, update)), count(map[string]int{})}},
+		"PROP-L4 a lower limit deletes nothing":   {6, -1, []step{change(number(1)), change(number(2)), to(1, -1), count(map[string]int{"s1": 3, "s2": 3})}},
+		"PROP-L5 the next oldest comes when another goes": {3, -1, []step{
+			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3}), change(remove(s(1))), count(map[string]int{"s2": 3}),
+		}},
+		"PROP-L6 what grows is held": {-1, 400, []step{
+			change(number(1)), change(resized(s(1), 2, 200)), troubledSecret(s(1)), change(resized(s(1), 3, 90)), count(map[string]int{"s1": 3}),
+		}},
+		"PROP-L7 the limit is raised": {6, -1, []step{
+			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3, "s2": 3}), to(9, -1), count(map[string]int{"s1": 3, "s2": 3, "s3": 3}),
+		}},
+		"PROP-L8 the rails of the root are never held": {0, 0, []step{change(propagated(in("acme", secret, "warren-rail-1"), 1, update)), count(map[string]int{"warren-rail-1": 3})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := leading(t, limited(test.copies, test.bytes))
+			sc.checks = append(sc.checks, func(output copies.Output) { requireWithin(sc, test.copies, output) })
+			sc.run(test.steps...)
+			sc.requireSettled()
+		})
+	}
+}
+
+// troubledSecret checks that limits hold back the update of a source's copies.
+func troubledSecret(source copies.Slot) step {
+	return step{func(s *scenario) (words []string) {
+		for _, trouble := range s.state.Troubles(slices.Values([]string{source.Namespace})) {
+			words = append(words, fmt.Sprint(trouble.Reason, " ", trouble.Slot))
+		}
+		return words
+	}, []string{"LimitExceeded " + source.String()}}
+}
+
+// requireWithin fails the test if a POST would make more copies than the limit allows.
+func requireWithin(s *scenario, most int32, output copies.Output) {
+	w, is := output.(copies.WriteCopy)
+	if !is || most < 0 || w.Action.Verb != copies.Create || w.Action.Source.Name == "warren-rail-1" {
+		return
+	}
+	made := int32(1)
+	for _, object := range s.server.objects {
+		if object.meta.Labels[v1alpha1.LabelInheritedFrom] != "" {
+			made++
+		}
+	}
+	if made > most && s.state.Forest() == s.server.forest && !s.raised {
+		s.fail("copy number %d of at most %d is written", made, most)
+	}
+}
