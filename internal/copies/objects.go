@@ -31,7 +31,7 @@ func (w Watch) slotOf(object *metav1.PartialObjectMetadata) Slot {
 func (c ForestChanged) apply(s *State) {
 	s.world.Forest = c.New
 	s.recordDeparted(c)
-	maps.DeleteFunc(s.sought, func(slot Slot, _ bool) bool { return slices.Contains(c.Namespaces, slot.Namespace) })
+	s.forgetSought(c.Namespaces)
 	for _, namespace := range c.Namespaces {
 		s.queue(namespaceKey(namespace))
 		for _, slot := range s.world.Doubtful(namespace) {
@@ -50,6 +50,18 @@ func (c ForestChanged) apply(s *State) {
 		s.measured.moves.begin(c, s.now)
 	}
 	s.emit(FollowSoon{})
+}
+
+// forgetSought has sources in these namespaces looked for again whose FindLoss is under way: what it shows may be outdated.
+func (s *State) forgetSought(namespaces []string) {
+	if len(s.sought) == 0 {
+		return
+	}
+	changed := make(map[string]bool, len(namespaces))
+	for _, namespace := range namespaces {
+		changed[namespace] = true
+	}
+	maps.DeleteFunc(s.sought, func(slot Slot, _ bool) bool { return changed[slot.Namespace] })
 }
 
 func (o ObjectSeen) apply(s *State) { s.takeObject(o.Watch, o.Object) }
