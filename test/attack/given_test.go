@@ -105,7 +105,7 @@ var strewn = []request{
 	// Rights that somebody gave the operator and the exporter by mistake: the policies stand behind RBAC.
 	create("clusterrole mistaken", `{rules: [{apiGroups: [""], resources: [namespaces/finalize], resourceNames: [inst], verbs: [update]}]}`),
 	create("clusterrolebinding mistaken", bindingTo("mistaken", op.user)),
-	create("clusterrole mistaken-bill", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [patch]}]}`),
+	create("clusterrole mistaken-bill", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [patch]}, {apiGroups: [""], resources: [events], verbs: [create, patch]}]}`),
 	create("clusterrolebinding mistaken-bill", bindingTo("mistaken-bill", exporter.user)),
 	create("clusterrole make-lnamespaces", `{rules: [{apiGroups: [$D], resources: [lnamespaces], verbs: [create]}]}`),
 	create("clusterrolebinding make-lnamespaces", bindingTo("make-lnamespaces", "creator")),
