@@ -222,7 +222,7 @@ func migratesCapsule(own *cluster, config *string) {
 		Eventually(func() map[string]bool { return ownedCount(s.state(ctx, "c-")) }).WithContext(ctx).Should(BeEmpty(), "the garbage collector has been there")
 		s.keeps(ctx, before)
 		for namespace, user := range map[string]string{"c-oil-dev": "alice", "c-oil-new": "alice", "c-gas": "bob", "c-gas-lab": "bob"} {
-			Eventually(func() error { return s.As(user).Create(ctx, build.ConfigMap(namespace, "after", "")) }).WithContext(ctx).Should(Succeed(), "%s in %s", user, namespace)
+			Eventually(func() error { return s.As(user).Create(ctx, build.ConfigMap(namespace, "after-"+namespace, "")) }).WithContext(ctx).Should(Succeed(), "%s in %s", user, namespace)
 		}
 		Eventually(func() map[string]string {
 			if copied := s.state(ctx, "c-oil-new")["RoleBinding c-oil-new/capsule:managed:readers"]; copied != nil {
