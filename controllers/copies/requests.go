@@ -85,9 +85,8 @@ func (w *copyWrite) renderBody(ctx context.Context, over *copies.Copy) ([]byte, 
 	if err := w.checkRole(ctx, body); err != nil {
 		return nil, err
 	}
-	hash := w.Action.Hash
-	hash.Content = body.Content
-	return body.JSON(w.Slot, w.Action.Source.Namespace, hash, over)
+	w.Action.Hash.Content = body.Content // a PUT of newer content follows the source, and is no repair
+	return body.JSON(w.Slot, w.Action.Source.Namespace, w.Action.Hash, over)
 }
 
 func (w *copyWrite) create(ctx context.Context) error {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,16 +51,12 @@ func (r *Runner) compareAll(ctx context.Context) error {
 			failed[gk] = errors.Join(failed[gk], fmt.Errorf("%s in %q: %w", gk, part.Namespace, err))
 		}
 	}
-	var all error
 	for _, part := range parts {
-		gk := part.Kind.GroupKind()
-		if failed[gk] == nil {
+		if gk := part.Kind.GroupKind(); failed[gk] == nil {
 			scrubbed.WithLabelValues(gk.Group, gk.Kind).SetToCurrentTime()
 		}
-		all = errors.Join(all, failed[gk])
-		delete(failed, gk)
 	}
-	return all
+	return errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
 // comparePart compares the copies of a kind in a namespace, or in all.

@@ -3,7 +3,6 @@ package copies
 import (
 	"iter"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -153,12 +152,18 @@ func (s *State) forgetNamespace(watch Watch, namespace string) {
 	}
 }
 
-// snapshot returns how many keys are queued; dropKeysSince takes back those that were queued since.
+// snapshot returns how many keys are queued; dropKeysSince takes back those that were queued since, but for namespaces: these have waited for
+// the removal of what was dropped, and nothing else queues them.
 func (c *collector) snapshot() int { return len(c.keys) }
 
 func (c *collector) dropKeysSince(before int) {
+	kept := c.keys[:before]
 	for _, key := range c.keys[before:] {
-		delete(c.queued, key)
+		if key.Task == LookAtNamespace {
+			kept = append(kept, key)
+		} else {
+			delete(c.queued, key)
+		}
 	}
-	c.keys = slices.Delete(c.keys, before, len(c.keys))
+	c.keys = kept
 }

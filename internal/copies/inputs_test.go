@@ -1,0 +1,173 @@
+package copies_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/pkg/watchset"
+)
+
+func TestBackoff(t *testing.T) {
+	t.Run("PROP-I8", func(t *testing.T) {
+		retry := config.Default().Propagation.Retry
+		for range 1000 {
+			tries := 1
+			for at := time.Duration(0); ; tries++ {
+				if at += copies.Backoff(retry.Min.Duration, retry.Max.Duration, tries); at > 10*time.Minute {
+					break
+				}
+			}
+			if tries > 12 {
+				t.Fatalf("%d tries in 10 minutes", tries)
+			}
+		}
+	})
+}
+
+// known checks whether everything is known of a namespace.
+func known(namespace string, want bool) step {
+	return step{func(s *scenario) []string { return []string{fmt.Sprint(s.state.IsKnown(namespace))} }, []string{fmt.Sprint(want)}}
+}
+
+// newLeader returns a scenario whose State leads and has worked off nothing.
+func newLeader(t *testing.T, facts ...func(*apiServer)) *scenario {
+	s := newScenario(t, acme(), scenarioKinds()...)
+	for _, fact := range facts {
+		fact(s.server)
+	}
+	s.server.events = nil
+	s.list()
+	s.apply(copies.Elected{})
+	return s
+}
+
+func TestFailures(t *testing.T) {
+	begun := []step{
+		startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+		startedSlot(at("a"), "create Secret a/s"),
+	}
+	cage := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'warren-operator-cage-objects' with binding 'b' denied request: no`)
+	other := forbidden(`secrets "s" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'no-secrets' denied request: no`)
+	for name, steps := range map[string][]step{
+		"PROP-I9 a namespace that ends is dropped": {refused(at("a"), namespaceEnds(at("a"))), troubled("a"), passed(time.Hour, "Secret a1/s", "Secret b/s")},
+		"PROP-I10 an object that is being deleted does not hide what is known": {
+			refused(at("a"), copies.ErrBeingDeleted, "later Secret a/s"), ticked(true, "report a, acme"), known("a", true), known("b", true), troubled("a"),
+		},
+		"PROP-I16 the first refusal by the cage is not announced": {
+			refused(at("a"), cage, "later Secret a/s"), startedSlot(at("a"), "create Secret a/s"),
+			refused(at("a"), cage, "later Secret a/s", "event CopyRejected on Secret acme/s"),
+		},
+		"PROP-I16 that of another policy is": {refused(at("a"), other, "later Secret a/s", "event CopyRejected on Secret acme/s")},
+		"PROP-R9 a slot without an answer hides what is known of it alone": {
+			refused(at("a"), unavailable(), "later Secret a/s", "log a request failed; it is tried again"),
+			ticked(true, "report a, acme"), known("a", false), known("acme", false), known("b", true),
+			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "report a, acme"), known("a", true),
+		},
+		"PROP-S6 nothing is reported before everything was worked on": {ticked(false), known("a", false), ticked(true), known("a", true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			newLeader(t, propagated(at("acme"), 1, update)).run(append(begun[:len(begun):len(begun)], steps...)...)
+		})
+	}
+}
+
+func TestReadsOfSources(t *testing.T) {
+	for name, test := range map[string]struct {
+		source func(*apiServer)
+		steps  []step
+	}{
+		"PROP-S6 a source that a slot asks for is read, and the slots are queued": {propagated(at("acme"), 1, update), []step{
+			startedSource(at("acme"), "read Secret acme/s"), answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+		}},
+		"PROP-S6 a source that selects nothing is not read": {propagated(at("acme"), 1, update, withAnnotation(v1alpha1.AnnotationSelect, "none=here")), []step{
+			startedSource(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"), startedSlot(at("a")),
+		}},
+		"PROP-S6 a read that finds nothing is not repeated by the slots": {propagated(at("acme"), 1, update), []step{
+			startedSource(at("acme"), "read Secret acme/s"), done(remove(at("acme"))), answered(at("acme")),
+		}},
+		"PROP-S6 nor is one that finds another object": {propagated(at("acme"), 1, update), []step{
+			startedSource(at("acme"), "read Secret acme/s"), done(remove(at("acme"))), done(propagated(at("acme"), 2, update)), answered(at("acme")),
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { newLeader(t, test.source).run(test.steps...) })
+	}
+}
+
+// seenSecret is the metadata of Secret s in a namespace.
+func seenSecret(namespace, uid, version string, labels map[string]string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "s", UID: types.UID(uid), ResourceVersion: version, Labels: labels}}
+}
+
+func metaOfCopy(namespace, from, uid, version string) *metav1.PartialObjectMetadata {
+	m := seenSecret(namespace, uid, version, map[string]string{v1alpha1.LabelInheritedFrom: from})
+	m.Annotations = map[string]string{v1alpha1.AnnotationSourceHash: copies.Hash{Mode: update, Place: copies.PlaceOf(at(namespace), from), Content: contentNumber(1)}.String()}
+	return m
+}
+
+// The watch of the whole cluster that takes the place of the watches of namespaces begins with a list, which may be older than what those
+// watches have shown: a source must not become an older version again, nor a copy be taken for gone.
+func TestListsThatAreOlder(t *testing.T) {
+	for name, scope := range map[string]copies.Scope{"INF-I75 in scope Auto": copies.Auto, "INF-I75 in scope Cluster": copies.Cluster} {
+		t.Run(name, func(t *testing.T) {
+			s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: scope})
+			sources, ofCopies := copies.Watch{Kind: secret, Role: copies.SourcesAlone}, copies.Watch{Kind: secret, Role: copies.CopiesAlone}
+			opted := map[string]string{v1alpha1.LabelPropagate: update}
+			stands := func(source, copied bool) {
+				t.Helper()
+				s.state.Read(func(w *copies.World) {
+					if known := w.Sources.At(at("acme")); (known != nil && known.Mode == update) != source || (w.Copies.At(at("a")) != nil) != copied {
+						t.Fatalf("source %+v, copy %+v", known, w.Copies.At(at("a")))
+					}
+				})
+			}
+			s.apply(copies.ObjectSeen{Watch: sources, Object: seenSecret("acme", "s", "5", opted)})
+			s.apply(copies.ObjectSeen{Watch: ofCopies, Object: metaOfCopy("a", "acme", "u1", "6")})
+			old := seenSecret("acme", "s", "3", map[string]string{v1alpha1.LabelPropagate: v1alpha1.ModeNone})
+			s.apply(copies.Listed{Watch: sources, ResourceVersion: "4", Objects: []*metav1.PartialObjectMetadata{old}})
+			s.apply(copies.ObjectGone{Watch: sources, Object: seenSecret("acme", "s", "4", nil)})
+			s.apply(copies.Listed{Watch: ofCopies, ResourceVersion: "4"})
+			s.apply(copies.ObjectGone{Watch: ofCopies, Object: seenSecret("a", "other", "8", nil)})
+			stands(true, true)
+			s.apply(copies.Listed{Watch: ofCopies, ResourceVersion: "9"})
+			stands(true, false)
+			s.apply(copies.Listed{Watch: sources, ResourceVersion: "9"})
+			stands(false, false)
+		})
+	}
+}
+
+// When the watch of the whole cluster ends, nobody learns any more of what is outside of the followed namespaces.
+func TestForgottenElsewhere(t *testing.T) {
+	s := newScenario(t, acme(), copies.Kind{GroupVersionKind: secretKind, Mode: copies.OptIn, Scope: copies.Auto})
+	s.apply(copies.FollowDue{})
+	watch := copies.Watch{Kind: secret, Role: copies.SourcesAlone}
+	opted := map[string]string{v1alpha1.LabelPropagate: update}
+	s.apply(copies.Listed{Watch: watch, ResourceVersion: "5", Objects: []*metav1.PartialObjectMetadata{seenSecret("acme", "s", "5", opted), seenSecret("solo", "e", "5", opted)}})
+	s.apply(copies.WatchChanged{Watch: watch, Status: syncedStatus(secretKind)})
+	words := s.apply(copies.WatchChanged{Watch: watch, Status: watchset.Status{State: watchset.Forbidden, Missing: []string{"list"}}})
+	s.state.Read(func(w *copies.World) {
+		if w.Sources.At(at("acme")) == nil || w.Sources.At(at("solo")) != nil || len(words) != 1 || words[0] != "FollowSoon" {
+			t.Fatalf("%v, %v; %v", w.Sources.At(at("acme")), w.Sources.At(at("solo")), words)
+		}
+	})
+}
+
+func TestMeasuredChanges(t *testing.T) {
+	leading(t, acme()).run(
+		done(propagated(at("acme"), 1, update)), shown("queue source Secret acme/s"), startedSource(at("acme"), "read Secret acme/s"),
+		answered(at("acme"), "queue Secret a/s, Secret a1/s, Secret b/s"),
+		startedSlot(at("a"), "create Secret a/s"), answered(at("a")), startedSlot(at("a1"), "create Secret a1/s"), answered(at("a1")),
+		startedSlot(at("b"), "create Secret b/s"), answered(at("b"), "fan-out of Secret ended: create"), shown(),
+		grown(acme("a in zeta"), []string{"a", "a1"}, "FollowSoon", "queue namespace a, namespace a1"),
+		startedNamespace("a", "queue Secret a/s"), startedNamespace("a1", "queue Secret a1/s"),
+		startedSlot(at("a"), "check Secret a/s"), answered(at("a"), "delete Secret a/s"), answered(at("a")),
+		startedSlot(at("a1"), "check Secret a1/s"), answered(at("a1"), "delete Secret a1/s"), answered(at("a1"), "MoveEnded"),
+	)
+}
