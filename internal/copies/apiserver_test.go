@@ -2,7 +2,6 @@ package copies_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -311,15 +310,4 @@ func (a *apiServer) writeCopy(w copies.WriteCopy, source apiObject) *metav1.Part
 	written.content, written.size = source.content, source.size
 	a.objects[w.Slot] = written
 	return written.meta
-}
-
-// copiesOf returns the namespaces that have a copy of slot's kind and name, and where each comes from.
-func (a *apiServer) copiesOf(slot copies.Slot) map[string]string {
-	found := map[string]string{}
-	for at, object := range a.objects {
-		if from, is := object.meta.Labels[v1alpha1.LabelInheritedFrom]; is && at.Kind == slot.Kind && at.Name == slot.Name {
-			found[at.Namespace] = from
-		}
-	}
-	return maps.Clone(found)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -12,9 +11,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/warren-tenancy/warren/internal/copies"
@@ -262,9 +258,6 @@ func namespaceTask(namespace string) copies.Key {
 	return copies.Key{Task: copies.LookAtNamespace, Slot: copies.Slot{Namespace: namespace}}
 }
 
-func limitsTask(root string) copies.Key {
-	return copies.Key{Task: copies.LookAtLimits, Slot: copies.Slot{Namespace: root}}
-}
 func sourceTask(slot copies.Slot) copies.Key {
 	return copies.Key{Task: copies.LookAtSource, Slot: slot}
 }
@@ -387,119 +380,4 @@ func troubled(namespace string, want ...string) step {
 		}
 		return words
 	}, want}
-}
-
-// describe says in a few words what an Output asks for.
-func describe(output copies.Output) string {
-	switch one := output.(type) {
-	case copies.Queue:
-		keys := make([]string, len(one.Keys))
-		for i, key := range one.Keys {
-			keys[i] = describeKey(key)
-		}
-		slices.Sort(keys)
-		if one.After > 0 {
-			return "later " + strings.Join(keys, ", ")
-		}
-		return "queue " + strings.Join(keys, ", ")
-	case copies.ReadSource:
-		return "read " + one.Source.String()
-	case copies.FindLoss:
-		return "find " + one.Source.String()
-	case copies.CheckRemoval:
-		return "check " + one.Slot.String()
-	case copies.WriteCopy:
-		probe := map[bool]string{true: "probe, "}[one.Probe]
-		return fmt.Sprintf("%s%s %s", probe, verbs[one.Action.Verb], one.Slot)
-	case copies.Report:
-		return "report " + strings.Join(one.Namespaces, ", ")
-	case copies.Event:
-		return fmt.Sprintf("event %s on %s", one.Reason, one.Slot)
-	case copies.Log:
-		return "log " + one.Message
-	case copies.Follow:
-		return "follow " + strings.Join(slices.Sorted(maps.Keys(one.Namespaces)), ", ")
-	case copies.CopyRepaired:
-		return fmt.Sprintf("repaired %s, found by %s", one.Kind.Kind, one.Found)
-	case copies.FanoutEnded:
-		return fmt.Sprintf("fan-out of %s ended: %s", one.Kind.Kind, verbs[one.Verb])
-	}
-	return strings.ReplaceAll(fmt.Sprintf("%T", output), "copies.", "")
-}
-
-// limit bounds how many steps work may take.
-const limit = 20_000
-
-var verbs = map[copies.Verb]string{
-	copies.Create: "create", copies.Update: "update", copies.Delete: "delete", copies.Look: "look", copies.Inspect: "inspect", copies.Withdraw: "withdraw",
-}
-
-func describeInput(input copies.Input) string {
-	switch one := input.(type) {
-	case copies.Started:
-		return "start " + describeKey(one.Key)
-	case copies.ObjectSeen:
-		return fmt.Sprintf("seen %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
-	case copies.ObjectGone:
-		return fmt.Sprintf("gone %s %s/%s at %s", one.Kind.Kind, one.Object.Namespace, one.Object.Name, one.Object.ResourceVersion)
-	case copies.ForestChanged:
-		return "forest changed: " + strings.Join(one.Namespaces, ", ")
-	case copies.BodyRead:
-		return "body of " + one.Source.String()
-	case copies.SourceRead:
-		return fmt.Sprintf("read of %s: %v", one.Source, one.Err)
-	case copies.LossFound:
-		return fmt.Sprintf("loss of %s: %v", one.Source, one.Loss)
-	case copies.RemovalChecked:
-		return fmt.Sprintf("check of %s: %v", one.Slot, one.Err)
-	case copies.CopyWritten:
-		return fmt.Sprintf("written %s: %v", describe(one.WriteCopy), one.Err)
-	}
-	return fmt.Sprintf("%T", input)
-}
-
-func describeKey(key copies.Key) string {
-	switch key.Task {
-	case copies.LookAtNamespace:
-		return "namespace " + key.Slot.Namespace
-	case copies.LookAtSource:
-		return "source " + key.Slot.String()
-	case copies.LookAtLimits:
-		return "limits of " + key.Slot.Namespace
-	}
-	return key.Slot.String()
-}
-
-func requestedSlot(request copies.Request) copies.Slot {
-	switch one := request.(type) {
-	case copies.ReadSource:
-		return one.Source
-	case copies.FindLoss:
-		return one.Source
-	case copies.CheckRemoval:
-		return one.Slot
-	}
-	return request.(copies.WriteCopy).Slot
-}
-
-// The API server's errors.
-
-func notFound(slot copies.Slot) error {
-	return apierrors.NewNotFound(schema.GroupResource{Resource: strings.ToLower(slot.Kind.Kind) + "s"}, slot.Name)
-}
-
-func conflicting(slot copies.Slot) error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: strings.ToLower(slot.Kind.Kind) + "s"}, slot.Name, nil)
-}
-
-func forbidden(message string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
-}
-
-func unavailable() error { return apierrors.NewInternalError(fmt.Errorf("no answer")) }
-
-func namespaceEnds(slot copies.Slot) error {
-	err := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, slot.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", slot.Namespace))
-	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
-	return err
 }

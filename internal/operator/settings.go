@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -56,9 +58,15 @@ func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
 	return s
 }
 
-// informerOptions are what the configuration says about informers that follow RBAC.
+// informerOptions are what the configuration says about informers that follow RBAC. Where every kind is watched in the whole cluster, RBAC is
+// watched only while one of them is forbidden.
 func informerOptions(c *config.OperatorConfiguration) watchset.Options {
+	watchRBAC := watchset.WhileForbidden
+	if slices.ContainsFunc(copiesSettings(c, copies.Timing{}).Kinds, copies.Kind.IsNarrow) {
+		watchRBAC = watchset.WhereAllowed
+	}
 	return watchset.Options{
+		WatchRBAC:      watchRBAC,
 		VerifyInterval: &c.Informers.VerifyInterval.Duration, IdleGrace: &c.Informers.IdleGrace.Duration,
 		DegradedAfter: c.Informers.DegradedAfter.Duration,
 		MaxInformers:  c.Informers.MaxInformers, MaxNamespaces: c.Informers.MaxNamespaces,

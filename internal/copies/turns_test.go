@@ -1,0 +1,131 @@
+package copies_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/copies"
+)
+
+func TestTurns(t *testing.T) {
+	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update), propagated(in("zeta", secret, "big"), 1, update))
+	turn := func(key copies.Key) string {
+		of := s.state.TurnOf(key)
+		return fmt.Sprintf("%s %d %s %d %d %t", of.Tenant, of.Class, of.Lane, of.Burst, of.Weight, of.Urgent)
+	}
+	remove(rights("acme"))(s.server)
+	resized(in("zeta", secret, "big"), 2, 1<<20)(s.server)
+	remove(at("a"))(s.server)
+	s.run(shown("queue RoleBinding acme/rights, source RoleBinding acme/rights", "queue source Secret zeta/big", "queue Secret a/s"),
+		startedSource(rights("acme"), "find RoleBinding acme/rights"), answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
+		startedSource(in("zeta", secret, "big"), "read Secret zeta/big"), answered(in("zeta", secret, "big"), "queue Secret z/big"))
+	for name, test := range map[string]struct {
+		key  copies.Key
+		want string
+	}{
+		"PROP-Q2 the deletion of a RoleBinding comes before everything": {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
+		"PROP-Q5 a copy waits in the lane of its source":                {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
+		"PROP-Q5 a read waits in the tree of its source":                {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
+		"PROP-Q5 a look at a namespace sends nothing":                   {namespaceTask("a"), "acme 0  0 0 true"},
+		"PROP-Q7 large copies have a weight, and follow one another":    {slotTask(in("z", secret, "big")), "zeta 2 Secret zeta/big 17 1048576 false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := turn(test.key); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	t.Run("PROP-Q4 a change that concerns no namespace queues nothing", func(*testing.T) {
+		s.run(applied(copies.ForestChanged{Old: s.state.Forest(), New: s.state.Forest()}, "FollowSoon"))
+	})
+}
+
+// number is source number i of acme, made one after the other.
+func number(i int) func(*apiServer) {
+	return propagated(in("acme", secret, fmt.Sprint("s", i)), 1, update)
+}
+
+func TestLimitsOfAState(t *testing.T) {
+	count := func(want map[string]int) step {
+		return step{func(s *scenario) []string {
+			s.Helper()
+			got := map[string]int{}
+			for slot, object := range s.server.objects {
+				if object.meta.Labels[v1alpha1.LabelInheritedFrom] != "" {
+					got[slot.Name]++
+				}
+			}
+			return []string{gocmp.Diff(want, got)}
+		}, []string{""}}
+	}
+	to := func(copies int32, bytes int64) step {
+		return step{func(s *scenario) []string {
+			s.raised = true
+			s.apply(s.moved(limited(copies, bytes), "acme", "a", "a1", "b"))
+			s.settle()
+			return nil
+		}, nil}
+	}
+	change := func(change func(*apiServer)) step {
+		return step{func(s *scenario) []string { change(s.server); s.settle(); return nil }, nil}
+	}
+	s := func(i int) copies.Slot { return in("acme", secret, fmt.Sprint("s", i)) }
+	for name, test := range map[string]struct {
+		copies int32
+		bytes  int64
+		steps  []step
+	}{
+		"PROP-L1 the oldest are written whole":    {7, -1, []step{change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3, "s2": 3})}},
+		"PROP-L2 bytes count":                     {-1, 300, []step{change(number(1)), change(number(2)), count(map[string]int{"s1": 3})}},
+		"PROP-L3 another tree has its own limits": {0, 0, []step{change(number(1)), change(propagated(at("tmpl"), 1, update)), count(map[string]int{})}},
+		"PROP-L4 a lower limit deletes nothing":   {6, -1, []step{change(number(1)), change(number(2)), to(1, -1), count(map[string]int{"s1": 3, "s2": 3})}},
+		"PROP-L5 the next oldest comes when another goes": {3, -1, []step{
+			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3}), change(remove(s(1))), count(map[string]int{"s2": 3}),
+		}},
+		"PROP-L6 what grows is held": {-1, 400, []step{
+			change(number(1)), change(resized(s(1), 2, 200)), troubledSecret(s(1)), change(resized(s(1), 3, 90)), count(map[string]int{"s1": 3}),
+		}},
+		"PROP-L7 the limit is raised": {6, -1, []step{
+			change(number(1)), change(number(2)), change(number(3)), count(map[string]int{"s1": 3, "s2": 3}), to(9, -1), count(map[string]int{"s1": 3, "s2": 3, "s3": 3}),
+		}},
+		"PROP-L8 the rails of the root are never held": {0, 0, []step{change(propagated(in("acme", secret, "warren-rail-1"), 1, update)), count(map[string]int{"warren-rail-1": 3})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := leading(t, limited(test.copies, test.bytes))
+			sc.checks = append(sc.checks, func(output copies.Output) { requireWithin(sc, test.copies, output) })
+			sc.run(test.steps...)
+			sc.requireSettled()
+		})
+	}
+}
+
+// troubledSecret checks that limits hold back the update of a source's copies.
+func troubledSecret(source copies.Slot) step {
+	return step{func(s *scenario) (words []string) {
+		for _, trouble := range s.state.Troubles(slices.Values([]string{source.Namespace})) {
+			words = append(words, fmt.Sprint(trouble.Reason, " ", trouble.Slot))
+		}
+		return words
+	}, []string{"LimitExceeded " + source.String()}}
+}
+
+// requireWithin fails the test if a POST would make more copies than the limit allows.
+func requireWithin(s *scenario, most int32, output copies.Output) {
+	w, is := output.(copies.WriteCopy)
+	if !is || most < 0 || w.Action.Verb != copies.Create || w.Action.Source.Name == "warren-rail-1" {
+		return
+	}
+	made := int32(1)
+	for _, object := range s.server.objects {
+		if object.meta.Labels[v1alpha1.LabelInheritedFrom] != "" {
+			made++
+		}
+	}
+	if made > most && s.state.Forest() == s.server.forest && !s.raised {
+		s.fail("copy number %d of at most %d is written", made, most)
+	}
+}
