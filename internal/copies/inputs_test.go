@@ -8,15 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
+	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/pkg/watchset"
 )
 
 func TestBackoff(t *testing.T) {
 	t.Run("PROP-I8", func(t *testing.T) {
-		retry := config.Default().Propagation.Retry
+		retry := configfile.Default().Propagation.Retry
 		for range 1000 {
 			tries := 1
 			for at := time.Duration(0); ; tries++ {
