@@ -24,8 +24,11 @@ func (r *Runner) work(ctx context.Context, key copies.Key) (inVain bool) {
 	request := r.apply(copies.Started{Key: key})
 	for request != nil {
 		answer := r.carryOut(ctx, request)
-		if written, isWrite := answer.(copies.CopyWritten); isWrite {
-			inVain = written.Err != nil
+		switch one := answer.(type) {
+		case copies.CopyWritten:
+			inVain = one.Err != nil
+		case copies.RemovalChecked:
+			inVain = one.Err != nil && !errors.Is(one.Err, copies.ErrBehind)
 		}
 		request = r.apply(answer)
 	}

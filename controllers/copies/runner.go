@@ -236,7 +236,10 @@ func (r *Runner) Ready(*http.Request) (err error) {
 func (r *Runner) AwaitsRails(namespace string) bool {
 	r.mu.Lock()
 	isBehind := r.state.Forest() != r.View.Snapshot()
-	outputs := r.state.Apply(time.Now(), copies.RightsAsked{Namespace: namespace})
+	var outputs []copies.Output
+	if !isBehind {
+		outputs = r.state.Apply(time.Now(), copies.RightsAsked{Namespace: namespace})
+	}
 	r.mu.Unlock()
 	r.perform(outputs)
 	return isBehind || slices.ContainsFunc(outputs, func(one copies.Output) bool { _, wait := one.(copies.RightsWait); return wait })

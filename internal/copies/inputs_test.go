@@ -70,7 +70,7 @@ func TestFailures(t *testing.T) {
 			ticked(true, "report a, acme"), known("a", false), known("acme", false), known("b", true),
 			startedSlot(at("a"), "create Secret a/s"), answered(at("a"), "report a, acme"), known("a", true),
 		},
-		"PROP-S6 nothing is reported before everything was worked on": {ticked(false), known("a", false), ticked(true), known("a", true)},
+		"PROP-R9 nothing is reported before everything was worked on": {ticked(false), known("a", false), ticked(true), known("a", true)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newLeader(t, propagated(at("acme"), 1, update)).run(append(begun[:len(begun):len(begun)], steps...)...)

@@ -97,6 +97,10 @@ func (s KindState) After(now watchset.Status) KindState {
 		if s != KindActive {
 			return KindDegraded
 		}
+	case watchset.Pending:
+		if now.Err != nil { // informers.maxInformers leaves no room
+			return KindDegraded
+		}
 	case watchset.Syncing:
 		if s == KindPending {
 			return KindSyncing

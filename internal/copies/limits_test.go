@@ -11,39 +11,6 @@ import (
 	"github.com/warren-tenancy/warren/internal/copies"
 )
 
-func TestTurns(t *testing.T) {
-	s := leading(t, acme(), propagated(at("acme"), 1, update), propagated(rights("acme"), 1, update), propagated(in("zeta", secret, "big"), 1, update))
-	turn := func(key copies.Key) string {
-		of := s.state.TurnOf(key)
-		return fmt.Sprintf("%s %d %s %d %d %t", of.Tenant, of.Class, of.Lane, of.Burst, of.Weight, of.Urgent)
-	}
-	remove(rights("acme"))(s.server)
-	resized(in("zeta", secret, "big"), 2, 1<<20)(s.server)
-	remove(at("a"))(s.server)
-	s.run(shown("queue RoleBinding acme/rights, source RoleBinding acme/rights", "queue source Secret zeta/big", "queue Secret a/s"),
-		startedSource(rights("acme"), "find RoleBinding acme/rights"), answered(rights("acme"), "queue RoleBinding a/rights, RoleBinding a1/rights, RoleBinding b/rights"),
-		startedSource(in("zeta", secret, "big"), "read Secret zeta/big"), answered(in("zeta", secret, "big"), "queue Secret z/big"))
-	for name, test := range map[string]struct {
-		key  copies.Key
-		want string
-	}{
-		"PROP-Q2 the deletion of a RoleBinding comes before everything": {slotTask(rights("a")), "acme 0 RoleBinding acme/rights 0 0 true"},
-		"PROP-Q5 a copy waits in the lane of its source":                {slotTask(at("a")), "acme 2 Secret acme/s 1 0 false"},
-		"PROP-Q5 a read waits in the tree of its source":                {sourceTask(in("zeta", secret, "big")), "zeta 0  0 0 false"},
-		"PROP-Q5 a look at a namespace sends nothing":                   {namespaceTask("a"), "acme 0  0 0 true"},
-		"PROP-Q7 large copies have a weight, and follow one another":    {slotTask(in("z", secret, "big")), "zeta 2 Secret zeta/big 17 1048576 false"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := turn(test.key); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
-	}
-	t.Run("PROP-Q4 a change that concerns no namespace queues nothing", func(*testing.T) {
-		s.run(applied(copies.ForestChanged{Old: s.state.Forest(), New: s.state.Forest()}, "FollowSoon"))
-	})
-}
-
 // number is source number i of acme, made one after the other.
 func number(i int) func(*apiServer) {
 	return propagated(in("acme", secret, fmt.Sprint("s", i)), 1, update)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -122,3 +123,9 @@ func forbidden(message string) error {
 }
 
 func unavailable() error { return apierrors.NewInternalError(fmt.Errorf("no answer")) }
+
+func namespaceEnds(slot copies.Slot) error {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, slot.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", slot.Namespace))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	return err
+}
