@@ -15,8 +15,8 @@ import (
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/apianswer"
-	"github.com/warren-tenancy/warren/internal/paging"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/paging"
 )
 
 // pageSize is how many objects a page of a list has; each object may have 1 MiB.

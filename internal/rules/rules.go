@@ -9,9 +9,9 @@ import (
 
 	config "github.com/warren-tenancy/warren/api/config/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
+	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
 	"github.com/warren-tenancy/warren/internal/forest"
-	"github.com/warren-tenancy/warren/internal/copies"
 )
 
 // ForForest returns the configuration's rules about trees.

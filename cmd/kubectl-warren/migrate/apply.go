@@ -18,8 +18,8 @@ import (
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/internal/terminal"
-	"github.com/warren-tenancy/warren/internal/pause"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/pause"
 )
 
 // atOnce is how many requests are under way at once.

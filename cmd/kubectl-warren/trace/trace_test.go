@@ -12,8 +12,8 @@ import (
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/trace"
 	"github.com/warren-tenancy/warren/cmd/kubectl-warren/tree"
-	"github.com/warren-tenancy/warren/internal/forest"
 	"github.com/warren-tenancy/warren/internal/copies"
+	"github.com/warren-tenancy/warren/internal/forest"
 )
 
 var slot = copies.Slot{Kind: schema.GroupKind{Kind: "Secret"}, Namespace: "web", Name: "key"}
