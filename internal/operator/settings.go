@@ -42,7 +42,7 @@ func copiesSettings(c *config.OperatorConfiguration, timing copies.Timing) copie
 }
 
 func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
-	return copying.Scrub{Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: int(c.Propagation.Scrub.ObjectsPerSecond)}
+	return copying.Scrub{Interval: c.Propagation.Scrub.Interval.Duration, ObjectsPerSecond: c.Propagation.Scrub.ObjectsPerSecond}
 }
 
 // generatedSettings returns the settings of generated objects, without the kinds of RBAC: whoever may annotate a generator need not hold the

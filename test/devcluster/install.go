@@ -220,7 +220,7 @@ func waitForDefinitions(ctx context.Context, c client.Client, name string) error
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, crd); err != nil {
 			last = err
-			return false, nil
+			return false, nil //nolint:nilerr // the wait ends with the last problem
 		}
 		for _, condition := range crd.Status.Conditions {
 			switch {

@@ -45,7 +45,7 @@ func newColumnsPrinter(format string, noHeaders bool) (printers.ResourcePrinter,
 		}
 		return columnsOf(pair(heads, paths), noHeaders)
 	}
-	return nil, nil //nolint:nilnil // the caller asks the other formats then
+	return nil, nil // the caller asks the other formats then
 }
 
 // splitColumns splits at commas that stand outside of brackets: those inside belong to a path.

@@ -176,7 +176,7 @@ func treeOf(api client.Reader) func(context.Context, string) ([]string, []string
 		}
 		nodes, err := view.Below([]string{root})
 		if err != nil {
-			return nil, closed, nil // there is no such namespace, or it is not the tenant's
+			return nil, closed, nil //nolint:nilerr // there is no such namespace, or it is not the tenant's
 		}
 		for node := range tree.Existing(nodes) {
 			names = append(names, node.Name)

@@ -179,7 +179,8 @@ var _ = Describe("a user's HierarchyConfiguration", func() {
 			shared.let(ctx, "a6-"+role, role, "a6-x")
 			Eventually(shared.kubectl).WithArguments(ctx, "get", "hier", "hierarchy", "-n", "a6-x", "--as=a6-"+role).Should(HaveField("Code", 0))
 			written := shared.wish(ctx, build.Hierarchy("a6-x", build.Cascades), "--as=a6-"+role, "--dry-run=server")
-			Expect(written.Code == 0).To(Equal(may), "%s: %+v", role, written)
+			succeeds := written.Code == 0
+			Expect(succeeds).To(Equal(may), "%s: %+v", role, written)
 		}
 	})
 })
