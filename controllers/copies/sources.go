@@ -120,8 +120,11 @@ func (s *sources) findLoss(ctx context.Context, request copies.FindLoss) (copies
 func (s *sources) isNamespaceGoing(ctx context.Context, slot copies.Slot) (bool, error) {
 	namespace, err := s.writer.Metadata(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", slot.Namespace)
 	countRead(slot, "namespace")
-	if err != nil && !apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
 		return false, err
 	}
-	return err != nil || namespace.DeletionTimestamp != nil, nil
+	return namespace.DeletionTimestamp != nil, nil
 }

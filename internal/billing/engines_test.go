@@ -61,7 +61,7 @@ SELECT RAISE(ABORT, 'not this one'); END`)}
 // it wrote.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
+	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-") //nolint:usetesting // in memory
 	if err != nil {
 		return t.TempDir()
 	}

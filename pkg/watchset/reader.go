@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -52,7 +51,7 @@ func (r *reader) Get(ctx context.Context, key client.ObjectKey, out client.Objec
 	if err != nil {
 		return err
 	}
-	found, err := l.Get(types.NamespacedName(key))
+	found, err := l.Get(key)
 	if err != nil {
 		return err
 	}

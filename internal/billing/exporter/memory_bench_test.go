@@ -63,7 +63,7 @@ func judge(b *testing.B, peak, now, files, budget float64) {
 // inMemory is a folder in memory if it can be: each commit of SQLite waits for the disk, which is not what is measured.
 func inMemory(b *testing.B) string {
 	b.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-")
+	dir, err := os.MkdirTemp("/dev/shm", "warren-billing-") //nolint:usetesting // in memory
 	if err != nil {
 		return b.TempDir()
 	}
