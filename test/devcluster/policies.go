@@ -10,18 +10,16 @@ import (
 	"strings"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/configfile"
 	"github.com/warren-tenancy/warren/internal/manifests"
-	"github.com/warren-tenancy/warren/test/devcluster/controlplane"
 )
 
 // KindsOf returns the policies and the role that list the kinds of a configuration, as `manager manifests` prints them.
@@ -67,35 +65,77 @@ func (m Manifests) withoutPolicies() Manifests {
 	})
 }
 
-// inForce waits until the API server enforces the policies, which it reads about once a second. It sends dry-run requests that the
-// policies must refuse. Policies on updates only can't be tried so; the API server reads all policies at once.
+// inForce waits until the API server enforces all policies that have been applied. Once a second it puts the policies and bindings that
+// it has heard of together, and a policy that it hears of meanwhile may be left out that time. So a probe's policy, which was applied after
+// all others, must be in force first: then the API server has heard of all. What it puts together after that has all.
 func (w *World) inForce(ctx context.Context) error {
-	role := func(labels map[string]string) client.Object {
-		return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe", Labels: labels}}
-	}
-	namespace := func(labels map[string]string) client.Object {
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "probe", Labels: labels}}
-	}
-	for _, probe := range []struct {
-		binding, user string
-		object        client.Object
-	}{
-		{"warren-copy", controlplane.Admin, role(map[string]string{v1alpha1.LabelInheritedFrom: "x"})},
-		{"warren-copy-access", controlplane.Admin, role(map[string]string{v1alpha1.LabelAccess: "x"})},
-		{"warren-source-keys", controlplane.Admin, role(map[string]string{v1alpha1.LabelPropagate: "x"})},
-		{"warren-namespace-shape", controlplane.Admin, namespace(map[string]string{v1alpha1.LabelType: "x"})},
-		{"warren-operator-cage-rbac", controlplane.Operator, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}},
-		{"warren-operator-cage-namespaces", controlplane.Operator, namespace(nil)},
-		{"warren-operator-cage-objects", controlplane.Operator, role(nil)},
-	} {
-		last := "none"
-		err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
-			last = fmt.Sprint(w.As(probe.user).Create(ctx, probe.object.DeepCopyObject().(client.Object), client.DryRunAll))
-			return strings.Contains(last, "with binding '"+probe.binding+"'"), nil
-		})
-		if err != nil {
-			return fmt.Errorf("waiting until %s is in force: %w; the last answer was: %s", probe.binding, err, last)
+	admin := w.Admin()
+	policy, first, second := probePolicy(), probeBinding("first"), probeBinding("second")
+	for _, o := range []client.Object{policy, first} {
+		if err := admin.Create(ctx, o); err != nil {
+			return fmt.Errorf("creating the probe of policies: %w", err)
 		}
+	}
+	if err := w.enforces(ctx, first); err != nil {
+		return err
+	}
+	if err := admin.Create(ctx, second); err != nil {
+		return fmt.Errorf("creating the probe of policies: %w", err)
+	}
+	if err := w.enforces(ctx, second); err != nil {
+		return err
+	}
+	for _, o := range []client.Object{first, second, policy} {
+		if err := admin.Delete(ctx, o); err != nil {
+			return fmt.Errorf("deleting the probe of policies: %w", err)
+		}
+	}
+	return nil
+}
+
+const probe = "devcluster-probe"
+
+// probePolicy refuses every ConfigMap that a binding of it selects.
+func probePolicy() *admissionv1.ValidatingAdmissionPolicy {
+	return &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: probe},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				},
+			}}},
+			Validations: []admissionv1.Validation{{Expression: "false"}},
+		},
+	}
+}
+
+func probeBinding(name string) *admissionv1.ValidatingAdmissionPolicyBinding {
+	return &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: probe + "-" + name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        probe,
+			ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			MatchResources: &admissionv1.MatchResources{
+				ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{probe: name}},
+			},
+		},
+	}
+}
+
+// enforces waits until the API server refuses what the binding selects.
+func (w *World) enforces(ctx context.Context, b *admissionv1.ValidatingAdmissionPolicyBinding) error {
+	last := "none"
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		selected := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: probe, Labels: b.Spec.MatchResources.ObjectSelector.MatchLabels,
+		}}
+		last = fmt.Sprint(w.Admin().Create(ctx, selected, client.DryRunAll))
+		return strings.Contains(last, "with binding '"+b.Name+"'"), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting until %s is in force: %w; the last answer was: %s", b.Name, err, last)
 	}
 	return nil
 }
