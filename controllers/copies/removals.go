@@ -20,17 +20,23 @@ import (
 // that is older than the newest Namespace that the watch has shown needs no read; after a move that the watch has shown, this is true of
 // every copy.
 type removalChecks struct {
-	view interface {
-		Snapshot() *forest.Snapshot
-		SeenVersion() string
-		Observe(metav1.Object)
-	}
-	writer interface {
-		Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
-	}
+	view    namespaceView
+	writer  metadataReader
 	read    func(func(*copies.State))
 	done    *lru.Cache // by namespace: the last check of the namespaces above it
 	reading singleflight.Group
+}
+
+// namespaceView is what the checks need of a view.View.
+type namespaceView interface {
+	Snapshot() *forest.Snapshot
+	SeenVersion() string
+	Observe(metav1.Object)
+}
+
+// metadataReader is what the checks need of a copying.Writer.
+type metadataReader interface {
+	Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
 }
 
 // removalCheck is what a live read of a namespace and all namespaces above it has shown.
@@ -44,14 +50,7 @@ type removalCheck struct {
 // mostChecks bounds removalChecks.done, in namespaces: those that have moved and whose copies have not all been deleted yet.
 const mostChecks = 1000
 
-func newRemovalChecks(v interface {
-	Snapshot() *forest.Snapshot
-	SeenVersion() string
-	Observe(metav1.Object)
-}, w interface {
-	Metadata(ctx context.Context, r schema.GroupVersionResource, namespace, name string) (*metav1.PartialObjectMetadata, error)
-}, read func(func(*copies.State)),
-) *removalChecks {
+func newRemovalChecks(v namespaceView, w metadataReader, read func(func(*copies.State))) *removalChecks {
 	return &removalChecks{view: v, writer: w, read: read, done: lru.New(mostChecks)}
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/copies"
 	"github.com/warren-tenancy/warren/internal/distribute"
@@ -103,5 +105,24 @@ func TestReadyWaitsForKinds(t *testing.T) {
 	}
 	if err := c.Ready(nil); err != nil {
 		t.Errorf("got %v, want that a kind that can't be listed holds up nothing", err)
+	}
+}
+
+func TestAServerWithoutTheDefinition(t *testing.T) {
+	f, c := feedOf(t)
+	c.facts.settings.DegradedAfter = time.Hour
+	s := &distributionSink{distributionFeed: f, served: make(chan struct{}, 1)}
+	f.runs.setServed(true, time.Now())
+	if c.Ready(nil) == nil {
+		t.Error("the process is ready before it is known whether there are ResourceDistributions")
+	}
+	s.State("", watchset.Status{State: watchset.NotServed})
+	if err := c.Ready(nil); err != nil || f.runs.isSynced() {
+		t.Errorf("got %v, synced %t: nothing is awaited, and nothing is known to be gone that was never listed", err, f.runs.isSynced())
+	}
+	s.Replace("", "1", []client.Object{distributionOf("2", 1)})
+	s.State("", watchset.Status{State: watchset.NotServed})
+	if f.runs.find("rd") != nil || !f.runs.isSynced() {
+		t.Error("the definition was deleted, and its objects are still known")
 	}
 }

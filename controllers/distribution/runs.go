@@ -64,9 +64,10 @@ func (r *runs) setSynced(synced bool) {
 func (r *runs) setServed(served bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.served = served; served {
+	if served && !r.served {
 		r.servedAt = now
 	}
+	r.served = served
 }
 
 // isServed says whether the CRD exists, and whether readiness must wait for ResourceDistributions, which it does for patience at most.

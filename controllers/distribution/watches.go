@@ -33,6 +33,7 @@ var owner = watchset.Static("distribution")
 // run follows everything until ctx is done. The copies are not followed before the CRD exists, which a component installs. When the CRD is
 // deleted, the watches of copies go on, so that the copies that stay are unlocked.
 func (w *watches) run(ctx context.Context) error {
+	w.runs.setServed(true, time.Now()) // until the watch says otherwise
 	sink := &distributionSink{distributionFeed: &distributionFeed{w.settings, w.runs, w.copies, w.queue}, served: make(chan struct{}, 1)}
 	_, err := w.set.Acquire(owner, watchset.Request{Kind: v1alpha1.GroupVersion.WithKind(distribute.Kind), Form: watchset.Full, Sink: sink})
 	if err != nil {
@@ -83,7 +84,9 @@ func (s *distributionSink) Gone(object client.Object) {
 func (s *distributionSink) State(_ string, now watchset.Status) {
 	switch {
 	case now.State == watchset.NotServed:
-		s.replace(nil)
+		if s.runs.isSynced() { // the CRD was deleted, and all objects with it
+			s.replace(nil)
+		}
 		s.runs.setServed(false, time.Now())
 	case now.Resource.Resource != "":
 		s.runs.setServed(true, time.Now())

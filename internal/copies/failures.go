@@ -43,9 +43,6 @@ func (e UnkeptBindingError) Error() string {
 // behindRetry is the pause before a deletion for which the forest is too old is planned again, if the forest does not change before.
 const behindRetry = time.Second
 
-func isNotFound(err error) bool { return apierrors.IsNotFound(err) }
-func isBehind(err error) bool   { return errors.Is(err, ErrBehind) }
-
 // recordFailure finds out why the requests for a slot failed, records what a person must know, and has the slot tried again later.
 func (s *State) recordFailure(slot Slot, action Action, err error) {
 	var otherRole OtherRoleError
@@ -55,10 +52,7 @@ func (s *State) recordFailure(slot Slot, action Action, err error) {
 		s.recordOtherRole(slot, action, err)
 	case IsNamespaceGone(slot, err): // such a write is neither reported nor tried again
 		s.endMeasured(slot)
-		if was := s.troubleOf(slot); s.troubles.slots[slot.Namespace][slot] != nil {
-			s.forgetTrouble(slot)
-			s.report(slot.Namespace, was.from)
-		}
+		s.endTrouble(slot)
 	case errors.Is(err, ErrBeingDeleted), apierrors.IsConflict(err):
 		recorded, _ := s.recordTrouble(slot, slotTrouble{text: err.Error()})
 		s.queueAfter(slotKey(slot), Backoff(time.Second, s.settings.Timing.ConflictMax, recorded.tries)) // a watch may queue it sooner

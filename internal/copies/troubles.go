@@ -3,7 +3,6 @@ package copies
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -111,16 +110,22 @@ func (s *State) clearTransient(slot Slot) {
 
 // clearTrouble forgets the trouble of a slot that is right now, and announces that a conflict has ended that was announced.
 func (s *State) clearTrouble(slot Slot, action Action) {
-	was := s.troubles.slots[slot.Namespace][slot]
-	if was == nil {
-		return
-	}
-	s.forgetTrouble(slot)
-	s.report(slot.Namespace, was.from)
+	was := s.endTrouble(slot)
 	if source := s.world.Sources.At(action.Source); source != nil && was.isConflict() && was.announced && action.Verb != Nothing {
 		s.announceSource(action.Source, source.UID, false, v1alpha1.ReasonConflictResolved,
 			fmt.Sprintf("%s %q was copied to %s", slot.Kind.Kind, slot.Name, slot.Namespace))
 	}
+}
+
+// endTrouble forgets the trouble of a slot, reports what that changes, and returns the trouble; the zero value if the slot had none.
+func (s *State) endTrouble(slot Slot) slotTrouble {
+	was, had := s.troubles.slots[slot.Namespace][slot]
+	if !had {
+		return slotTrouble{}
+	}
+	s.forgetTrouble(slot)
+	s.report(slot.Namespace, was.from)
+	return *was
 }
 
 func (s *State) forgetTrouble(slot Slot) {
@@ -349,10 +354,13 @@ func (s *State) CountKinds() []KindCounts {
 
 // countUnseen counts the followed namespaces in which nothing of a narrow kind is seen, by state.
 func (s *State) countUnseen(k *watchedKind) map[string]int {
+	if !k.IsNarrow() {
+		return nil
+	}
 	states := map[string]string{}
 	for _, w := range k.watches {
-		for namespace := range maps.Keys(s.followed) {
-			if status := w.unseen(namespace); k.IsNarrow() && status.State != "" {
+		for namespace := range s.followed {
+			if status := w.unseen(namespace); status.State != "" {
 				states[namespace] = string(status.State)
 			}
 		}

@@ -44,10 +44,11 @@ type watchedKind struct {
 // watchState is the state of one watch.
 type watchState struct {
 	state KindState
-	// statuses are by namespace; those of a watch of the whole cluster are at Everywhere. A namespace in which no list was tried has none,
-	// and one that is Pending is one for which informers.maxInformers or informers.maxNamespaces leaves no room.
-	statuses map[string]watchset.Status
-	complete bool // every namespace that is to be watched has had a status
+	// statuses are those of a narrow kind, by namespace; that of its watch of the whole cluster is at Everywhere. A namespace in which no list
+	// was tried has none, and one that is Pending is one for which informers.maxInformers or informers.maxNamespaces leaves no room.
+	statuses  map[string]watchset.Status
+	notServed int  // how many of the statuses are NotServed
+	complete  bool // every namespace that is to be watched has had a status
 }
 
 func newWatchedKind(kind Kind) *watchedKind {
@@ -76,7 +77,6 @@ func (c WatchChanged) apply(s *State) {
 		k.failure = c.Status.Err
 	}
 	if !k.IsNarrow() {
-		w.record(Everywhere, c.Status)
 		s.setWatchState(k, w, w.state.After(c.Status))
 		return
 	}
@@ -84,7 +84,8 @@ func (c WatchChanged) apply(s *State) {
 }
 
 // After returns the state of a kind that is watched in the whole cluster, after the watch has got this status. A new try to list changes
-// nothing before it has ended, and a watch that breaks after its list was complete is tried again: what it has shown still counts.
+// nothing before it has ended, and a watch that breaks after its list was complete is tried again: what it has shown still counts. A watch
+// for which there is no room counts as one that does not work.
 func (s KindState) After(now watchset.Status) KindState {
 	switch now.State {
 	case watchset.Synced:
@@ -149,13 +150,19 @@ func sightOf(now watchset.Status) Sight {
 // record keeps the status of a watch in a namespace, and reports whether there is something new to report. Syncing is not kept: the
 // status before a new try counts until the try has ended.
 func (w *watchState) record(namespace string, now watchset.Status) (changed bool) {
-	was, known := w.statuses[namespace]
-	switch {
-	case now.State == watchset.Syncing:
+	if now.State == watchset.Syncing {
 		return false
-	case now.State == watchset.Pending && now.Err == nil:
+	}
+	was, known := w.statuses[namespace]
+	if was.State == watchset.NotServed {
+		w.notServed--
+	}
+	if now.State == watchset.Pending && now.Err == nil {
 		delete(w.statuses, namespace)
 		return known && was.State != watchset.Synced
+	}
+	if now.State == watchset.NotServed {
+		w.notServed++
 	}
 	w.statuses[namespace] = now
 	return known && was.State != now.State || !known && now.State != watchset.Synced || !slices.Equal(was.Missing, now.Missing)
@@ -166,21 +173,12 @@ func (w *watchState) record(namespace string, now watchset.Status) (changed bool
 func (s *State) settleWatch(k *watchedKind, w *watchState) {
 	state := KindSyncing
 	switch {
-	case w.isNotServed():
+	case w.notServed > 0:
 		w.complete, state = false, KindPending
 	case w.complete || s.hasEveryStatus(k, w):
 		w.complete, state = true, KindActive
 	}
 	s.setWatchState(k, w, state)
-}
-
-func (w *watchState) isNotServed() bool {
-	for _, status := range w.statuses {
-		if status.State == watchset.NotServed {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *State) hasEveryStatus(k *watchedKind, w *watchState) bool {
@@ -283,11 +281,7 @@ func (s *State) FindScrubParts() []ScrubPart {
 		if k.Mode == Remove || k.state != KindActive || k.resource.Resource == "" {
 			continue
 		}
-		isWide := true
-		for _, w := range k.watches {
-			isWide = isWide && (!k.IsNarrow() || w.isWide())
-		}
-		if isWide {
+		if k.isWide() {
 			parts = append(parts, ScrubPart{k.served, k.resource, Everywhere})
 			continue
 		}
@@ -296,4 +290,14 @@ func (s *State) FindScrubParts() []ScrubPart {
 		}
 	}
 	return parts
+}
+
+// isWide reports whether the operator watches the kind in the whole cluster.
+func (k *watchedKind) isWide() bool {
+	for _, w := range k.watches {
+		if k.IsNarrow() && !w.isWide() {
+			return false
+		}
+	}
+	return true
 }

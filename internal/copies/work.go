@@ -1,7 +1,10 @@
 package copies
 
 import (
+	"errors"
 	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	v1alpha1 "github.com/warren-tenancy/warren/api/v1alpha1"
 	"github.com/warren-tenancy/warren/internal/fairqueue"
@@ -139,7 +142,7 @@ func (l LossFound) apply(s *State) {
 }
 
 func (s *State) endSource(slot Slot, err error, wasRead bool) {
-	if err != nil && !isNotFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		s.retryLater(sourceTask(slot), err)
 		return
 	}
@@ -215,7 +218,7 @@ func (c CopyWritten) apply(s *State) {
 // endSlot records how the requests for a slot have ended.
 func (s *State) endSlot(slot Slot, action Action, err error) {
 	switch {
-	case isBehind(err):
+	case errors.Is(err, ErrBehind):
 		s.queueAfter(slotKey(slot), behindRetry)
 	case err != nil:
 		s.recordFailure(slot, action, err)

@@ -26,19 +26,23 @@ func accessSettings(c *config.OperatorConfiguration, operatorNamespace string) a
 
 // copiesSettings returns the settings of the copying engine.
 func copiesSettings(c *config.OperatorConfiguration, timing copies.Timing) copies.Settings {
-	s := copies.Settings{
-		Rules:    rules.ForCopies(c),
+	return copies.Settings{
+		Kinds: copiedKinds(c), Rules: rules.ForCopies(c),
 		RetryMin: c.Propagation.Retry.Min.Duration, RetryMax: c.Propagation.Retry.Max.Duration,
 		DegradedAfter: c.Informers.DegradedAfter.Duration, Timing: timing,
 	}
+}
+
+func copiedKinds(c *config.OperatorConfiguration) []copies.Kind {
+	var kinds []copies.Kind
 	for _, k := range c.Propagation.Kinds {
-		s.Kinds = append(s.Kinds, copies.Kind{
+		kinds = append(kinds, copies.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind},
 			Mode:             copies.KindMode(k.Mode),
 			Scope:            copies.Scope(k.Scope),
 		})
 	}
-	return s
+	return kinds
 }
 
 func scrubSettings(c *config.OperatorConfiguration) copying.Scrub {
@@ -62,7 +66,7 @@ func generatedSettings(c *config.OperatorConfiguration) generated.Settings {
 // watched only while one of them is forbidden.
 func informerOptions(c *config.OperatorConfiguration) watchset.Options {
 	watchRBAC := watchset.WhileForbidden
-	if slices.ContainsFunc(copiesSettings(c, copies.Timing{}).Kinds, copies.Kind.IsNarrow) {
+	if slices.ContainsFunc(copiedKinds(c), copies.Kind.IsNarrow) {
 		watchRBAC = watchset.WhereAllowed
 	}
 	return watchset.Options{
